@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from fusion_bench._version import __version__
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.assessment import Assessment, assess_system
+from fusion_bench.evaluation.crag.evidence import absolute_rerankers
+from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
@@ -64,7 +68,8 @@ def run_experiment(
     asked = {key: value for key, value in overrides.items() if value is not None}
     experiment = experiment.model_copy(update=asked)
     systems = experiment.systems.values()
-    datasets = (load_lists(path, systems, progress, cache=cache) for path in paths)
+    load = load_lists if experiment.crag is None else load_judged_lists
+    datasets = (load(path, systems, progress, cache=cache) for path in paths)
     return run_on_datasets(experiment, source, datasets, progress)
 
 
@@ -119,6 +124,27 @@ def load_lists(
         rerankers={name for system in systems for name in system.reranker_names},
         cache=cache,
     )
+
+
+def load_judged_lists(
+    path: Path, systems: Collection[System], progress: Progress, *, cache: bool = True
+) -> Dataset:
+    """:func:`load_lists`, all rerank lists with absolute scores, and those of refined queries."""
+    progress(f"reading {path.parent.name}", 0, 1)
+    spec, _ = read_spec(path)
+    spaces = {name: rerank.score_space for name, rerank in spec.rerank.items()}
+    read = partial(
+        load_dataset,
+        path,
+        runs={name for system in systems for name in system.base_runs},
+        rerankers={
+            *absolute_rerankers(spaces),
+            *(name for system in systems for name in system.reranker_names),
+        },
+        cache=cache,
+    )
+    has_refined = any(run.refined for run in (*spec.runs.values(), *spec.rerank.values()))
+    return replace(read(), refined=read(refined=True) if has_refined else None)
 
 
 def run_on_datasets(
@@ -183,6 +209,7 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
             *reference_rows(task),
         ),
         comparisons=tuple(compare_assessments(task, assessments)),
+        crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
     )
 
 

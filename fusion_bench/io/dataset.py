@@ -16,7 +16,7 @@ from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.cache.cached_loader import FileRequest, load_aligned, load_tables
 from fusion_bench.io.cache.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.dataset_paths import DatasetPaths
+from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.switched_runs import make_switches, switch_run
@@ -40,6 +40,7 @@ class Dataset(TableView):
         keys: The tables as they were read, and the key of each in the cache.
         provenance: What is known of the making of the rerank lists, by name.
         documents: JSON Lines with the texts of the documents; None = not named.
+        refined: The same with the lists of the refined queries; None = not read, or there are none.
     """
 
     spec: DatasetSpec
@@ -51,6 +52,7 @@ class Dataset(TableView):
     keys: Sequence[tuple[Qrels | Run, str | None]] = field(default=(), repr=False)
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
     documents: Path | None = None
+    refined: Dataset | None = None
 
     def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
         """These runs and all rerank lists that were read, on one set of candidates.
@@ -158,7 +160,18 @@ class Dataset(TableView):
             "queries": hashlib.sha256(queries.encode()).hexdigest(),
         }
         parts |= {f"runs/{name}": run.digest() for name, run in self.runs.items()}
-        return parts | {f"rerank/{name}": run.digest() for name, run in self.rerankers.items()}
+        parts |= {f"rerank/{name}": run.digest() for name, run in self.rerankers.items()}
+        return parts if self.refined is None else parts | self.refined.refined_digests()
+
+    def refined_digests(self) -> dict[str, str]:
+        """SHA-256 of the lists of refined queries, where these were read in place of the others."""
+        lists = [("runs", self.runs, self.spec.runs), ("rerank", self.rerankers, self.spec.rerank)]
+        return {
+            f"{kind}/{name} refined": run.digest()
+            for kind, runs, specs in lists
+            for name, run in runs.items()
+            if specs[name].refined is not None
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -172,6 +185,7 @@ def load_dataset(
     runs: Collection[str] | None = None,
     rerankers: Collection[str] | None = None,
     cache: bool | Cache = True,
+    refined: bool = False,
 ) -> Dataset:
     """Read a dataset and check it.
 
@@ -180,6 +194,7 @@ def load_dataset(
         runs: Names of the runs to read; all by default.
         rerankers: Names of the rerank lists to read; all by default.
         cache: Whether what was read before may be taken from the cache beside it; or a cache.
+        refined: Read the lists of the refined queries in place of those that have some.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule.
@@ -191,7 +206,7 @@ def load_dataset(
     documents = None if spec.documents is None else paths(spec.documents, "documents")
     location = ("qrels",) if isinstance(source.data["qrels"], str) else ("qrels", "path")
     qrels_file = FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)
-    run_files, rerank_files = _request_lists(spec, paths, runs, rerankers)
+    run_files, rerank_files = request_lists(spec, paths, runs, rerankers, refined=refined)
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     store = cache if isinstance(cache, Cache) else None
     if cache is True:
@@ -218,38 +233,6 @@ def load_dataset(
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
     )
-
-
-def _request_lists(
-    spec: DatasetSpec,
-    paths: DatasetPaths,
-    runs: Collection[str] | None,
-    rerankers: Collection[str] | None,
-) -> tuple[list[FileRequest], list[FileRequest]]:
-    """The files of the runs and of the rerank lists; arguments as for :func:`load_dataset`."""
-    run_files = [
-        FileRequest(
-            paths.existing(run.path, "runs", name, "path"),
-            name,
-            frozenset(run.roles),
-            run.read_options,
-            layout=run.layout,
-        )
-        for name, run in spec.runs.items()
-        if runs is None or name in runs
-    ]
-    rerank_files = [
-        FileRequest(
-            paths.existing(run.path, "rerank", name, "path"),
-            name,
-            read_options=run.read_options,
-            score_space=run.score_space,
-            layout=run.layout,
-        )
-        for name, run in spec.rerank.items()
-        if rerankers is None or name in rerankers
-    ]
-    return run_files, rerank_files
 
 
 def documents_of(path: Path) -> dict[str, Document]:

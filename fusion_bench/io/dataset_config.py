@@ -77,8 +77,14 @@ class QrelsSpec(FileSpec):
 
 
 class ListSpec(FileSpec):
-    """One list of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`."""
+    """One list of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`.
 
+    Attributes:
+        refined: A file of the same kind, with what the list returns for refined queries, under the
+            ids of the original ones; only CRAG's verdicts read it.
+    """
+
+    refined: str | None = None
     columns: RunColumns | None = None
     roles: tuple[str, ...] = ()
     rank_from: Literal["score", "column"] = "score"
@@ -166,7 +172,8 @@ class DatasetSpec(StrictModel):
     def files(self) -> tuple[str, ...]:
         """The paths of its files and folders, as it names them."""
         lists = (*self.runs.values(), *self.rerank.values())
-        paths = (self.qrels.path, self.queries, self.documents, *(each.path for each in lists))
+        listed = [path for each in lists for path in (each.path, each.refined)]
+        paths = (self.qrels.path, self.queries, self.documents, *listed)
         return tuple(path for path in paths if path is not None)
 
     @field_validator("qrels", mode="before")

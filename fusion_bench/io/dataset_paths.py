@@ -1,12 +1,14 @@
-"""The paths of a ``dataset.yaml``: none leaves its folder."""
+"""The paths of a ``dataset.yaml``: none leaves its folder; and how its lists are read."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
-from fusion_bench.io.dataset_config import FILE
+from fusion_bench.io.cache.cached_loader import FileRequest
+from fusion_bench.io.dataset_config import FILE, DatasetSpec, ListSpec
 
 
 class DatasetPaths:
@@ -62,3 +64,51 @@ class DatasetPaths:
                 f"{self.source.where(location)}: {given!r} is no ordinary file: copy it into one"
             )
         return self.source.path.parent / given
+
+
+def request_lists(
+    spec: DatasetSpec,
+    paths: DatasetPaths,
+    runs: Collection[str] | None,
+    rerankers: Collection[str] | None,
+    *,
+    refined: bool,
+) -> tuple[list[FileRequest], list[FileRequest]]:
+    """The files of the runs and of the rerank lists, or those of refined queries in their place.
+
+    Args:
+        spec: What the ``dataset.yaml`` says.
+        paths: Resolves its paths.
+        runs: Names of the runs; None = all.
+        rerankers: Names of the rerank lists; None = all.
+        refined: Take the file of the refined queries where a list has one.
+    """
+
+    def find_file(kind: str, name: str, run: ListSpec) -> Path:
+        if refined and run.refined is not None:
+            return paths.existing(run.refined, kind, name, "refined")
+        return paths.existing(run.path, kind, name, "path")
+
+    run_files = [
+        FileRequest(
+            find_file("runs", name, run),
+            name,
+            frozenset(run.roles),
+            run.read_options,
+            layout=run.layout,
+        )
+        for name, run in spec.runs.items()
+        if runs is None or name in runs
+    ]
+    rerank_files = [
+        FileRequest(
+            find_file("rerank", name, run),
+            name,
+            read_options=run.read_options,
+            score_space=run.score_space,
+            layout=run.layout,
+        )
+        for name, run in spec.rerank.items()
+        if rerankers is None or name in rerankers
+    ]
+    return run_files, rerank_files

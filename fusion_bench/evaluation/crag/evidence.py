@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,19 +100,27 @@ def list_evidence(
     Args:
         dataset: With the list.
         name: Of the rerank list.
-        queries: The Q queries, all judged.
+        queries: The Q queries, in the order of the judgments.
         rule: Which documents count, and which are relevant.
     """
-    run = dataset.rerankers[name]
-    runs = align(dataset.qrels, [run], rerankers=[run])
-    keep = np.isin(np.array(runs.queries, dtype=object), np.array(queries, dtype=object))
-    runs = runs.subset(keep)
+    runs = list_runs(dataset, name, queries)
     inside = (runs.ranks[0] >= 1) & (runs.ranks[0] <= rule.top)
     space = dataset.spaces[name]
     scores, relevant = _best_scores(runs, name, inside, space, rule.grade)
-    row = {query: place for place, query in enumerate(runs.queries)}
-    order = [row[query] for query in queries]
-    return ListEvidence(name, "list", name, scores[order], relevant[order])
+    return ListEvidence(name, "list", name, scores, relevant)
+
+
+def list_runs(dataset: Dataset, name: str, queries: Sequence[str]) -> AlignedRuns:
+    """A rerank list as the only source, and as the only rerank list.
+
+    Args:
+        dataset: With the list.
+        name: Of the rerank list.
+        queries: The queries to keep, in the order of the judgments.
+    """
+    run, kept = dataset.rerankers[name], set(queries)
+    runs = align(dataset.qrels, [run], rerankers=[run], queries=dataset.queries)
+    return runs.subset(np.array([query in kept for query in runs.queries]))
 
 
 def _best_scores(

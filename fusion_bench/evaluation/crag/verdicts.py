@@ -38,8 +38,7 @@ class CragVerdict:
 
     Attributes:
         relevance: ``correct``, ``ambiguous`` or ``incorrect``.
-        confidence: In [0, 1]: the best score s, or 1 − s where that is greater. It is the chance
-            of the likelier case where a score is a probability.
+        confidence: The best score, in [0, 1]; 0 where the list has none.
         needs_web_search: True unless the verdict is ``correct`` (BR-017).
         refined_query: What to search instead; None where nothing needs to be searched.
     """
@@ -79,9 +78,7 @@ def judge_list(
     best = max(known, default=0.0)
     verdict = name_verdicts(np.array([best]), thresholds)[0]
     needs_search = needs_web_search(verdict)
-    return CragVerdict(
-        verdict, max(best, 1.0 - best), needs_search, refined_query if needs_search else None
-    )
+    return CragVerdict(verdict, best, needs_search, refined_query if needs_search else None)
 
 
 def needs_web_search(verdict: Verdict) -> bool:

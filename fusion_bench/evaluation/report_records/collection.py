@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.crag_result import CragResult
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.system_result import SystemResult
@@ -37,6 +38,7 @@ class Collection(TableView, ReportRecord):
         runs: The input lists.
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
+        crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Collection(TableView, ReportRecord):
     runs: tuple[ListInfo, ...]
     systems: tuple[SystemResult, ...]
     comparisons: tuple[ComparisonResult, ...]
+    crag: tuple[CragResult, ...] = ()
 
     @property
     def primary_measure(self) -> str:

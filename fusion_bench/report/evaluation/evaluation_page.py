@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.cost_table import cost_table
+from fusion_bench.report.evaluation.crag_tables import crag_tables
 from fusion_bench.report.evaluation.findings import collection_findings, decision_finding
 from fusion_bench.report.evaluation.query_type_table import query_type_table
 from fusion_bench.report.evaluation.tables import (
@@ -90,6 +91,7 @@ def _collection_section(
             primary_table(report, collection),
             *figures[1:],
             *(table for table in optional if table is not None),
+            *crag_tables(report, collection),
             validity_table(report, collection),
             *(secondary_table(report, collection, name) for name in collection.measures[1:]),
         ),

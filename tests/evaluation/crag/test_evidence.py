@@ -14,13 +14,13 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import load_dataset
 from tests import tiny
 
-QUERIES = ("q4", "q1", "q2", "q3")
+QUERIES = ("q1", "q2", "q3", "q4")
 
 
 def test_a_list_by_itself(tmp_path: Path) -> None:
     dataset = load_dataset(tiny.make(tmp_path) / tiny.DATASET)
     evidence = list_evidence(dataset, "r", QUERIES, CragRule())
-    assert evidence.scores.tolist() == [0.7, 0.9, 0.8, 0.6]
+    assert evidence.scores.tolist() == [0.9, 0.8, 0.6, 0.7]
     assert evidence.relevant.tolist() == [True] * 4
     strict = list_evidence(dataset, "r", ("q2", "q3"), CragRule(grade=2))
     assert strict.scores.tolist() == [0.8, 0.6]
@@ -31,9 +31,9 @@ def test_only_the_top_counts_and_a_query_without_a_list_has_no_score(tmp_path: P
     r = "q1 Q0 d2 1 0.9 r\nq1 Q0 d1 2 0.8 r\nq2 Q0 d3 1 0.1 r\n"
     dataset = load_dataset(tiny.make(tmp_path, r=r) / tiny.DATASET)
     first = list_evidence(dataset, "r", QUERIES, CragRule(top=1))
-    np.testing.assert_array_equal(first.scores, [math.nan, 0.9, 0.1, math.nan])
-    assert first.relevant.tolist() == [False, False, True, False]
-    assert list_evidence(dataset, "r", QUERIES, CragRule(top=2)).relevant.tolist()[1] is True
+    np.testing.assert_array_equal(first.scores, [0.9, 0.1, math.nan, math.nan])
+    assert first.relevant.tolist() == [False, True, False, False]
+    assert list_evidence(dataset, "r", QUERIES, CragRule(top=2)).relevant.tolist()[0] is True
 
 
 @pytest.mark.parametrize(("space", "link"), [("logit", lambda x: 1 / (1 + math.exp(-x)))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from fusion_bench.evaluation.crag.verdicts import (
     name_verdicts,
 )
 from fusion_bench.experiment.crag_settings import CragFitSettings, CragRule, CragSettings
+from fusion_bench.schema import CRAGScore
 
 NEXT = np.nextafter
 
@@ -55,9 +57,12 @@ def test_br_017_and_ac_type_005_needs_web_search(
     assert judge_list([score]).refined_query is None
 
 
-@pytest.mark.parametrize(("score", "confidence"), [(0.9, 0.9), (0.5, 0.5), (0.1, 0.9), (0.3, 0.7)])
-def test_req_type_010_confidence_is_in_the_unit_interval(score: float, confidence: float) -> None:
-    assert judge_list([score]).confidence == pytest.approx(confidence)
+@pytest.mark.parametrize("score", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_req_type_010_confidence_is_the_score(score: float) -> None:
+    verdict = judge_list([0.0, score])
+    record = CRAGScore.of_score(score)
+    assert (verdict.confidence, verdict.relevance) == (record.confidence, record.relevance)
+    assert verdict.needs_web_search == record.needs_web_search
 
 
 def test_only_the_top_of_the_list_counts() -> None:
@@ -69,7 +74,7 @@ def test_only_the_top_of_the_list_counts() -> None:
 @pytest.mark.parametrize("scores", [[], [math.nan]])
 def test_a_list_without_scores_is_incorrect(scores: list[float]) -> None:
     found = judge_list(scores)
-    assert (found.relevance, found.confidence, found.needs_web_search) == ("incorrect", 1.0, True)
+    assert (found.relevance, found.confidence, found.needs_web_search) == ("incorrect", 0.0, True)
 
 
 def test_one_threshold_for_both() -> None:
@@ -93,3 +98,11 @@ def test_crossed_thresholds_are_refused(settings: type[CragRule]) -> None:
         settings(upper=0.1, lower=0.9)
     with pytest.raises(ConfigError, match=r"lower 0\.9 is above upper 0\.1"):
         judge_list([0.5], CragThresholds(0.1, 0.9))
+
+
+def test_the_example_of_the_page() -> None:
+    page = Path(__file__).parents[3] / "docs/crag.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    names: dict[str, object] = {}
+    exec(code, names)  # noqa: S102 - our own page
+    assert "verdict" in names
