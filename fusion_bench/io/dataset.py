@@ -165,13 +165,11 @@ class Dataset(TableView):
 
     def refined_digests(self) -> dict[str, str]:
         """SHA-256 of the lists of refined queries, where these were read in place of the others."""
-        lists = [("runs", self.runs, self.spec.runs), ("rerank", self.rerankers, self.spec.rerank)]
-        return {
-            f"{kind}/{name} refined": run.digest()
-            for kind, runs, specs in lists
-            for name, run in runs.items()
-            if specs[name].refined is not None
-        }
+        specs = {f"runs/{name}": spec.refined for name, spec in self.spec.runs.items()}
+        specs |= {f"rerank/{name}": spec.refined for name, spec in self.spec.rerank.items()}
+        runs = {f"runs/{name}": run for name, run in self.runs.items()}
+        runs |= {f"rerank/{name}": run for name, run in self.rerankers.items()}
+        return {f"{key} refined": run.digest() for key, run in runs.items() if specs[key]}
 
     @property
     def fingerprint(self) -> str:

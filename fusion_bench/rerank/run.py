@@ -220,15 +220,13 @@ def _build_list(
     rows: list[str] = []
     providers: dict[str, tuple[str, ...]] = {}
     degraded: dict[str, str] = {}
-    unread: dict[str, tuple[int, ...]] = {}
+    unread = _unread_positions(answers)
     for query in request.queries:
         answer = answers[query.id]
         label = answer.provider_label
         providers[label] = (*providers.get(label, ()), query.id)
         if label != asked or answer.degraded_reason:
             degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
-        if answer.unread:
-            unread[query.id] = tuple(position + 1 for position in answer.unread)
         for candidate, score in zip(query.candidates, answer.scores_in(space), strict=False):
             row = {"query": query.id, "document": candidate.id, "score": score}
             rows.append(f"{json.dumps(row, ensure_ascii=False)}\n")
@@ -249,15 +247,28 @@ def _build_list(
         providers=providers,
         degraded=degraded,
         unread=unread,
-        settings={
-            "profile": run.config.profile,
-            "split": request.split,
-            "providers": [provider.model_dump(mode="json") for provider in run.providers],
-            "identities": [asdict(session.identity) for session in chain.sessions],
-            "settings": run.config.resolved_settings().model_dump(mode="json"),
-        },
+        settings=_settings_record(run, chain),
         ledger=summarize_events(events),
     )
+
+
+def _settings_record(run: _CheckedRun, chain: ProviderChain) -> dict[str, object]:
+    return {
+        "profile": run.config.profile,
+        "split": run.request.split,
+        "providers": [provider.model_dump(mode="json") for provider in run.providers],
+        "identities": [asdict(session.identity) for session in chain.sessions],
+        "settings": run.config.resolved_settings().model_dump(mode="json"),
+    }
+
+
+def _unread_positions(answers: Mapping[str, RerankAnswer]) -> dict[str, tuple[int, ...]]:
+    """Query → the 1-based positions of its scores that could not be read."""
+    return {
+        query: tuple(position + 1 for position in answer.unread)
+        for query, answer in answers.items()
+        if answer.unread
+    }
 
 
 def _describe_unread(

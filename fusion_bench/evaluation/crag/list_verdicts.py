@@ -65,7 +65,8 @@ def _list_values(task: EvaluationSet, name: str) -> FloatArray:
     runs = list_runs(task.dataset, name, task.runs.queries)
     alone = System(name=name, runs=(name,))
     [scores] = evaluate_systems([alone], runs, task.measures[:1], qrels=task.dataset.qrels)
-    return scores.values[0]
+    values: FloatArray = scores.values[0]
+    return values
 
 
 def _build_result(evidence: ListEvidence, crag: CragSettings) -> CragResult:
