@@ -220,7 +220,7 @@ def _build_list(
     rows: list[str] = []
     providers: dict[str, tuple[str, ...]] = {}
     degraded: dict[str, str] = {}
-    unread = _unread_positions(answers)
+    unread = _unread_positions({query.id: answers[query.id] for query in request.queries})
     for query in request.queries:
         answer = answers[query.id]
         label = answer.provider_label
