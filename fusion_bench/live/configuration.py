@@ -10,6 +10,7 @@ from fusion_bench.config.models import Location, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
+from fusion_bench.experiment.crag_settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.live.limits import without_reranking
 from fusion_bench.live.query_lists import ListRules
@@ -30,6 +31,7 @@ class PipelineConfig:
         chains: Who scores each rerank list.
         retrievers: Who returns the list of a source, by name.
         settings: Of rerankers that have none of their own.
+        crag: Thresholds of CRAG's verdict; None = no verdict.
     """
 
     system: System
@@ -38,6 +40,7 @@ class PipelineConfig:
     chains: Mapping[str, ChainConfig]
     retrievers: Mapping[str, Source]
     settings: RerankSettings
+    crag: CragRule | None = None
 
     def __post_init__(self) -> None:
         system = self.system
@@ -100,6 +103,7 @@ def configure_pipeline(
     retrievers: Mapping[str, Source] | None = None,
     settings: RerankSettings | Mapping[str, Any] | None = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
+    crag: CragRule | Mapping[str, Any] | None = None,
     enabled: bool = True,
 ) -> PipelineConfig:
     """The configuration of a pipeline; arguments as for ``Pipeline``.
@@ -121,7 +125,14 @@ def configure_pipeline(
         chains={name: read_chain(name, chain, chosen) for name, chain in chains.items()},
         retrievers=dict(retrievers or {}),
         settings=chosen,
+        crag=_read_crag(crag),
     )
+
+
+def _read_crag(crag: CragRule | Mapping[str, Any] | None) -> CragRule | None:
+    if crag is None or isinstance(crag, CragRule):
+        return crag
+    return parse_model(CragRule, crag, lambda path: ".".join(map(str, ("crag", *path))))
 
 
 def parse_system(keys: Mapping[str, Any]) -> System:

@@ -19,6 +19,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.live.configuration import PipelineConfig, configure_pipeline, read_roles
 from fusion_bench.live.final_list import rank_documents
 from fusion_bench.live.limits import apply_limit
+from fusion_bench.live.list_verdict import judge_documents
 from fusion_bench.live.loop_thread import LoopThread
 from fusion_bench.live.profiles import PROFILES
 from fusion_bench.live.query_lists import ListRules, align_lists
@@ -52,6 +53,7 @@ class Pipeline:
         score_spaces: What the scores of rerank lists mean that are handed over.
         ties: The tie rule.
         when: By source: field of a query → the values with which the source is on.
+        crag: Thresholds of CRAG's verdict on a list, or their keys as in YAML; None = no verdict.
         enabled: False = keep the fused order, and ask no reranker.
 
     Raises:
@@ -135,6 +137,7 @@ class Pipeline:
             overrides=overrides,
         )
         options["score_spaces"] = {**loaded.spaces, **(options.get("score_spaces") or {})}
+        options.setdefault("crag", loaded.crag)
         return cls.from_config(configure_pipeline(loaded.system, loaded.rules, **options))
 
     @classmethod
@@ -194,9 +197,10 @@ class Pipeline:
         runs = align_lists(asked, gathered.hits, system.base_runs, self._config.rules)
         scoring = QueryScoring(self._tools, asked, gathered.hits, started)
         documents: tuple[LiveDocument, ...] = ()
+        plain, spaces = system, self._tools.spaces
         if runs is not None:
             plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
-            documents = rank_documents(plain, scored, self._tools.spaces, gathered.hits)
+            documents = rank_documents(plain, scored, spaces, gathered.hits)
         failures = (f"source {name}: {why}" for name, why in gathered.failures.items())
         types = system.query_types
         return LiveResult(
@@ -208,6 +212,7 @@ class Pipeline:
             query_type=None if types is None else type_of(asked.type, asked.confidence, types),
             rerank_ms=scoring.took_ms,
             total_ms=1e3 * (time.monotonic() - started),
+            crag=judge_documents(documents, asked, plain, spaces, self._config.crag),
         )
 
     def search_sync(self, *args: Any, **options: Any) -> LiveResult:  # noqa: ANN401 - of search

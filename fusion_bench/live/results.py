@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fusion_bench.evaluation.crag.verdicts import CragVerdict
+
 
 @dataclass(frozen=True, slots=True)
 class SourceHit:
@@ -61,6 +63,8 @@ class LiveResult:
         query_type: The type whose settings applied; None = the system has none by type.
         rerank_ms: Milliseconds of the reranking.
         total_ms: Milliseconds of the whole query, with what had passed before.
+        crag: CRAG's verdict on the list, where the pipeline has ``crag`` and the scores of the
+            rerank list mean the same for every query; None where nothing was reranked.
     """
 
     documents: tuple[LiveDocument, ...]
@@ -71,6 +75,7 @@ class LiveResult:
     query_type: str | None = None
     rerank_ms: float = 0.0
     total_ms: float = 0.0
+    crag: CragVerdict | None = None
 
     @property
     def ranked(self) -> tuple[tuple[str, float], ...]:

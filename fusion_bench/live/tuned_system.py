@@ -11,6 +11,7 @@ from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.experiment.crag_settings import CragRule
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
@@ -27,11 +28,13 @@ class TunedSystem:
         system: The system; what is trained in it is fitted.
         rules: How lists are read.
         spaces: Score space of each rerank list of the dataset.
+        crag: The experiment's thresholds of CRAG's verdict; None = it has none.
     """
 
     system: System
     rules: ListRules
     spaces: Mapping[str, ScoreSpace]
+    crag: CragRule | None = None
 
 
 def load_tuned_system(
@@ -66,7 +69,7 @@ def load_tuned_system(
             raise ConfigError(
                 f"system {system.name!r} is trained, which needs the dataset: leave out 'roles'"
             )
-        return TunedSystem(system, ListRules(roles, {}, experiment.ties), {})
+        return TunedSystem(system, ListRules(roles, {}, experiment.ties), {}, experiment.crag)
     file = _find_file(experiment, source, dataset, folders)
     spec, _ = read_spec(file)
     rules = make_rules(spec, system.base_runs, experiment.ties)
@@ -78,7 +81,7 @@ def load_tuned_system(
         loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
         aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
         system = fit_system(system, aligned, spaces)
-    return TunedSystem(system, rules, spaces)
+    return TunedSystem(system, rules, spaces, experiment.crag)
 
 
 def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRules:
