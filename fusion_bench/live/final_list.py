@@ -11,7 +11,7 @@ from fusion_bench.blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.ranking.plain_systems import plain_system_of
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import (
     SystemRanking,
     fused_list,
@@ -42,7 +42,7 @@ def rank_documents(
         AlignmentError: A candidate has no rerank score, under ``missing: error``.
         ConfigError: The system does not fit the lists.
     """
-    plain, part = plain_system_of(system, runs, runs.queries[0], spaces)
+    [(_, plain, part)] = plain_systems(system, runs, spaces)
     ranking = rank_candidates(plain, part, spaces)
     view = ranking.runs
     fused = fused_list(view, plain.fusion)

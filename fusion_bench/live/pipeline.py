@@ -99,6 +99,11 @@ class Pipeline:
         """The system that ranks."""
         return self._config.system
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it answers queries."""
+        return self._tools is not None
+
     @classmethod
     def from_experiment(
         cls,
@@ -207,6 +212,7 @@ class Pipeline:
             documents=documents,
             provider=scoring.provider,
             degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
+            failures=tuple(failure for answer in scoring.answers for failure in answer.failures),
             skipped=runs is None or scoring.is_skipped,
             switched_off=off,
             query_type=None if types is None else type_of(asked.type, asked.confidence, types),
@@ -276,6 +282,8 @@ class Pipeline:
 def _make_query(
     query: str | Query, query_type: str | None, intent: str | None, confidence: float | None
 ) -> Query:
+    if not isinstance(query, str | Query):
+        raise ConfigError(f"query: text or a Query is needed, given {query!r:.80}")
     made = query if isinstance(query, Query) else Query(LIVE_QUERY, query)
     return replace(
         made,

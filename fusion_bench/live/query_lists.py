@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
@@ -101,13 +101,16 @@ def add_rerank_list(
     """
     ranks: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
     scores: FloatArray = np.full(len(runs.documents), np.nan)
-    if hits:
-        run = _make_run(Query(runs.queries[0]), name, hits, rules)
-        row_of = {document: row for row, document in enumerate(candidate_ids(runs))}
-        for code, rank, score in zip(run.documents, run.ranks, run.scores, strict=True):
-            row = row_of.get(run.vocabulary[code])
-            if row is not None:
-                ranks[row], scores[row] = rank, score
+    options = rules.options_of(name)
+    row_of = {document: row for row, document in enumerate(candidate_ids(runs))}
+    best: dict[int, float] = {}
+    for hit in hits if options.rank_from == "column" else sorted(hits, key=lambda h: -h.score):
+        if hit.id in row_of:
+            best.setdefault(row_of[hit.id], hit.score)
+    if best:
+        rows = np.array(list(best))
+        scores[rows] = list(best.values())
+        ranks[rows] = _rank_scores(scores[rows], runs.documents[rows], options)
     kept = [i for i, known in enumerate(runs.rerankers) if known != name]
     return replace(
         runs,
@@ -115,6 +118,14 @@ def add_rerank_list(
         rerank=np.vstack([runs.rerank[kept], scores]),
         rerank_ranks=np.vstack([runs.rerank_ranks[kept], ranks]),
     )
+
+
+def _rank_scores(scores: FloatArray, codes: IntArray, options: ReadOptions) -> IntArray:
+    """(n,): ranks as a file's rows in this order would get them."""
+    if options.rank_from == "column":
+        return np.arange(1, len(scores) + 1)
+    ties = None if options.source_ties == "file" else ~codes
+    return positions(scores, np.array([0, len(scores)]), tie_order=ties)
 
 
 def candidate_ids(runs: AlignedRuns) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fusion_bench.errors import FailureKind
 from fusion_bench.evaluation.crag.verdicts import CragVerdict
 
 
@@ -58,6 +59,7 @@ class LiveResult:
         provider: ``provider/model`` that scored, or ``fused order``.
         degraded: Why the first provider did not score, or which source failed; empty if all went
             well.
+        failures: ``provider/model`` of each provider that failed, and how, in order.
         skipped: Whether there were too few candidates to rerank.
         switched_off: Source that was off for this query → why.
         query_type: The type whose settings applied; None = the system has none by type.
@@ -70,6 +72,7 @@ class LiveResult:
     documents: tuple[LiveDocument, ...]
     provider: str
     degraded: str = ""
+    failures: tuple[tuple[str, FailureKind], ...] = ()
     skipped: bool = False
     switched_off: Mapping[str, str] = field(default_factory=dict)
     query_type: str | None = None

@@ -14,7 +14,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.evaluation.ranking.plain_systems import plain_system_of
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import fused_list, name_system_in_errors
 from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import FUSED_ORDER
@@ -97,7 +97,7 @@ class QueryScoring:
         if stages:
             system = system.model_copy(update={"stages": stages})
         spaces = self.tools.spaces
-        plain, part = plain_system_of(system, runs, self.query.id, spaces)
+        [(_, plain, part)] = plain_systems(system, runs, spaces)
         blend = plain.blend
         if not isinstance(blend, RerankBlend) or blend.reranker in self.lists:
             return plain, runs

@@ -1,0 +1,244 @@
+"""CONV-07-05's interfaces and its own test cases (section 6), by name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from fusion_bench import Pipeline
+from fusion_bench.errors import ConfigError, ProviderError, UnknownNameError
+from fusion_bench.live.conv_07_05 import (
+    ChainReranker,
+    CohereReranker,
+    FusedSearchResult,
+    FusedSource,
+    LLMReranker,
+    NoOpReranker,
+    RRFFusion,
+    VoyageReranker,
+    WeightedScoreFusion,
+)
+from tests.rerank.server import Loopback, serving
+
+EQUAL = {"keyword": 0.33, "semantic": 0.33, "graph": 0.34}
+
+
+def mock_results(strategy: str, count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "chunkId": f"chunk-{strategy}-{i}",
+            "content": f"Content {strategy} {i}",
+            "score": 1 - i * 0.1,
+            "source": strategy,
+            "metadata": {},
+        }
+        for i in range(count)
+    ]
+
+
+def mock_sets(count: int) -> dict[str, list[dict[str, Any]]]:
+    return {name: mock_results(name, count) for name in EQUAL}
+
+
+def mock_fused(count: int) -> list[FusedSearchResult]:
+    return [FusedSearchResult(f"c{i}", f"content {i}", 0.9 - 0.01 * i) for i in range(count)]
+
+
+def rerank(reranker: Any, candidates: Sequence[FusedSearchResult], limit: int) -> list[Any]:  # noqa: ANN401
+    result: list[Any] = asyncio.run(reranker.rerank("test query", candidates, limit))
+    return result
+
+
+# ── RRFFusion
+
+
+def test_rrf_fusion_three_lists_are_merged() -> None:
+    fused = RRFFusion().fuse(mock_sets(5), EQUAL)
+    assert len(fused) == 15
+    assert fused[0].fused_score == pytest.approx(0.34 / 61 / (3 / 61))
+    assert fused[0].content == "Content graph 0"
+
+
+def test_rrf_fusion_a_chunk_of_two_lists_is_there_once() -> None:
+    shared = {"chunkId": "shared-chunk", "content": "Shared content", "score": 0.9, "metadata": {}}
+    sets = {
+        "keyword": [{**shared, "metadata": {"a": 1, "b": 1}}, *mock_results("keyword", 2)],
+        "semantic": [{**shared, "metadata": {"b": 2}}, *mock_results("semantic", 2)],
+    }
+    fused = RRFFusion().fuse(sets, {"keyword": 0.5, "semantic": 0.5, "graph": 0})
+    [result] = [item for item in fused if item.chunk_id == "shared-chunk"]
+    assert result.sources == (FusedSource("keyword", 1, 0.9), FusedSource("semantic", 1, 0.9))
+    assert result.metadata == {"a": 1, "b": 2}
+    assert result.to_dict() == {
+        "chunkId": "shared-chunk",
+        "content": "Shared content",
+        "fusedScore": pytest.approx(1 / 3),
+        "sources": [
+            {"strategy": "keyword", "rank": 1, "score": 0.9},
+            {"strategy": "semantic", "rank": 1, "score": 0.9},
+        ],
+        "metadata": {"a": 1, "b": 2},
+    }
+
+
+def test_rrf_fusion_weights_count() -> None:
+    fused = RRFFusion().fuse(mock_sets(3), {"keyword": 0.1, "semantic": 0.1, "graph": 0.8})
+    [top] = [source for source in fused[0].sources if source.rank == 1]
+    assert top.strategy == "graph"
+
+
+def test_rrf_fusion_scores_lie_between_0_and_1() -> None:
+    weights = {"keyword": 3.0, "semantic": 3.0, "graph": 3.0}
+    everywhere = {name: [("x", 1.0)] for name in EQUAL}
+    for fused in (
+        RRFFusion().fuse(mock_sets(10), EQUAL),
+        RRFFusion().fuse(everywhere, weights),
+    ):
+        assert all(0 <= result.fused_score <= 1 for result in fused)
+    assert fused[0].fused_score == 1
+
+
+def test_ranks_are_places_in_the_list_and_equal_scores_keep_the_first() -> None:
+    sets = {"keyword": [("b", 0.1), ("a", 0.9)], "other": [("c", 5.0)]}
+    fused = RRFFusion(k=1).fuse(sets, {"keyword": 1.0, "semantic": 1.0, "graph": 1.0})
+    assert [result.chunk_id for result in fused] == ["b", "c", "a"]  # another strategy weighs 1
+    assert fused[2].sources == (FusedSource("keyword", 2, 0.9),)
+
+
+def test_weighted_score_fusion_is_the_mean_over_the_lists_that_returned_the_chunk() -> None:
+    sets = {"keyword": [("a", 0.9), ("b", 0.9)], "semantic": [("b", 0.7)]}
+    fused = WeightedScoreFusion().fuse(sets, {"keyword": 0.5, "semantic": 0.5, "graph": 0})
+    assert {r.chunk_id: r.fused_score for r in fused} == pytest.approx({"a": 0.9, "b": 0.8})
+    assert [r.chunk_id for r in fused] == ["a", "b"]
+
+
+def test_nothing_is_fused_to_nothing() -> None:
+    assert RRFFusion().fuse({}, EQUAL) == []
+    assert RRFFusion().fuse({"keyword": []}, EQUAL) == []
+
+
+# ── rerankers
+
+
+def scores_by_place(*scores: float) -> Any:  # noqa: ANN401
+    return lambda _, documents: list(scores[: len(documents)])
+
+
+@pytest.mark.parametrize(("kind", "dialect"), [("cohere", "cohere_v1"), ("voyage", "voyage")])
+def test_cohere_reranker_reranks(kind: str, dialect: str) -> None:
+    model = CohereReranker if kind == "cohere" else VoyageReranker
+    say = scores_by_place(0.85, 0.75, 0.95, *[0.1] * 7)
+    with serving(Loopback(dialect, score=say)) as state:
+        result = rerank(model(base_url=state.url, key=None), mock_fused(10), 3)
+    assert [(item.chunk_id, item.reranked_score) for item in result] == [
+        ("c2", 0.95),
+        ("c0", 0.85),
+        ("c1", 0.75),
+    ]
+    assert result[0].fused_score == 0.88
+    assert (
+        state.requests[0]["model"]
+        == {
+            "cohere": "rerank-multilingual-v3.0",
+            "voyage": "rerank-2",
+        }[kind]
+    )
+
+
+@pytest.mark.parametrize("model", [CohereReranker, VoyageReranker])
+@pytest.mark.parametrize("status", ["500", "429", "401"])
+def test_cohere_reranker_an_api_error_is_an_error(model: type[ChainReranker], status: str) -> None:
+    dialect = "cohere_v1" if model is CohereReranker else "voyage"
+    with serving(Loopback(dialect, fail=lambda _: status)) as state:
+        reranker = model(base_url=state.url, key=None)  # type: ignore[call-arg]
+        with pytest.raises(ProviderError, match=f"fused order after {dialect}"):
+            rerank(reranker, mock_fused(5), 3)
+    assert len(state.requests) == 1
+
+
+def test_cohere_reranker_always_asks_and_asks_for_nothing_without_candidates() -> None:
+    with serving(Loopback("cohere_v1")) as state:
+        reranker = CohereReranker(base_url=state.url, key=None)
+        assert rerank(reranker, [], 3) == []
+        assert len(rerank(reranker, mock_fused(3), 3)) == 3
+    assert len(state.requests) == 1
+
+
+def test_llm_reranker_scores_in_batches() -> None:
+    with serving(Loopback("chat", say=lambda _: "8,7,9,6,5")) as state:
+        reranker = LLMReranker("m", base_url=state.url, key=None, batch_size=5)
+        result = rerank(reranker, mock_fused(10), 3)
+    assert len(state.requests) == 2
+    assert len(result) == 3
+    assert [(item.chunk_id, item.reranked_score) for item in result[:2]] == [
+        ("c2", 0.9),
+        ("c7", 0.9),
+    ]
+
+
+def test_llm_reranker_leaves_as_many_as_are_wanted_alone() -> None:
+    with serving(Loopback("chat")) as state:
+        few = rerank(LLMReranker("m", base_url=state.url, key=None), mock_fused(5), 5)
+        assert (few, state.requests) == (mock_fused(5), [])
+        always = LLMReranker("m", base_url=state.url, key=None, always_rerank=True)
+        assert rerank(always, mock_fused(5), 5)[0].reranked_score is not None
+
+
+@pytest.mark.parametrize("how", ["500", "close", "text"])
+def test_llm_reranker_a_failure_keeps_the_fused_order(how: str) -> None:
+    with serving(Loopback("chat", fail=lambda _: how)) as state:
+        result = rerank(LLMReranker("m", base_url=state.url, key=None), mock_fused(10), 3)
+    assert result == mock_fused(3)
+
+
+def test_no_op_reranker_cuts_and_changes_nothing() -> None:
+    assert rerank(NoOpReranker(), mock_fused(10), 5) == mock_fused(5)
+
+
+def test_one_connection_for_many_queries() -> None:
+    async def go() -> int:
+        async with VoyageReranker(base_url=state.url, key=None) as reranker:
+            calls = (reranker.rerank(f"q{i}", mock_fused(4), 2) for i in range(20))
+            return sum(map(len, await asyncio.gather(*calls)))
+
+    with serving(Loopback("voyage")) as state:
+        assert asyncio.run(go()) == 40
+
+
+# ── the pipeline
+
+
+def test_the_profile_is_the_dialect_with_the_requested_limit() -> None:
+    pipeline = Pipeline.profile("conv-07-05", reranker="noop")
+    blend = pipeline.system.blend.model_dump()
+    assert (pipeline.system.dialect, pipeline.system.top_k) == ("conv-07-05", 20)
+    assert (blend["depth"], blend["tail"], blend["always_rerank"]) == (50, "drop", False)
+    lists = {name: [(f"{name}{i}", 1.0 - i / 10, "text") for i in range(5)] for name in EQUAL}
+    with pipeline:
+        few = pipeline.search_sync("q", lists)
+        cut = pipeline.search_sync("q", lists, limit=5)
+        assert pipeline.search_sync("q", lists, limit=15).skipped
+    assert (few.skipped, len(few.documents)) == (True, 15)
+    assert (cut.skipped, cut.provider, len(cut.documents)) == (False, "noop/order", 5)
+    assert [document.id for document in few.documents[:3]] == ["keyword0", "semantic0", "keyword1"]
+
+
+def test_the_profile_without_a_reranker() -> None:
+    weights = {"keyword": 0.5, "semantic": 0.5, "graph": 0.0}
+    pipeline = Pipeline.profile("conv-07-05", fusion="WeightedScoreFusion", weights=weights)
+    with pipeline:
+        found = pipeline.search_sync(
+            "q",
+            {"keyword": [("a", 0.9), ("b", 0.9)], "semantic": [("b", 0.7)], "graph": [("g", 1)]},
+        )
+    assert [name for name, _ in found.ranked] == ["a", "b"]
+
+
+def test_a_profile_that_is_none() -> None:
+    with pytest.raises(UnknownNameError, match=r"profile 'conv'.* conv-07-05, nablarch"):
+        Pipeline.profile("conv")
+    with pytest.raises(ConfigError, match="fusion"):
+        Pipeline.profile("conv-07-05", fusion="rrf")

@@ -1,0 +1,162 @@
+"""nablarch's reranking: its application.yml, its figures, its failures (sections 3, 5, 6 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench import Pipeline
+from fusion_bench.errors import ConfigError
+from fusion_bench.live.results import LiveResult
+from fusion_bench.rerank.protocol import Identity, Reply
+from fusion_bench.rerank.settings import Deadline
+from tests.rerank.server import Loopback, serving
+
+YAML = """\
+nablarch:
+  rag:
+    rerank:
+      enabled: true
+      max-candidates: 50
+      default-top-k: 10
+      min-score: 0.1
+      timeout-ms: 100
+      score-combination:
+        beta: 1.0
+      primary-provider: jina
+      fallback-provider: cohere
+      jina:
+        api-key: ${JINA_API_KEY}
+        model: jina-reranker-v2-base-multilingual
+        endpoint: https://api.jina.ai/v1/rerank
+      cohere:
+        api-key: ${COHERE_API_KEY}
+        model: rerank-multilingual-v3.0
+        endpoint: https://api.cohere.ai/v1/rerank
+      circuit-breaker:
+        failure-threshold: 5
+        wait-duration-seconds: 30
+        half-open-max-calls: 3
+"""
+HYBRID = [(f"d{i:02d}", 1 - i / 100, f"0.{i:02d}") for i in range(60)]
+
+
+class Numbers:
+    """Scores a document by the number that it consists of."""
+
+    identity = Identity("numbers", "m", "unit")
+    batch = 100
+
+    async def score(self, _query: str, documents: Sequence[str]) -> Reply:
+        return Reply(tuple(float(document) for document in documents))
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JINA_API_KEY", "sk-jina-0123456789")
+    monkeypatch.setenv("COHERE_API_KEY", "sk-cohere-0123456789")
+
+
+def search(
+    config: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    **options: Any,  # noqa: ANN401
+) -> LiveResult:
+    with Pipeline.profile("nablarch", config=config, **options) as pipeline:
+        return pipeline.search_sync("q", {"hybrid": HYBRID}, limit=limit)
+
+
+def test_the_files_defaults_are_the_profiles(tmp_path: Path) -> None:
+    path = tmp_path / "application.yml"
+    path.write_text(YAML, encoding="utf-8")
+    read, default = Pipeline.profile("nablarch", config=path), Pipeline.profile("nablarch")
+    assert read.system == default.system
+    blend = read.system.blend.model_dump()
+    assert (blend["beta"], blend["depth"], blend["min_score"]) == (1.0, 50, 0.1)
+    assert (blend["tail"], blend["always_rerank"], read.system.top_k) == ("drop", True, 10)
+    [chain] = read._config.chains.values()
+    first, second = chain.providers
+    assert (first.method, first.base_url) == ("jina", "https://api.jina.ai")  # type: ignore[union-attr]
+    assert (second.method, second.base_url) == ("cohere_v1", "https://api.cohere.ai")  # type: ignore[union-attr]
+    assert second.model == "rerank-multilingual-v3.0"  # type: ignore[union-attr]
+    assert chain.settings.deadline == Deadline(rerank_ms=100, total_ms=300)
+    assert chain.settings.breaker.model_dump() == {
+        "failures": 5,
+        "open_seconds": 30.0,
+        "half_open_calls": 3,
+    }
+    assert default._config.chains["reranker"].settings == chain.settings
+
+
+def test_the_best_of_the_first_fifty() -> None:
+    found = search(rerankers={"reranker": Numbers()})
+    assert [name for name, _ in found.ranked] == [f"d{i}" for i in range(49, 39, -1)]
+    assert found.documents[0].score == 0.49
+    few = search({"max-candidates": 12}, rerankers={"reranker": Numbers()})
+    assert [name for name, _ in few.ranked] == ["d11", "d10"]  # min-score .1 drops the others
+    assert len(search(limit=3, rerankers={"reranker": Numbers()}).documents) == 3
+
+
+def test_beta_combines_both_scores() -> None:
+    found = search({"score-combination": {"beta": 0.7}}, rerankers={"reranker": Numbers()})
+    best = found.documents[0]
+    assert best.id == "d49"
+    assert best.score == pytest.approx(0.7 * 0.49 + 0.3 * 0.51)
+    assert best.fused_score == 0.51
+
+
+def test_switched_off_it_returns_the_hybrid_list() -> None:
+    found = search({"enabled": False})
+    assert found.ranked == tuple((name, score) for name, score, _ in HYBRID[:10])
+
+
+@pytest.mark.parametrize(
+    ("jina", "cohere", "provider", "reason"),
+    [
+        (None, None, "jina/resolved-model", ""),
+        ("close", None, "cohere_v1/rerank-multilingual-v3.0", "connection"),
+        ("close", "close", "fused order", "connection"),
+        ("hang", None, "fused order", "timeout"),
+        ("429", None, "fused order", "rate_limit"),
+        ("text", None, "fused order", "malformed"),
+    ],
+)
+def test_failures_by_the_designs_table(
+    jina: str | None, cohere: str | None, provider: str, reason: str
+) -> None:
+    with ExitStack() as stack:
+        # Short only where it is waited for: elsewhere a busy machine may take its time.
+        patience = 100 if reason == "timeout" else 5000
+        config: dict[str, Any] = {"min-score": None, "timeout-ms": patience}
+        for name, dialect, how in (("jina", "jina", jina), ("cohere", "cohere_v1", cohere)):
+            state = Loopback(dialect, fail=lambda _, how=how: how)  # type: ignore[misc]
+            stack.enter_context(serving(state))
+            config[name] = {"endpoint": f"{state.url}{state.shape.path}"}
+        found = search(config)
+    assert found.provider == provider
+    assert reason in found.degraded
+    assert len(found.documents) == 10
+    if provider == "fused order":
+        assert [name for name, _ in found.ranked] == [name for name, *_ in HYBRID[:10]]
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"jina": {"api-key": "sk-1"}}, "nablarch.rag.rerank.jina.api-key: keys come from the env"),
+        ({"jina": {"endpoint": "https://x/v2/rerank"}}, "endpoint 'https://x/v2/rerank': a URL"),
+        ({"beta": 1}, "nablarch.rag.rerank.beta: unknown key 'beta'"),
+        ({"primary-provider": "voyage"}, "nablarch.rag.rerank.primary_provider: input should be"),
+        ({"score-combination": {"beta": 2}}, "score_combination.beta: input should be less than"),
+        ({"min-score": "x"}, "nablarch.rag.rerank.min_score: input should be a valid number"),
+    ],
+)
+def test_what_an_application_yml_may_not_say(config: Mapping[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Pipeline.profile("nablarch", config=config)
+    assert problem in str(caught.value)
+    assert "sk-1" not in str(caught.value)
