@@ -45,7 +45,7 @@ from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
 from tests.parity.collections import qrels_of, runs_of
 from tests.parity.data import parity_data
 
-EXAMPLES = settings(max_examples=50, deadline=None)
+EXAMPLES = settings(max_examples=20, deadline=None)
 LISTS = ("full", "some")
 #: What is refused although ranking may raise no error: the engine looks at more queries.
 CAREFUL = ("beyond the range of the engine", "not above 0", "without a rerank score")
@@ -191,7 +191,7 @@ def test_any_limits_of_the_engine() -> None:
 def test_systems_that_blend_come_out_as_ranked() -> None:
     """Through ``evaluate``: whatever is left open is ranked there, errors are the same."""
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=16, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
         runs, spaces = data.draw(reranked())

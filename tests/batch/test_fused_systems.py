@@ -51,7 +51,7 @@ SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
 BEYOND = ["scores beyond the range of the engine"]
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=25, deadline=None)
 DEFAULT = BatchLimits()
 
 
@@ -221,7 +221,7 @@ def configs(draw: st.DrawFn, sources: tuple[str, ...], method: str) -> dict[str,
 
 @pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score", "any_scores", "registered"])
 def test_any_weights_on_any_lists(method: str) -> None:
-    @settings(max_examples=20 if method == "registered" else 60, deadline=None)
+    @settings(max_examples=10 if method == "registered" else 25, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
         view = data.draw(views())

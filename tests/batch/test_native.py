@@ -51,7 +51,7 @@ def obvious(sums: RoughTerms, pairs: MemberPairs) -> tuple[NDArray[np.int64], se
     return above, doubts
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, native.LANES), st.integers(1, 5), st.booleans())
 def test_it_counts_as_the_obvious_loop(seed: int, lanes: int, tables: int, cramped: bool) -> None:
     sums, pairs = random_work(seed, lanes, tables)

@@ -40,7 +40,7 @@ def assert_same_lists(system: System, runs: AlignedRuns, spaces: dict[str, Score
 def test_any_system_on_any_lists() -> None:
     supported = []
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=50, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
         runs, spaces = data.draw(reranked())

@@ -94,7 +94,7 @@ def aligned(runs: Sequence[Lists], rerank: Lists, ties: str = "trec") -> Aligned
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(LISTS.map(lambda lists: {"q2": {"z": 1.0}} | lists), min_size=1, max_size=3),
     LISTS.map(lambda lists: {"q1": {"z": 1.0, "elsewhere": 2.0}} | lists),

@@ -18,7 +18,7 @@ NAMES = st.builds(
     st.text("x/", max_size=20),
     LETTERS.flatmap(lambda letters: st.lists(st.text(letters, max_size=30), min_size=1)),
 )
-QUICK = settings(max_examples=150, deadline=None)
+QUICK = settings(max_examples=50, deadline=None)
 
 
 @QUICK

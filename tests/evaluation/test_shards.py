@@ -39,7 +39,7 @@ def systems(fusions: list[dict[str, Any]], sources: tuple[str, ...]) -> list[Sys
 
 @pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
 def test_any_shards_any_threads_any_order_of_sources(method: str) -> None:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=10, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
         view = data.draw(views())

@@ -142,7 +142,7 @@ WEIGHTED = {"mixed", "wmnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_
 
 @pytest.mark.parametrize("method", ORACLE)
 def test_every_method_is_the_obvious_loop(method: str) -> None:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=10, deadline=None)
     @given(views(), st.data())
     def same(runs: AlignedRuns, data: st.DataObject) -> None:
         config: dict[str, Any] = {"method": method, **OPTIONS.get(method, {})}

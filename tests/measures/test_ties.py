@@ -26,7 +26,7 @@ def brute(
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases(documents=6, levels=3), st.one_of(st.none(), st.integers(1, 7)))
 def test_extremes_and_mean_are_those_of_all_orders(case: Case, limit: int | None) -> None:
     built = build(case)

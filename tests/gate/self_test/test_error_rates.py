@@ -142,7 +142,8 @@ def test_on_the_command_line(
     command = ["gate", cases.EXPERIMENT, "--self-test", "--runs", "100"]
     code = main(command)
     out, err = capsys.readouterr()
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert all(line.startswith("progress: ") for line in err.splitlines())  # on a busy machine
     assert "100 runs each: all agree" in out
     assert "Differences of live and plain." in out
     for name in ("md", "json", "png"):
