@@ -12,7 +12,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 os.environ["FUSION_BENCH_CACHE"] = "0"
 # A shell that exports its width would narrow what a pipe gets.
 os.environ.pop("COLUMNS", None)
-# A busy machine is no fault of the code: no test fails by the clock. A run has new examples each time;
+# A busy machine is no fault of the code: no test fails by the clock. Each run has new examples;
 # `HYPOTHESIS_PROFILE=thorough make tests` tries many of them at once.
 settings.register_profile("house", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
