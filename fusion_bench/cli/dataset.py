@@ -102,6 +102,8 @@ def check_command(
 
     path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False)
+    if dataset.spec.has_refined_lists:
+        load_dataset(path, cache=False, refined=True).aligned([*dataset.runs])
     messages = dataset_notices(dataset)
     facts = describe_dataset(dataset) | {"unjudged_share_in_top_10": unjudged_shares(dataset)}
     if json:

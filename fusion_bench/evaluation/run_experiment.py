@@ -143,8 +143,7 @@ def load_judged_lists(
         },
         cache=cache,
     )
-    has_refined = any(run.refined for run in (*spec.runs.values(), *spec.rerank.values()))
-    return replace(read(), refined=read(refined=True) if has_refined else None)
+    return replace(read(), refined=read(refined=True) if spec.has_refined_lists else None)
 
 
 def run_on_datasets(

@@ -169,6 +169,11 @@ class DatasetSpec(StrictModel):
     binary_relevance: Annotated[WholeNumber, Field(ge=1)] = 1
 
     @property
+    def has_refined_lists(self) -> bool:
+        """Whether a list has a file for refined queries."""
+        return any(each.refined for each in (*self.runs.values(), *self.rerank.values()))
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The paths of its files and folders, as it names them."""
         lists = (*self.runs.values(), *self.rerank.values())

@@ -18,7 +18,13 @@ from fusion_bench.report.tuning.recommendation import (
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.util.formatting import format_change, format_number, format_percent, pluralize
+from fusion_bench.util.formatting import (
+    format_change,
+    format_coverage,
+    format_number,
+    format_percent,
+    pluralize,
+)
 
 #: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
 WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
@@ -68,7 +74,7 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         yield Finding(text, key="pareto front")
     for thresholds in report.thresholds:
         tone = TONES.get(thresholds.verdict, "plain")
-        yield Finding(_describe_thresholds(thresholds), tone, "thresholds")
+        yield Finding(_describe_thresholds(thresholds, report.alpha), tone, "thresholds")
 
 
 def _describe_verdict(report: TuningReport) -> str:
@@ -156,15 +162,17 @@ def _describe_rule(report: TuningReport) -> str:
     )
 
 
-def _describe_thresholds(thresholds: ThresholdReport) -> str:
+def _describe_thresholds(thresholds: ThresholdReport, alpha: float) -> str:
     rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
     tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
+    coverage = format_coverage(thresholds.alpha)
+    adjusted = "" if thresholds.alpha == alpha else f", interval {coverage} for several lists"
     return (
         f"{thresholds.title}: the pair of thresholds {tuned} {CLAIMS[thresholds.verdict]} "
         f"{default} at telling whether the top {thresholds.top} has a relevant document: held-out "
         f"utility {format_number(gain.tuned)} against {format_number(gain.default)} "
-        f"({format_gain(gain, thresholds.alpha)}). The best single threshold (min_score) is "
-        f"{thresholds.min_score.upper:.4g}."
+        f"({format_gain(gain, thresholds.alpha)}{adjusted}). The best single threshold "
+        f"(min_score) is {thresholds.min_score.upper:.4g}."
     )
 
 

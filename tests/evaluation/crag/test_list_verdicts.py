@@ -187,3 +187,11 @@ def test_a_list_that_no_system_reads_is_judged_too(root: Path, capsys: Capture) 
     tiny.edit(root, tiny.EXPERIMENT, "    blend: {method: replace, reranker: r}\n", "")
     assert [(each["name"], each["kind"]) for each in evaluate("--json")["crag"]] == [("r", "list")]
     assert json.loads(capsys.readouterr().out)["collections"][0]["crag"][0]["name"] == "r"
+
+
+def test_dataset_check_reads_refined_lists(root: Path, capsys: Capture) -> None:
+    refine(root)
+    assert main(["dataset", "check", "tiny"]) == 0
+    (root / "datasets/tiny/b2.trec").write_text("q1 Q0 d1 1 nan b\n", encoding="utf-8")
+    assert main(["dataset", "check", "tiny"]) == 2
+    assert "b2.trec:1: score nan" in capsys.readouterr().err

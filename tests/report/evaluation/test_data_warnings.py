@@ -52,6 +52,10 @@ def test_a_caveat_and_a_disabled_version_2_are_warnings() -> None:
             {"degraded": "3 queries", "scores": "Rerank list 'r' is squeezed."},
         ),
         (
+            run("r", rerank=True).model_copy(update={"unread_scores": {"q1": (3, 7), "q2": (1,)}}),
+            {"unread scores": "r has 3 scores that could not be read: q1: 3, 7; q2: 1."},
+        ),
+        (
             run().model_copy(update={"has_known_documents": False}),
             {"unmatched documents": "judged"},
         ),

@@ -167,6 +167,13 @@ def test_types_and_thresholds_have_verdicts_of_their_own(verdict: str, tone: str
     assert "held out: +0.0010" in result["per query type"].text
     assert "thresholds 0.5 / 0.2" in result["thresholds"].text
     assert "utility 0.8000 against 0.7000" in result["thresholds"].text
+    assert "interval" not in result["thresholds"].text
+
+
+def test_thresholds_of_several_lists_have_wider_intervals() -> None:
+    two = thresholds().model_copy(update={"alpha": 0.025})
+    text = findings(record(thresholds=(two, two)))["thresholds"].text
+    assert "interval 97.5 % for several lists" in text
 
 
 def test_a_search_that_chose_the_default_claims_no_tested_gain() -> None:
