@@ -118,6 +118,7 @@ def run_experiment(
     folders: Collection[str | os.PathLike[str]] | None = None,
     split: str | None = None,
     query_type: str | None = None,
+    where: Mapping[str, str | Collection[str]] | None = None,
     cache: bool = True,
 ) -> Report:
     """Run an experiment, as ``fusion-bench eval`` does.
@@ -129,6 +130,8 @@ def run_experiment(
             here, and in the folders above.
         split: Instead of the experiment's own.
         query_type: Instead of the experiment's own.
+        where: Values that fields of the queries must have, beside the experiment's own:
+            ``{"language": "ja"}``.
         cache: Whether what was read before may be taken from the cache beside a dataset.
 
     Raises:
@@ -140,6 +143,12 @@ def run_experiment(
     check_ignored(experiment, origin)
     places = find_folders(folders or None, origin.path)
     report = experiments.run_experiment(
-        experiment, origin, folders=places, split=split, query_type=query_type, cache=cache
+        experiment,
+        origin,
+        folders=places,
+        split=split,
+        query_type=query_type,
+        where={k: (v,) if isinstance(v, str) else tuple(v) for k, v in (where or {}).items()},
+        cache=cache,
     )
     return report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})

@@ -31,6 +31,7 @@ def export(
     name: str | None = None,
     dataset: object = None,
     query_type: str | None = None,
+    intent: str | None = None,
     replay: bool | None = None,
     folders: Collection[str | os.PathLike[str]] | None = None,
     **options: Any,  # noqa: ANN401 - the models check them
@@ -44,6 +45,7 @@ def export(
         dataset: Gives the roles of the sources, and is replayed on: a dataset in any form that
             ``compare`` takes. Of an experiment's file, by name or path; its own by default.
         query_type: Write the numbers of this query type.
+        intent: Write the numbers of this intent.
         replay: Whether to replay what is written on the dataset; by default where it is
             approximate.
         folders: Where named datasets live, for an experiment's file.
@@ -62,7 +64,7 @@ def export(
     ('exact', ['search.json'])
     """
     find_engine(to, where="to")
-    asked = ExportOptions(to, query_type, replay)
+    asked = ExportOptions(to, query_type, intent, replay)
     if is_path(system) and Path(system).suffix.lower() in YAML:
         experiment, source = read_experiment(Path(system))
         if options:

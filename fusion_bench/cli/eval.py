@@ -9,6 +9,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
+from fusion_bench.cli._query_options import read_conditions
 
 command = base.command_app()
 
@@ -37,6 +38,14 @@ def eval_command(
     query_type: Annotated[
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Evaluate only queries with this value in this field, such as language=ja. "
+            "Repeat it for other values or fields.",
+            metavar="FIELD=VALUE",
+        ),
+    ] = None,
     overrides: base.SetOption = None,
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
@@ -64,6 +73,7 @@ def eval_command(
             folders=folders,
             split=split,
             query_type=query_type,
+            where=read_conditions(where or []),
             cache=cache,
             progress=progress,
         )

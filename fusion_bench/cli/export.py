@@ -57,6 +57,10 @@ def export_command(
         str | None,
         typer.Option(help="Write the numbers of this query type.", metavar="TYPE"),
     ] = None,
+    intent: Annotated[
+        str | None,
+        typer.Option(help="Write the numbers of this intent.", metavar="NAME"),
+    ] = None,
     replay: Annotated[
         bool | None,
         typer.Option(
@@ -90,9 +94,11 @@ def export_command(
     from fusion_bench.report.export_page import build_export_page
 
     find_engine(to, where="--to")
+    if query_type is not None and intent is not None:
+        raise typer.BadParameter("a system has numbers by one of them", param_hint="--intent")
     if force and out is None:
         raise typer.BadParameter("needs --out", param_hint="--force")
-    options = ExportOptions(to, query_type, replay)
+    options = ExportOptions(to, query_type, intent, replay)
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
         report = export_experiment(

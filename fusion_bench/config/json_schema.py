@@ -9,6 +9,8 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema
 
+#: In ``json_schema_extra`` of a field: what writes the record may leave it out.
+OPTIONAL: Final = "optional"
 #: One entry below ``Attributes:`` in a docstring, with the lines that continue it.
 ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -43,6 +45,9 @@ def describe_properties(record: dict[str, Any]) -> None:
     """Move what the docstring says of each attribute to its property, in camelCase or not."""
     text, _, attributes = record.get("description", "").partition("\n\nAttributes:\n")
     record["description"] = _format_description(text)
+    for name, field in record.get("properties", {}).items():
+        if field.pop(OPTIONAL, False):
+            record["required"].remove(name)
     for name, meaning in ATTRIBUTE.findall(attributes):
         key = name if name in record["properties"] else to_camel(name)
         record["properties"][key]["description"] = _format_description(meaning)

@@ -61,7 +61,7 @@ WholeNumber: TypeAlias = Annotated[int, BeforeValidator(_refuse_text)]
 Weight: TypeAlias = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 
 
-def _refuse_repeats(names: tuple[str, ...]) -> tuple[str, ...]:
+def refuse_repeats(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names, each of them different.
 
     Raises:
@@ -74,7 +74,7 @@ def _refuse_repeats(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 #: Different names, in a list.
-UniqueNames: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_refuse_repeats)]
+UniqueNames: TypeAlias = Annotated[tuple[str, ...], AfterValidator(refuse_repeats)]
 
 
 def _sort_by_rank(table: dict[int, V]) -> dict[int, V]:

@@ -18,7 +18,7 @@ def check_writable(dialect: type[Dialect], system: System) -> None:
     """Refuse a system that no request of the engine can say.
 
     Raises:
-        ConfigError: It is of another dialect, or has a blend, query types or a threshold.
+        ConfigError: It is of another dialect, or has a blend, numbers by class or a threshold.
     """
     if system.dialect != dialect.name:
         raise ConfigError(
@@ -27,9 +27,8 @@ def check_writable(dialect: type[Dialect], system: System) -> None:
         )
     extras = {
         "blend": not isinstance(system.blend, (NoBlend, *dialect.blends)),
-        "by_query_type": system.by_query_type is not None,
+        system.class_field or "by_query_type": system.class_key is not None,
         "policy": system.policy is not None,
-        "weights_by_type": system.weights_by_type is not None,
         "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
         "stages": bool(system.stages),
     }

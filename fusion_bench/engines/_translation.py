@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.query_types import UNSURE
 from fusion_bench.engines._canonical import EngineFusion
 from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
 from fusion_bench.experiment.stages import source_roles
@@ -50,7 +49,7 @@ class Draft:
 
     Attributes:
         dialect: The engine's dialect.
-        system: The plain system that is translated: of one query type, without a blend.
+        system: The plain system that is translated: of one class of queries, without a blend.
         sources: The sources that take part.
         weights: Their weights as the fusion of ``system`` weighs them.
         fusion: The fusion in our terms, or an engine's that none of ours equals.
@@ -66,7 +65,7 @@ class Draft:
         self.dialect = dialect
         self.fidelity: Fidelity = "exact"
         self.reasons: list[str] = []
-        self.system = system = self._choose_query_type(system)
+        self.system = system = self._choose_class(system)
         all_roles = source_roles(system, roles)
         weights = system.fusion.source_weights(system.runs, [*all_roles.values()]).tolist()
         all_weights = dict(zip(system.runs, weights, strict=True))
@@ -100,17 +99,18 @@ class Draft:
         """Say what to know, without a loss."""
         self.reasons.append(remark)
 
-    def _choose_query_type(self, system: System) -> System:
-        types = system.query_types
-        if types is None:
+    def _choose_class(self, system: System) -> System:
+        key, classes = system.class_key, system.query_classes
+        if key is None or classes is None:
             return system
-        chosen = UNSURE if UNSURE in types else types[0]
-        listed = ", ".join(types)
+        chosen = key.fallback if key.fallback in classes else classes[0]
+        listed = ", ".join(classes)
         self.lose(
-            f"query types: one request has one set of numbers, here those of type {chosen!r}; "
-            f"write a request a type and choose it in the application (types: {listed})"
+            f"{key.title}s: one request has one set of numbers, here those of {key.field} "
+            f"{chosen!r}; write one request for each {key.field} and choose it in the application "
+            f"({key.field}s: {listed})"
         )
-        return system.of_type(chosen)
+        return system.of_class(chosen)
 
     def _find_equivalent(self, fusion: Fusion) -> Fusion:
         if not isinstance(fusion, EngineFusion):

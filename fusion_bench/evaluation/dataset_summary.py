@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.data.switches import format_condition
 from fusion_bench.evaluation.report_records.list_info import ListInfo
@@ -22,6 +22,8 @@ from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.unmatched_query_ids import find_unmatched_ids, format_unmatched_ids
 
+#: Of a field with more values only their number is said.
+MOST_VALUES = 12
 #: Unjudged documents count down to this rank.
 UNJUDGED_DEPTH = 10
 
@@ -42,12 +44,24 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "binary_relevance": dataset.spec.binary_relevance,
         "splits": _counts(query.split for query in queries),
         "types": _counts(query.type for query in queries),
+        "intents": _counts(query.intent for query in queries),
+        "fields": _describe_fields(queries),
         "groups": len({query.group or query.id for query in queries}),
         "runs": [_run_row(dataset, run) for run in dataset.runs.values()],
         "rerank_lists": [
             _row(run) | {"score_space": dataset.spaces[run.name]}
             for run in dataset.rerankers.values()
         ],
+    }
+
+
+def _describe_fields(queries: Sequence[Query]) -> dict[str, dict[str, int] | int]:
+    """Of every other field how many queries have each value; of many values their number."""
+    names = dict.fromkeys(name for query in queries for name in query.fields)
+    counts = {name: _counts(query.fields.get(name) for query in queries) for name in names}
+    return {
+        name: values if len(values) <= MOST_VALUES else len(values)
+        for name, values in counts.items()
     }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -11,17 +13,28 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.switched_runs import check_field
 from fusion_bench.measures import Measure
 
 #: The split that means every judged query.
 ALL_QUERIES = "all"
+#: Settings of an experiment that leave out no judged query, and break nothing down.
+ALL_JUDGED: Final[Mapping[str, Any]] = {
+    "split": ALL_QUERIES,
+    "query_type": None,
+    "where": {},
+    "slices": (),
+}
 #: The split that is evaluated, and the one that choices are made on, where a dataset has them.
 JUDGE_ON, TUNE_ON = "test", "dev"
+#: Most values of a field by which results are broken down.
+MAX_SLICES = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +94,12 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
     """Align a dataset once and select its queries.
 
     Args:
-        experiment: What is compared, on which split and query type.
+        experiment: What is compared, on which split and queries.
         source: Where it was read from.
         dataset: With every list that the systems use.
 
     Raises:
-        UnknownNameError: No such split or query type.
+        UnknownNameError: No such split, field or value.
         ConfigError: No query is left.
     """
     used = dict.fromkeys(
@@ -100,40 +113,79 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         split = None
     elif split is not None and split not in dataset.splits:
         raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=dataset.name)
-    selected = _selected(aligned, dataset, split, experiment.query_type)
+    _check_fields(experiment, source, dataset)
+    filters = experiment.query_filters
+    selected = _selected(aligned, dataset, split, filters)
     is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     return EvaluationSet(
         experiment=experiment,
         dataset=dataset,
         runs=selected,
-        tuning=_selected(aligned, dataset, TUNE_ON, None) if tunes else None,
+        tuning=_selected(aligned, dataset, TUNE_ON, {}) if tunes else None,
         split=split,
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
         training=aligned if is_trained else selected,
     )
 
 
+def _check_fields(experiment: Experiment, source: Source, dataset: Dataset) -> None:
+    """Refuse fields that the queries do not have, or by which they cannot be told apart."""
+    places = [("where", name) for name in experiment.where]
+    places += [("slices", name) for name in experiment.slices if name not in COMPARED_FIELDS]
+    for key, name in places:
+        location = (key, name) if key == "where" else (key,)
+        check_field(name, dataset.queries.values(), f"{source.where(location)}: {dataset.name}")
+
+
+def slice_values(task: EvaluationSet) -> dict[str, tuple[str | None, ...]]:
+    """The values, (Q,), of every field but the type by which results are broken down.
+
+    Raises:
+        ConfigError: A field has too many values.
+    """
+    values = {name: task.runs.values_of(name) for name in task.experiment.slices if name != "type"}
+    for name, column in values.items():
+        if (count := len(set(column))) > MAX_SLICES:
+            raise ConfigError(
+                f"slices: field {name!r} has {count:,} different values in {task.dataset.name}, "
+                f"and at most {MAX_SLICES} can be shown: choose a field with fewer"
+            )
+    return values
+
+
 def _selected(
-    runs: AlignedRuns, dataset: Dataset, split: str | None, query_type: str | None
+    runs: AlignedRuns,
+    dataset: Dataset,
+    split: str | None,
+    filters: Mapping[str, Collection[str]],
 ) -> AlignedRuns:
+    """The queries of a split whose fields have one of these values each."""
     keep = np.ones(len(runs.queries), dtype=bool)
     if split is not None:
         known = dataset.queries
         keep &= [query in known and known[query].split == split for query in runs.queries]
-    if query_type is not None:
-        types = {name for name in runs.types if name is not None}
-        if query_type not in types:
-            if not types:
-                raise ConfigError(
-                    f"{dataset.name}: no query has a type, so none is of type {query_type!r}: "
-                    "give each a 'type' in the queries file, or drop query_type"
-                )
-            raise UnknownNameError("query type", query_type, types, where=dataset.name)
-        keep &= [name == query_type for name in runs.types]
+    for name, allowed in filters.items():
+        values = runs.values_of(name)
+        present = {value for value in values if value is not None}
+        if not present.intersection(allowed):
+            _refuse_value(dataset.name, name, min(allowed), present)
+        keep &= [value in allowed for value in values]
     if not keep.any():
+        listed = " and ".join(f"{name} {' or '.join(map(repr, v))}" for name, v in filters.items())
         raise ConfigError(
-            f"{dataset.name}: no judged query of type {query_type!r} in split {split!r}: choose "
-            "another type or split (fusion-bench dataset show lists both)"
+            f"{dataset.name}: no judged query of {listed or 'any kind'} in split {split!r}: choose "
+            f"another {' or '.join([*filters, 'split'])} (fusion-bench dataset show lists them)"
         )
     return runs if keep.all() else runs.subset(keep)
+
+
+def _refuse_value(dataset: str, name: str, value: str, known: Collection[str]) -> NoReturn:
+    """Raise for a value that no judged query has in a field."""
+    title, key = ("query type", "query_type") if name == "type" else (name, f"where.{name}")
+    if not known:
+        raise ConfigError(
+            f"{dataset}: no query has a {name!r}, so none is {value!r} there: give each one in the "
+            f"queries file, or drop {key}"
+        )
+    raise UnknownNameError(title, value, known, where=dataset)

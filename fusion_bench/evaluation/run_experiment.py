@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +19,7 @@ from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_summary import list_infos
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.results import compare_assessments, reference_rows, system_result
@@ -45,6 +45,7 @@ def run_experiment(
     folders: Collection[Path],
     split: str | None = None,
     query_type: str | None = None,
+    where: Mapping[str, tuple[str, ...]] | None = None,
     cache: bool = True,
     progress: Progress = ignore_progress,
 ) -> Report:
@@ -56,6 +57,7 @@ def run_experiment(
         folders: Where named datasets live.
         split: Instead of the experiment's own.
         query_type: Instead of the experiment's own.
+        where: Values that fields of the queries must have, beside the experiment's own.
         cache: Whether what was read before may be taken from the cache beside a dataset.
         progress: Called as the work goes on.
 
@@ -64,7 +66,8 @@ def run_experiment(
     """
     paths = [path for _, path in find_datasets(experiment, source, folders)]
     _check(experiment, source, paths)
-    overrides = {"split": split, "query_type": query_type}
+    conditions = {**experiment.where, **(where or {})} or None
+    overrides = {"split": split, "query_type": query_type, "where": conditions}
     asked = {key: value for key, value in overrides.items() if value is not None}
     experiment = experiment.model_copy(update=asked)
     systems = experiment.systems.values()
@@ -192,6 +195,7 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
         digests=dataset.digests(),
         split=task.split,
         query_type=task.experiment.query_type,
+        where=dict(task.experiment.where),
         tuning_split=task.tuning_split,
         judgments=spec.judgments,
         binary_relevance=spec.binary_relevance,
@@ -199,6 +203,7 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
         baseline=task.experiment.baseline,
         queries=task.runs.queries,
         types=task.runs.types,
+        slices=slice_values(task),
         groups=task.runs.groups,
         has_irrelevant_judgments=task.has_irrelevant_judgments,
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),

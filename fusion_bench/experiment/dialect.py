@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from fusion_bench.blend import Blend
+from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.config.registry import MethodRegistry, Registry
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.fuse import Fusion
@@ -97,16 +98,18 @@ class Dialect(ABC):
 
     @classmethod
     def fill_defaults(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """A system as YAML says it, with the engine's defaults; fusions by type are built."""
+        """A system as YAML says it, with the engine's defaults; fusions by class are built."""
         filled = cls._fill_blend({"fusion": {}, **cls.defaults, **data})
-        if isinstance(by_type := filled.get("by_query_type"), Mapping):
-            filled["by_query_type"] = {
-                name: cls._fill_blend({**part, "fusion": cls.build_fusion(part.get("fusion", {}))})
-                if isinstance(part, Mapping)
-                else part
-                for name, part in by_type.items()
-            }
+        for key in CLASS_KEYS:
+            if isinstance(by_class := filled.get(key), Mapping):
+                filled[key] = {name: cls._fill_part(part) for name, part in by_class.items()}
         return filled
+
+    @classmethod
+    def _fill_part(cls, part: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        if not isinstance(part, Mapping):
+            return part
+        return cls._fill_blend({**part, "fusion": cls.build_fusion(part.get("fusion", {}))})
 
     @classmethod
     def _fill_blend(cls, data: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
+from fusion_bench.config.field_values import FieldConditions, FieldNames
 from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNumber, parse_model
 from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
@@ -69,6 +70,8 @@ class Experiment(TableView, StrictModel):
         systems: What is compared, by name.
         split: Which split to evaluate; by default ``test`` where the dataset has one; ``all``.
         query_type: Only queries of this type.
+        where: Only queries with one of these values in each of these fields.
+        slices: Fields of the queries by which the report breaks down the primary measure.
         ties: The tie rule: ``trec`` or ``first_seen``.
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
@@ -90,6 +93,8 @@ class Experiment(TableView, StrictModel):
     systems: Annotated[dict[str, System], Field(min_length=1), BeforeValidator(_add_names)]
     split: str | None = None
     query_type: str | None = None
+    where: FieldConditions = Field(default_factory=dict)
+    slices: FieldNames = ("type",)
     ties: Ties = "trec"
     alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
     interval: Literal["t", "bootstrap"] = "t"
@@ -106,6 +111,8 @@ class Experiment(TableView, StrictModel):
         if (self.dataset is None) == (not self.datasets):
             given = "neither is given" if self.dataset is None else "both are given"
             raise ValueError(f"name one 'dataset', or several 'datasets': {given}")
+        if self.query_type is not None and "type" in self.where:
+            raise ValueError("query_type and where.type say the same: keep one")
         return self
 
     def _summary(self) -> str:
@@ -128,6 +135,11 @@ class Experiment(TableView, StrictModel):
     def dataset_names(self) -> tuple[str, ...]:
         """The datasets, one or several."""
         return self.datasets if self.dataset is None else (self.dataset,)
+
+    @property
+    def query_filters(self) -> dict[str, tuple[str, ...]]:
+        """Field → values that a query must have: those of ``where``, and the query type."""
+        return self.where | ({} if self.query_type is None else {"type": (self.query_type,)})
 
     @property
     def v2_enabled(self) -> bool:

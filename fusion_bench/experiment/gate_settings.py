@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from fusion_bench.config.field_values import check_field_name
 from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNumber
 from fusion_bench.measures.aliases import MeasureName, resolve_alias
 
 OnInconclusive: TypeAlias = Literal["fail", "warn", "pass"]
+
+
+def _name_slices(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """Slices by name: a query type is its own, a value of another field is ``field: value``."""
+    return [*map(_name_slice, data)] if isinstance(data, list | tuple) else data
+
+
+def _name_slice(item: Any) -> Any:  # noqa: ANN401 - as above
+    if not isinstance(item, Mapping):
+        return item
+    if len(item) != 1:
+        raise ValueError(f"a slice is one field and its value, such as intent: meta, given {item}")
+    [(field, value)] = item.items()
+    if isinstance(value, list | tuple | Mapping) or value is None:
+        raise ValueError(f"{field}: one value is needed, such as {field}: meta, given {value}")
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if field == "type" else f"{check_field_name(str(field))}{SEPARATOR}{text}"
+
+
+def split_slice(name: str) -> tuple[str, str]:
+    """The field of a slice, and the value that its queries have there."""
+    field, separator, value = name.partition(SEPARATOR)
+    return (field, value) if separator else ("type", name)
+
+
+#: Between the field and the value in the name of a slice.
+SEPARATOR: Final = ": "
+#: Names of different slices.
+Slices: TypeAlias = Annotated[UniqueNames, BeforeValidator(_name_slices)]
 
 
 class Tolerance(StrictModel):
@@ -18,11 +49,11 @@ class Tolerance(StrictModel):
 
     Attributes:
         max_drop: m, in the unit of the measure: a mean that falls by no more is no regression.
-        slices: Query types that are checked on their own, instead of the policy's.
+        slices: Slices that are checked on their own, instead of the policy's; as there.
     """
 
     max_drop: Annotated[Number, Field(ge=0)]
-    slices: UniqueNames | None = None
+    slices: Slices | None = None
 
 
 def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -82,7 +113,8 @@ class GatePolicy(StrictModel):
         system: The gated system; by default the only one, or the only one beside the
             experiment's baseline.
         checks: Tolerance by measure; each is checked on all queries, and on every slice.
-        slices: Query types that every measure is checked on as well.
+        slices: Slices that every measure is checked on as well: query types, or values of
+            another field as ``{intent: meta}``, which is stored as ``intent: meta``.
         inconclusive: What an inconclusive check does: ``fail`` blocks with exit code 3, ``warn``
             warns, ``pass`` does nothing.
         guards: Bounds on single queries.
@@ -99,7 +131,7 @@ class GatePolicy(StrictModel):
         Field(min_length=1),
         BeforeValidator(_refuse_repeats),
     ]
-    slices: UniqueNames = ()
+    slices: Slices = ()
     inconclusive: OnInconclusive = "fail"
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
@@ -120,6 +152,6 @@ class GatePolicy(StrictModel):
         return tuple(dict.fromkeys([*self.checks, *(guard.measure for guard in self.guards)]))
 
     def slices_of(self, measure: str) -> tuple[str | None, ...]:
-        """The slices of a measure: None = all queries, then the query types."""
+        """The slices of a measure: None = all queries, then query types and other slices."""
         slices = self.checks[measure].slices
         return (None, *(self.slices if slices is None else slices))

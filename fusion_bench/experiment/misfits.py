@@ -53,13 +53,12 @@ def _find_stage_misfits(
 
 
 def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Misfits:
-    """Weights and numbers that fit no source, of the fusion or of each query type."""
+    """Weights and numbers that fit no source, of the fusion or of each class of queries."""
     yield from _find_policy_misfits(system, roles)
-    key = "by_query_type" if system.weights_by_type is None else "weights_by_type"
-    for query_type in system.query_types or ("",):
-        location = (key, query_type) if query_type else ("fusion",)
+    for name in system.query_classes or ("",):
+        location = (system.class_field, name) if name else ("fusion",)
         try:
-            system.of_type(query_type).fusion.check_sources(system.runs, roles)
+            system.of_class(name).fusion.check_sources(system.runs, roles)
         except ConfigError as error:
             yield location, error
 

@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
@@ -26,7 +27,14 @@ from fusion_bench.config.models import (
     WholeNumber,
     make_config_error,
 )
-from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
+from fusion_bench.config.query_classes import (
+    BY_INTENT,
+    BY_TYPE,
+    CLASS_KEYS,
+    ClassKey,
+    split_by_class,
+)
+from fusion_bench.config.query_types import TypeWeights
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError
@@ -45,7 +53,7 @@ from fusion_bench.fuse.rrf import RRF
 from fusion_bench.policies import Variant
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"dialect", "policy", "stages"})
+OMITTED = frozenset({"by_intent", "dialect", "policy", "stages"})
 
 
 class System(StrictModel):
@@ -62,6 +70,7 @@ class System(StrictModel):
         weights_by_type: Weights by query type, instead of the fusion's own.
         by_query_type: Fusion and blend by query type. In place of any number in them, YAML may
             have ``{by_query_type: {local: 0.3, hybrid: 0.5}}``, which becomes this.
+        by_intent: The same by intent; queries of another intent, or of none, use ``default``.
         policy: Picks weights, fusion or "do not rerank" for each query; None = the same for all.
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
@@ -76,6 +85,7 @@ class System(StrictModel):
     depth: Depth | dict[str, Depth] | None = None
     weights_by_type: TypeWeights | None = None
     by_query_type: dict[str, PerTypeConfig] | None = None
+    by_intent: dict[str, PerTypeConfig] | None = None
     policy: AnyPolicy | None = None
     min_relevance: Number | None = None
     top_k: Annotated[WholeNumber, Field(ge=1)] | None = None
@@ -114,8 +124,8 @@ class System(StrictModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _split_by_type(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        data = split_by_type(data, ("fusion", "blend"))
+    def _split_by_class(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        data = split_by_class(data, ("fusion", "blend"))
         if not isinstance(data, Mapping) or data.get("dialect") is None:
             return data
         try:
@@ -131,20 +141,22 @@ class System(StrictModel):
             key: value for key, value in data.items() if key not in OMITTED or value is not None
         }
 
-    @field_validator("by_query_type")
+    @field_validator(*CLASS_KEYS)
     @classmethod
-    def _check_unsure(
-        cls, value: dict[str, PerTypeConfig] | None
+    def _check_fallback(
+        cls, value: dict[str, PerTypeConfig] | None, info: ValidationInfo
     ) -> dict[str, PerTypeConfig] | None:
-        if value is not None and UNSURE not in value:
-            raise ValueError(f"type {UNSURE!r} is required: unsure queries use it")
+        if value is not None:
+            CLASS_KEYS[str(info.field_name)].require_fallback(value)
         return value
 
     @model_validator(mode="after")
     def _check_types(self) -> System:
         check_stages(self)
-        if self.weights_by_type is not None and self.by_query_type is not None:
-            raise ValueError("weights_by_type and by_query_type exclude each other: keep one")
+        given = ("weights_by_type", *CLASS_KEYS)
+        stated = [name for name in given if getattr(self, name) is not None]
+        if len(stated) > 1:
+            raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
         return self
@@ -153,8 +165,8 @@ class System(StrictModel):
     def _check_policy(self) -> System:
         if self.policy is None:
             return self
-        if self.query_types is not None:
-            raise ValueError("policy and numbers by query type exclude each other: keep one")
+        if self.query_classes is not None:
+            raise ValueError(f"policy and {self.class_field} exclude each other: keep one")
         if self.policy.needs_reranker and self.blend.reranker_name is None:
             raise ValueError(
                 f"policy {self.policy.method!r} needs a blend with a reranker, given "
@@ -170,9 +182,9 @@ class System(StrictModel):
         for key in [key for key in ("fusion", "blend", "policy") if key in keys]:
             method = getattr(self, key).method
             keys[key] = {"method": method, **keys[key]} if keys[key] else method
-        if self.by_query_type is not None:
-            keys["by_query_type"] = {
-                name: config.model_dump() for name, config in self.by_query_type.items()
+        if self.class_configs is not None and self.class_key is not None:
+            keys[self.class_key.key] = {
+                name: config.model_dump() for name, config in self.class_configs.items()
             }
         given = (f"{key}={value!r}" for key, value in keys.items())
         return f"System({', '.join((repr(self.name), repr(list(self.runs)), *given))})"
@@ -185,10 +197,28 @@ class System(StrictModel):
         return fusions if self.dialect is None else dialects.find_plugin(self.dialect).fusions()
 
     @property
-    def query_types(self) -> tuple[str, ...] | None:
-        """The query types with a configuration of their own; None = one for all."""
-        if self.by_query_type is not None:
-            return tuple(self.by_query_type)
+    def class_key(self) -> ClassKey | None:
+        """What decides which configuration a query gets; None = one for all."""
+        if self.by_intent is not None:
+            return BY_INTENT
+        return None if self.by_query_type is None and self.weights_by_type is None else BY_TYPE
+
+    @property
+    def class_field(self) -> str:
+        """The field of this model that has numbers by class; empty = none."""
+        stated = (*CLASS_KEYS, "weights_by_type")
+        return next((name for name in stated if getattr(self, name) is not None), "")
+
+    @property
+    def class_configs(self) -> dict[str, PerTypeConfig] | None:
+        """Fusion and blend by query type or intent; None = there are none."""
+        return self.by_query_type if self.by_intent is None else self.by_intent
+
+    @property
+    def query_classes(self) -> tuple[str, ...] | None:
+        """The query types or intents with a configuration of their own; None = one for all."""
+        if self.class_configs is not None:
+            return tuple(self.class_configs)
         return None if self.weights_by_type is None else tuple(self.weights_by_type.root)
 
     @property
@@ -199,8 +229,8 @@ class System(StrictModel):
     @property
     def reranker_names(self) -> frozenset[str]:
         """The rerank lists that some query needs."""
-        by_type = (self.by_query_type or {}).values()
-        names = {self.blend.reranker_name, *(config.blend.reranker_name for config in by_type)}
+        by_class = (self.class_configs or {}).values()
+        names = {self.blend.reranker_name, *(config.blend.reranker_name for config in by_class)}
         stages = (stage.reranker_names for stage in (self.stages or {}).values())
         return frozenset(name for name in names if name is not None).union(*stages)
 
@@ -215,11 +245,11 @@ class System(StrictModel):
         """What does not fit a dataset; see :mod:`~fusion_bench.experiment.misfits`."""
         return find_misfits(self, roles, rerankers)
 
-    def of_type(self, query_type: str) -> System:
-        """The plain system for queries of this type."""
-        if self.by_query_type is not None:
-            config = self.by_query_type[query_type]
-            changed = {"fusion": config.fusion, "blend": config.blend, "by_query_type": None}
+    def of_class(self, name: str) -> System:
+        """The plain system for queries of this type or intent."""
+        if self.class_configs is not None:
+            config = self.class_configs[name]
+            changed = {"fusion": config.fusion, "blend": config.blend, self.class_field: None}
             return self.model_copy(update=changed)
         if self.weights_by_type is None:
             return self
@@ -228,7 +258,7 @@ class System(StrictModel):
                 f"system {self.name!r}: weights_by_type needs a fusion with weights, "
                 f"and {self.fusion.method!r} has none"
             )
-        weights = self.weights_by_type.root[query_type]
+        weights = self.weights_by_type.root[name]
         fusion = self.fusion.model_copy(update={"weights": weights})
         return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
 

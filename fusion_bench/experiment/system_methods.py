@@ -37,7 +37,7 @@ Depth = Annotated[WholeNumber, Field(ge=1)]
 
 
 class PerTypeConfig(StrictModel):
-    """Fusion and blend for the queries of one type."""
+    """Fusion and blend for the queries of one type or intent."""
 
     fusion: AnyFusion = RRF()
     blend: AnyBlend = NoBlend()

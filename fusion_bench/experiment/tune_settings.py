@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from fusion_bench.config.models import Number, StrictModel, WholeNumber
 from fusion_bench.config.parameters import Kind, Parameter, Value
+from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.crag_settings import CragFitSettings
 from fusion_bench.measures.aliases import MeasureName
@@ -149,6 +150,7 @@ class TuneSettings(SearchSettings):
         front: The search of quality against rerank effort.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
         by_query_type: Tune each query type by itself too, and compare that with one set for all.
+        by_intent: The same for each intent; only one of the two.
         degraded: Whether to tune on a rerank list that a fallback answered in part.
     """
 
@@ -169,6 +171,7 @@ class TuneSettings(SearchSettings):
     front: FrontSettings = FrontSettings()
     crag: CragFitSettings | None = None
     by_query_type: bool = False
+    by_intent: bool = False
     degraded: Literal["refuse", "accept"] = "refuse"
 
     @field_validator("choose", mode="before")
@@ -177,6 +180,19 @@ class TuneSettings(SearchSettings):
         if rule == "sceptical":
             raise ValueError("'sceptical' is called 'shrinkage' now")
         return rule
+
+    @model_validator(mode="after")
+    def _check_one_key(self) -> TuneSettings:
+        if self.by_query_type and self.by_intent:
+            raise ValueError("by_query_type and by_intent exclude each other: keep one")
+        return self
+
+    @property
+    def class_key(self) -> ClassKey | None:
+        """By what parameters are tuned beside one set for all; None = by nothing."""
+        if self.by_intent:
+            return BY_INTENT
+        return BY_TYPE if self.by_query_type else None
 
     def search_settings(self) -> SearchSettings:
         """The part that one search needs."""

@@ -51,7 +51,7 @@ def replace_v2(config: Config) -> Config:
     if isinstance(config.blend, PositionAware):
         shared = set(RerankBlend.model_fields) - {"method"}
         changed["blend"] = Replace(**config.blend.model_dump(include=shared))
-    if isinstance(config, System) and config.by_query_type is not None:
-        by_type = config.by_query_type.items()
-        changed["by_query_type"] = {name: replace_v2(part) for name, part in by_type}
+    if isinstance(config, System) and config.class_configs is not None:
+        by_class = config.class_configs.items()
+        changed[config.class_field] = {name: replace_v2(part) for name, part in by_class}
     return config.model_copy(update=changed)

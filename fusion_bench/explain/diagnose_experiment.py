@@ -128,6 +128,7 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         fingerprint=task.dataset.fingerprint,
         split=task.split,
         query_type=task.experiment.query_type,
+        where=dict(task.experiment.where),
         queries=len(task.runs.queries),
         groups=len(set(task.runs.groups)),
         relevant=len(relevant.rows),

@@ -131,6 +131,7 @@ class DiagnosedCollection(ReportRecord):
         fingerprint: SHA-256 over what was read of it.
         split: The split that was evaluated; null = all judged queries.
         query_type: The type of query; null = all.
+        where: Field of the queries → the values that they have; empty = all.
         queries: Number of queries.
         groups: Number of groups, the units of the intervals.
         relevant: Relevant documents of these queries.
@@ -146,6 +147,7 @@ class DiagnosedCollection(ReportRecord):
     fingerprint: str
     split: str | None
     query_type: str | None
+    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     queries: int
     groups: int
     relevant: int

@@ -9,7 +9,7 @@ from typing import Any
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
@@ -50,7 +50,7 @@ def explain_query(
     file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
-    changed = {"systems": {chosen.name: chosen}, "split": ALL_QUERIES, "query_type": None}
+    changed = {"systems": {chosen.name: chosen}, **ALL_JUDGED}
     alone = experiment.model_copy(update=changed)
     alone.check_datasets(roles, spec.rerank, source)
     loaded = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.blend import Fused, RerankBlend
-from fusion_bench.config.query_types import type_of
+from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.plain_systems import plain_system_of
+from fusion_bench.evaluation.ranking.plain_systems import plain_system_of, resolve_classes
 from fusion_bench.evaluation.ranking.system_ranking import (
     SystemRanking,
     fused_list,
@@ -52,9 +52,9 @@ def explain_ranking(
         raise ConfigError(unknown_query_message(query, runs))
     fitted = fit_system(system, runs, spaces)
     plain, alone = plain_system_of(fitted, runs, query, spaces)
-    chosen = None
-    if system.query_types is not None:
-        chosen = type_of(alone.types[0], alone.confidences[0], system.query_types)
+    chosen, key = None, system.class_key
+    if key is not None and system.query_classes is not None:
+        chosen = resolve_classes(alone, key, system.query_classes)[0]
     ranking = rank_candidates(plain, alone, spaces)
     fused = fused_list(ranking.runs, plain.fusion)
     parts = plain.fusion.score_terms(ranking.runs)
@@ -63,7 +63,8 @@ def explain_ranking(
     return Explanation(
         system=system.name,
         query=query,
-        query_type=chosen,
+        query_type=chosen if key is BY_TYPE else None,
+        intent=chosen if key is BY_INTENT else None,
         method=plain.fusion.method,
         ties=runs.ties,
         top_k=plain.top_k,

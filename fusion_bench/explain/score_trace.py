@@ -146,6 +146,7 @@ class Explanation:
         query_text: The beginning of the query's text; empty where the dataset has none.
         documents: JSON Lines with the texts of the documents; None where there is no such file.
         stages: The same query under each stage of the system.
+        intent: The intent whose numbers were used; None = no numbers by intent.
         switched_off: Source that is off for the query → why.
     """
 
@@ -159,6 +160,7 @@ class Explanation:
     query_text: str = ""
     documents: Path | None = None
     stages: tuple[Explanation, ...] = ()
+    intent: str | None = None
     switched_off: Mapping[str, str] = field(default_factory=dict)
 
     def find_trace(self, document: str) -> ScoreTrace | None:

@@ -11,7 +11,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.export.records import ExportReport, ReplayRecord
 from fusion_bench.export.replay import replay_system
-from fusion_bench.export.translate import choose_query_type, read_back, translate_system
+from fusion_bench.export.translate import choose_class, read_back, translate_system
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.util.output_folder import name_experiment
 
@@ -23,11 +23,13 @@ class ExportOptions:
     Attributes:
         engine: Name of the dialect.
         query_type: Write the numbers of this query type.
+        intent: Write the numbers of this intent.
         replay: Whether to replay it; None = where it is approximate.
     """
 
     engine: str
     query_type: str | None = None
+    intent: str | None = None
     replay: bool | None = None
 
 
@@ -57,11 +59,11 @@ def export_system(
         options: What to write.
 
     Raises:
-        UnknownNameError: No such engine or query type.
+        UnknownNameError: No such engine, query type or intent.
         FusionBenchError: The system does not fit the data.
     """
     dialect = dialects.find_plugin(options.engine)
-    system = choose_query_type(system, options.query_type)
+    system = choose_class(system, options.query_type, options.intent)
     translation = translate_system(dialect, system, data.roles)
     nearest = translation.system
     configuration = Configuration({}) if nearest is None else dialect.write(nearest)
@@ -71,7 +73,7 @@ def export_system(
         exported = read_back(dialect, configuration, f"{system.name} in {dialect.title}")
         replays = tuple(
             replay_system(
-                _select_type(experiment, dataset, options.query_type),
+                _select_queries(experiment, dataset, options),
                 source,
                 dataset,
                 system,
@@ -84,6 +86,7 @@ def export_system(
         name=name_experiment(source.path),
         system=system.name,
         query_type=options.query_type,
+        intent=options.intent,
         engine=dialect.name,
         title=dialect.title,
         version=dialect.version,
@@ -110,9 +113,12 @@ def _why_not(translation: Translation, data: ExportData, options: ExportOptions)
     return None if data.load is not None else "no dataset is known"
 
 
-def _select_type(experiment: Experiment, dataset: Dataset, query_type: str | None) -> Experiment:
-    """The experiment on queries of a type, where the dataset has such."""
-    types = {query.type for query in dataset.queries.values()}
-    if query_type not in types or query_type is None:
-        return experiment
-    return experiment.model_copy(update={"query_type": query_type})
+def _select_queries(experiment: Experiment, dataset: Dataset, options: ExportOptions) -> Experiment:
+    """The experiment on queries of a type or an intent, where the dataset has such."""
+    changed: dict[str, object] = {}
+    known = dataset.queries.values()
+    if options.query_type is not None and options.query_type in {query.type for query in known}:
+        changed["query_type"] = options.query_type
+    if options.intent is not None and options.intent in {query.intent for query in known}:
+        changed["where"] = {**experiment.where, "intent": (options.intent,)}
+    return experiment.model_copy(update=changed)

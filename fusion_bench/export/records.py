@@ -25,6 +25,7 @@ class ReplayRecord(ReportRecord):
         fingerprint: SHA-256 over what was read of it.
         split: The split that was replayed; null = all judged queries.
         query_type: The type of query; null = all.
+        where: Field of the queries → the values that they have; empty = all.
         queries: Number of queries.
         groups: Number of groups, the units of the interval.
         alpha: 1 − coverage of the interval.
@@ -42,6 +43,7 @@ class ReplayRecord(ReportRecord):
     fingerprint: str
     split: str | None
     query_type: str | None
+    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     queries: int
     groups: int
     alpha: float
@@ -63,6 +65,7 @@ class ExportReport(ReportRecord):
         name: The experiment.
         system: Name of the system.
         query_type: The query type whose numbers were taken; null = the system has none, or all.
+        intent: The intent whose numbers were taken; null = the system has none, or all.
         engine: Name of the dialect.
         title: The engine's name.
         version: The version whose formula was translated to.
@@ -82,6 +85,7 @@ class ExportReport(ReportRecord):
     name: str
     system: str
     query_type: str | None
+    intent: str | None = None
     engine: str
     title: str
     version: str

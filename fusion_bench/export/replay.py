@@ -54,6 +54,7 @@ def replay_system(
         fingerprint=dataset.fingerprint,
         split=task.split,
         query_type=task.experiment.query_type,
+        where=dict(task.experiment.where),
         queries=len(task.runs.queries),
         groups=len(set(task.runs.groups)),
         alpha=experiment.alpha,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
+from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
@@ -15,19 +16,20 @@ from fusion_bench.fuse import Trainable
 COMMON = ("elasticsearch", "opensearch", "llamaindex")
 
 
-def choose_query_type(system: System, query_type: str | None) -> System:
-    """The plain system of a query type; the system itself where none is asked for.
+def choose_class(system: System, query_type: str | None, intent: str | None) -> System:
+    """The plain system of a query type or an intent; the system itself where none is asked for.
 
     Raises:
-        UnknownNameError: It has no numbers of that type.
+        UnknownNameError: It has no numbers of that type or intent.
     """
-    if query_type is None:
-        return system
-    known = system.query_types or ()
-    if query_type not in known:
-        where = f"system {system.name!r}"
-        raise UnknownNameError("query type", query_type, known, where=where)
-    return system.of_type(query_type)
+    for key, name in ((BY_TYPE, query_type), (BY_INTENT, intent)):
+        if name is None:
+            continue
+        known = (system.query_classes or ()) if system.class_key is key else ()
+        if name not in known:
+            raise UnknownNameError(key.title, name, known, where=f"system {system.name!r}")
+        return system.of_class(name)
+    return system
 
 
 def translate_system(
@@ -46,7 +48,7 @@ def translate_system(
     if system.stages:
         listed = ", ".join(system.stages)
         return _refuse(f"stages: {dialect.title} fuses its own lists in one step ({listed})")
-    parts = [part.fusion for part in (system.by_query_type or {}).values()] or [system.fusion]
+    parts = [part.fusion for part in (system.class_configs or {}).values()] or [system.fusion]
     for fusion in parts:
         if isinstance(fusion, Trainable):
             return _refuse(f"fusion: {dialect.title} cannot learn: {fusion.method!r} is trained")

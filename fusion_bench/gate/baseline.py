@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord, read_stored
+from fusion_bench.config.json_schema import OPTIONAL
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.gate.history import BaselineUpdate
@@ -55,6 +56,7 @@ class CollectionBaseline(StoredRecord):
         binary_relevance: Grade from which binary measures count.
         split: Which split was evaluated; None = all judged queries.
         query_type: Which query type; None = all.
+        where: Field of the queries → the values that they have; left out where all were evaluated.
         queries: The Q query ids.
         definitions: The definition of each measure.
         values: By measure, the Q values in full precision.
@@ -68,6 +70,9 @@ class CollectionBaseline(StoredRecord):
     binary_relevance: int
     split: str | None
     query_type: str | None
+    where: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, json_schema_extra={OPTIONAL: True}
+    )
     queries: tuple[str, ...]
     definitions: dict[str, dict[str, Any]]
     values: dict[str, tuple[float, ...]]
@@ -124,9 +129,19 @@ class Baseline(StoredRecord):
         """What an update can change: everything but the history."""
         return self.model_dump(mode="json", exclude={"history", "checksum"})
 
+    @property
+    def stored_data(self) -> dict[str, Any]:
+        """What its file holds; an empty ``where`` is left out, as files of 3 have it."""
+        data = self.model_dump(mode="json")
+        for collection in data["collections"]:
+            if not collection["where"]:
+                del collection["where"]
+        return data
+
     def with_checksum(self) -> Baseline:
         """The same with its checksum."""
-        data = self.model_dump(mode="json", exclude={"checksum"})
+        data = self.stored_data
+        del data["checksum"]
         return self.model_copy(update={"checksum": digest_json(data)})
 
 
@@ -173,7 +188,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
     Raises:
         FusionBenchError: The file cannot be written.
     """
-    text = _format_json(baseline.with_checksum().model_dump(mode="json"))
+    text = _format_json(baseline.with_checksum().stored_data)
     write_atomic(path, f"{text}\n".encode())
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.gate.power import RulePower, compute_power
 from fusion_bench.gate.result import CheckResult, check_name
 from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, decide_status
@@ -28,7 +28,7 @@ class Check:
 
     Attributes:
         collection: The dataset.
-        slice: The query type; None = all queries.
+        slice: A query type, or ``field: value``; None = all queries.
         measure: Its name.
         max_drop: The tolerance.
         baseline: Shape (Q,): values of the baseline.
@@ -80,20 +80,27 @@ def build_checks(
         before: The baseline's values by measure, each (Q,).
         after: The candidate's values.
     """
-    types = np.array([str(name) for name in task.runs.types], dtype=object)
     # The policy's measures begin with those of the checks.
     for (name, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
-        for query_type in policy.slices_of(name):
-            keep = np.full(len(types), True) if query_type is None else types == query_type
+        for slice_name in policy.slices_of(name):
+            keep = _queries_in(task, slice_name)
             yield Check(
                 collection=task.dataset.name,
-                slice=query_type,
+                slice=slice_name,
                 measure=measure.name,
                 max_drop=tolerance.max_drop,
                 baseline=before[measure.name][keep],
                 candidate=after[measure.name][keep],
                 groups=task.groups[keep],
             )
+
+
+def _queries_in(task: EvaluationSet, slice_name: str | None) -> BoolArray:
+    """(Q,): the queries of a slice; None = all."""
+    if slice_name is None:
+        return np.full(len(task.runs.queries), True)
+    field, value = split_slice(slice_name)
+    return np.array([other == value for other in task.runs.values_of(field)], dtype=bool)
 
 
 def run_checks(

@@ -86,7 +86,8 @@ def _first_queries(queries: Sequence[str]) -> str:
 
 def _shared_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, Any]:
     """What must be the same in two records, with the definitions of the measures of both."""
-    settings = record.model_dump(include={"judgments", "binary_relevance", "split", "query_type"})
+    compared = {"judgments", "binary_relevance", "split", "query_type"}
+    settings = {**record.model_dump(include=compared), "where": record.where}
     definitions = record.definitions
     shared = {name: definitions[name] for name in definitions if name in other.definitions}
     return {**settings, "definitions": shared}

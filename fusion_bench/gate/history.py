@@ -16,7 +16,7 @@ class CheckUpdate(CheckOutcome):
 
     Attributes:
         collection: The dataset.
-        slice: The query type; None = all queries.
+        slice: A query type, or ``field: value``; None = all queries.
         measure: Its name.
         max_drop: The tolerance.
         status: What the gate says of the new values against the old ones.

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
@@ -20,10 +21,12 @@ from fusion_bench.evaluation.run_experiment import (
 )
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import ListSpec, read_spec
+from fusion_bench.io.switched_runs import check_field
 from fusion_bench.lint import lint_experiment, read_dataset_facts
 from fusion_bench.measures import parse_measure
 
@@ -93,6 +96,7 @@ class GateInputs:
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(roles, spec.rerank, self.source)
         dataset = load_lists(path, systems, self.progress)
+        self._check_slices(dataset)
         fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
         task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
@@ -104,6 +108,13 @@ class GateInputs:
             relevance = spec.binary_relevance
             measures.append(parse_measure(name, binary_relevance=relevance, where=where))
         return replace(task, measures=tuple(measures))
+
+    def _check_slices(self, dataset: Dataset) -> None:
+        """Refuse slices by a field that the queries do not have."""
+        names = {s for measure in self.policy.checks for s in self.policy.slices_of(measure) if s}
+        for field in sorted({split_slice(name)[0] for name in names}.difference(COMPARED_FIELDS)):
+            where = f"{self.source.where(('gate', 'slices'))}: {dataset.name}"
+            check_field(field, dataset.queries.values(), where)
 
 
 def lint_candidate(inputs: GateInputs) -> tuple[LintFinding, ...]:
@@ -154,6 +165,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         binary_relevance=spec.binary_relevance,
         split=task.split,
         query_type=task.experiment.query_type,
+        where=dict(task.experiment.where),
         queries=task.runs.queries,
         definitions={m.name: m.model_dump(mode="json") for m in task.measures},
         values={},

@@ -57,7 +57,7 @@ class CheckResult(CheckOutcome):
 
     Attributes:
         collection: The dataset.
-        slice: The query type; None = all queries.
+        slice: A query type, or ``field: value``; None = all queries.
         measure: Its name.
         max_drop: Tolerance m.
         status: What the rule decides; ``inconclusive`` with an error.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_serializer, field_validator, model_validator
+from pydantic import Field, field_serializer, field_validator, model_validator
 
-from fusion_bench.config.models import StrictModel, UniqueNames, WholeNumber, parse_model
+from fusion_bench.config.field_values import FieldConditions
+from fusion_bench.config.models import StrictModel, WholeNumber, parse_model
 from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
@@ -100,16 +100,6 @@ class ListSpec(FileSpec):
         )
 
 
-def _list_values(value: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-    """The values of a condition as text: one stands for a list of one, a number for its JSON."""
-    values = value if isinstance(value, list | tuple) else [value]
-    return tuple(json.dumps(v) if isinstance(v, bool | int | float) else v for v in values)
-
-
-#: Values of a field, of which a query must have one.
-FieldValues = Annotated[UniqueNames, Field(min_length=1), BeforeValidator(_list_values)]
-
-
 class RunSpec(ListSpec):
     """One run of a ``dataset.yaml``.
 
@@ -118,17 +108,7 @@ class RunSpec(ListSpec):
             returns nothing and weighs 0; None = it is on for all.
     """
 
-    when: Annotated[dict[str, FieldValues], Field(min_length=1)] | None = None
-
-    @field_validator("when")
-    @classmethod
-    def _check_fields(
-        cls, value: dict[str, tuple[str, ...]] | None
-    ) -> dict[str, tuple[str, ...]] | None:
-        for name in value or ():
-            if name in {"id", "text"}:
-                raise ValueError(f"{name!r} is no field to switch by: name another one")
-        return value
+    when: Annotated[FieldConditions, Field(min_length=1)] | None = None
 
 
 class RerankSpec(ListSpec):

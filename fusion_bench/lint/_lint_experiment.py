@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fusion_bench.config.models import Location
-from fusion_bench.config.query_types import UNSURE
+from fusion_bench.config.query_classes import BY_INTENT
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import Query
 from fusion_bench.data.switches import format_condition, meets_condition
@@ -38,7 +38,7 @@ class MergedProblem:
         severity: The problem's or the rule's.
         problem: As it was first met.
         location: Path of the value in the experiment.
-        query_types: Query types for which the systems have it; empty = all.
+        query_classes: Query types or intents for which the systems have it; empty = all.
         systems: Names of systems.
         datasets: Names of datasets.
     """
@@ -47,9 +47,10 @@ class MergedProblem:
     severity: Severity
     problem: Problem
     location: Location
-    query_types: tuple[str, ...]
+    query_classes: tuple[str, ...]
     systems: list[str] = field(default_factory=list)
     datasets: list[str] = field(default_factory=list)
+    is_by_intent: bool = False
 
     def add_subject(self, subject: Subject) -> None:
         """Add a system that has the same problem, once."""
@@ -65,7 +66,8 @@ class MergedProblem:
             severity=self.severity,
             message=self.problem.message,
             systems=tuple(self.systems),
-            query_types=self.query_types,
+            query_types=() if self.is_by_intent else self.query_classes,
+            intents=self.query_classes if self.is_by_intent else (),
             datasets=tuple(self.datasets),
             where="" if source is None else source.where(self.location),
         )
@@ -117,17 +119,18 @@ def lint_systems(
     for rule_id, rule in load_rules().items():
         for group in groups if rule_id not in ignored else ():
             for problem, subjects in _find_in_group(rule, group):
-                types = () if problem.of_whole else _describe_types(subjects, group)
+                classes = () if problem.of_whole else _describe_classes(subjects, group)
                 severity = problem.severity or rule.severity
                 path = group[0].path or (group[0].name,)
                 location = ("systems", *path, *problem.location)
-                new = MergedProblem(rule_id, severity, problem, location, types)
-                merged.setdefault((rule_id, problem.message, types), new).add_subject(subjects[0])
+                new = MergedProblem(rule_id, severity, problem, location, classes)
+                new.is_by_intent = group[0].whole.class_key is BY_INTENT
+                merged.setdefault((rule_id, problem.message, classes), new).add_subject(subjects[0])
     return sorted(merged.values(), key=lambda item: SEVERITIES.index(item.severity))
 
 
 def _find_in_group(rule: Rule, group: Sequence[Subject]) -> Iterator[tuple[Problem, list[Subject]]]:
-    """The problems of one system, each with the query types that have it."""
+    """The problems of one system, each with the classes of queries that have it."""
     by_message: dict[str, tuple[Problem, list[Subject]]] = {}
     for subject in group:
         for problem in rule.find_problems(subject):
@@ -135,11 +138,11 @@ def _find_in_group(rule: Rule, group: Sequence[Subject]) -> Iterator[tuple[Probl
     yield from by_message.values()
 
 
-def _describe_types(subjects: Sequence[Subject], group: Sequence[Subject]) -> tuple[str, ...]:
-    """The query types of subjects; empty where these are all of the system's."""
-    if len(subjects) == len(group) or subjects[0].query_type is None:
+def _describe_classes(subjects: Sequence[Subject], group: Sequence[Subject]) -> tuple[str, ...]:
+    """The query types or intents of subjects; empty where these are all of the system's."""
+    if len(subjects) == len(group) or subjects[0].query_class is None:
         return ()
-    return tuple(subject.query_type for subject in subjects if subject.query_type is not None)
+    return tuple(subject.query_class for subject in subjects if subject.query_class is not None)
 
 
 def list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
@@ -151,7 +154,7 @@ def list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) 
 def _list_subjects(
     systems: Iterable[System], datasets: Sequence[DatasetFacts], engine: str | None = None
 ) -> Iterator[list[Subject]]:
-    """Each system and each of its stages on each dataset: a plain system a query type.
+    """Each system and each of its stages on each dataset: a plain system a class of queries.
 
     The list of a stage counts as a list of the dataset: the stage is a subject of its own. What a
     policy changes is left out.
@@ -161,14 +164,15 @@ def _list_subjects(
         target = None if part.stages or len(path) > 1 else engine  # it runs the whole in one step
         for dataset in datasets or (None,):
             facts = dataset if dataset is None else _add_stage_roles(dataset, part)
-            types = None if dataset is None else dataset.types
+            key = system.class_key
+            present = None if dataset is None or key is None else dataset.classes(key)
             names = [
                 name
-                for name in system.query_types or ()
-                if types is None or name in types or name == UNSURE
+                for name in system.query_classes or ()
+                if present is None or name in present or (key and name == key.fallback)
             ]
             yield [
-                Subject(system.of_type(name), system, name, facts, target, path) for name in names
+                Subject(system.of_class(name), system, name, facts, target, path) for name in names
             ] or [Subject(system, system, None, facts, target, path)]
 
 
@@ -216,8 +220,8 @@ def read_dataset_facts(
 ) -> tuple[DatasetFacts, ...]:
     """What the ``dataset.yaml`` of each of an experiment's datasets says.
 
-    Queries are read only where some system has parameters by their type, or some run is on for
-    only some of them.
+    Queries are read only where some system has parameters by their type or intent, or some run is
+    on for only some of them.
 
     Args:
         experiment: The experiment.
@@ -229,17 +233,17 @@ def read_dataset_facts(
         UnknownNameError: A dataset is not there.
         FusionBenchError: Its file breaks a rule.
     """
-    by_type = any(system.query_types is not None for system in experiment.systems.values())
+    by_class = any(system.class_key is not None for system in experiment.systems.values())
     if dataset is None:
         paths = [path for _, path in find_datasets(experiment, source, folders)]
     else:
         paths = [find_dataset(dataset, folders, where="--dataset")]
-    return tuple(_read_facts(path, with_types=by_type) for path in paths)
+    return tuple(_read_facts(path, with_queries=by_class) for path in paths)
 
 
-def _read_facts(path: Path, *, with_types: bool) -> DatasetFacts:
+def _read_facts(path: Path, *, with_queries: bool) -> DatasetFacts:
     spec, source = read_spec(path)
-    if not with_types and all(run.when is None for run in spec.runs.values()):
+    if not with_queries and all(run.when is None for run in spec.runs.values()):
         return make_facts(spec)
     if spec.queries is None:
         return make_facts(spec, ())
@@ -265,6 +269,7 @@ def make_facts(spec: DatasetSpec, queries: Collection[Query] | None = None) -> D
             for name, condition in conditions.items()
             if queries
         },
+        None if queries is None else frozenset(q.intent for q in queries if q.intent is not None),
     )
 
 

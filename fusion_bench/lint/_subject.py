@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from fusion_bench.blend import RetrievalBlend
+from fusion_bench.config.query_classes import BY_TYPE, ClassKey
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
@@ -44,6 +45,7 @@ class DatasetFacts:
         roles: Roles by run.
         spaces: Score space by rerank list.
         types: Types of its queries; None = not known.
+        intents: Intents of its queries; None = not known.
         switches: When each run is on that is not on for all queries, by name.
     """
 
@@ -52,6 +54,11 @@ class DatasetFacts:
     spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
     types: frozenset[str] | None = None
     switches: Mapping[str, SwitchFacts] = field(default_factory=dict)
+    intents: frozenset[str] | None = None
+
+    def classes(self, key: ClassKey) -> frozenset[str] | None:
+        """The values that the queries have in the field of a key; None = not known."""
+        return self.types if key is BY_TYPE else self.intents
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +66,9 @@ class Subject:
     """A plain system, as far as its configuration and the dataset say.
 
     Attributes:
-        system: The system for queries of one type.
+        system: The system for queries of one type or intent.
         whole: The system as the experiment has it.
-        query_type: The type; None where all queries are treated alike.
+        query_class: The query type or intent; None where all queries are treated alike.
         dataset: What is known of the data; None = nothing.
         engine: Name of the dialect of the search engine that shall run it; None = not known.
         path: Where it stands: the system of the experiment, and ``stages``, NAME for each stage
@@ -70,7 +77,7 @@ class Subject:
 
     system: System
     whole: System
-    query_type: str | None = None
+    query_class: str | None = None
     dataset: DatasetFacts | None = None
     engine: str | None = None
     path: tuple[str, ...] = ()
@@ -79,6 +86,24 @@ class Subject:
     def name(self) -> str:
         """The system of the experiment that it is, or is a stage of."""
         return self.path[0] if self.path else self.whole.name
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether it is the system for queries whose type or intent is not known."""
+        key = self.whole.class_key
+        return key is not None and self.query_class == key.fallback
+
+    @property
+    def class_field(self) -> str:
+        """The field of the query that decides: ``type`` or ``intent``."""
+        key = self.whole.class_key
+        return "" if key is None else key.field
+
+    @property
+    def class_title(self) -> str:
+        """What the values of that field are called."""
+        key = self.whole.class_key
+        return "" if key is None else key.title
 
     @cached_property
     def weights(self) -> Mapping[str, float] | None:

@@ -41,7 +41,7 @@ class Witness:
         claim: What it shows, in a sentence.
         lists: Source → document → rank and score; a source may lack the query.
         rerank: Document → raw rerank score.
-        query_type: Type of the query.
+        query_class: Type or intent of the query, as the system asks for.
         above: Pairs of documents; the first ranks above the second.
         scores: Document → its final score.
         dropped: Documents that are not returned.
@@ -54,7 +54,7 @@ class Witness:
     claim: str
     lists: Mapping[str, RankedList]
     rerank: Mapping[str, float] = field(default_factory=dict)
-    query_type: str | None = None
+    query_class: str | None = None
     above: tuple[tuple[str, str], ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Witness:
             Qrels.from_dict({QUERY: dict.fromkeys(self.documents, 1), PADDING: {PADDING: 1}}),
             [self._make_run(name) for name in self.system.runs],
             rerankers=[self._make_reranker(name) for name in sorted(self.spaces)],
-            queries={QUERY: Query(QUERY, type=self.query_type)},
+            queries={QUERY: Query(QUERY, type=self.query_class, intent=self.query_class)},
         )
 
     def _make_run(self, name: str) -> Run:

@@ -1,11 +1,10 @@
-"""Parameters by query type on queries without types."""
+"""Parameters by query type or intent on queries without it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from fusion_bench.config.query_types import UNSURE
 from fusion_bench.lint._base import Fact, Problem, Rule, register_rule
 from fusion_bench.lint._subject import Subject
 from fusion_bench.lint._witness import Witness, rank_lists, without_blend
@@ -13,36 +12,37 @@ from fusion_bench.lint._witness import Witness, rank_lists, without_blend
 
 @register_rule
 class WeightsByTypeUntyped(Rule):
-    """``weights-by-type-untyped``: every query gets the parameters of ``hybrid``."""
+    """``weights-by-type-untyped``: every query gets the parameters of the fallback."""
 
     id: ClassVar[str] = "weights-by-type-untyped"
     facts: ClassVar[frozenset[Fact]] = frozenset({"types"})
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """A dataset none of whose types the system names."""
-        known = subject.whole.query_types
-        if known is None or subject.query_type != UNSURE or subject.dataset is None:
+        """A dataset none of whose types or intents the system names."""
+        key, known = subject.whole.class_key, subject.whole.query_classes
+        if key is None or known is None or not subject.is_fallback or subject.dataset is None:
             return
-        types = subject.dataset.types
-        if types is None or types & set(known) - {UNSURE}:
+        values = subject.dataset.classes(key)
+        if values is None or values & set(known) - {key.fallback}:
             return
-        named = ", ".join(name for name in known if name != UNSURE) or "none"
-        given = f"has the types {', '.join(sorted(types))}" if types else "has no query types"
+        named = ", ".join(name for name in known if name != key.fallback) or "none"
+        listed = ", ".join(sorted(values))
+        given = f"has the {key.field}s {listed}" if values else f"has no {key.title}s"
         message = (
-            f"{subject.dataset.name} {given}, and the parameters are by type ({named}): every "
-            f"query gets those of {UNSURE!r}"
+            f"{subject.dataset.name} {given}, and the parameters are by {key.field} ({named}): "
+            f"every query gets those of {key.fallback!r}"
         )
-        key = "by_query_type" if subject.whole.weights_by_type is None else "weights_by_type"
-        yield Problem(message, (key,), lambda: _build_witness(subject), of_whole=True)
+        location = (subject.whole.class_field,)
+        yield Problem(message, location, lambda: _build_witness(subject), of_whole=True)
 
 
 def _build_witness(subject: Subject) -> Witness:
-    """A query without a type, with the whole system and with the one for ``hybrid``."""
+    """A query without the field, with the whole system and with the one of the fallback."""
     names = subject.system.runs
     ranks = {f"d{i}": {name: 1 + (i + s) % 3 for s, name in enumerate(names)} for i in range(3)}
     return Witness(
         without_blend(subject.whole).model_copy(update=_without_blends(subject)),
-        f"without a type the query gets the list of {UNSURE!r}",
+        f"without a known {subject.class_field} the query gets the list of {subject.query_class!r}",
         rank_lists(ranks),
         same_as=without_blend(subject.system),
         dataset=subject.dataset,
@@ -50,10 +50,10 @@ def _build_witness(subject: Subject) -> Witness:
 
 
 def _without_blends(subject: Subject) -> dict[str, object]:
-    """The parts by type, their blends left out."""
-    parts = subject.whole.by_query_type
+    """The parts by class, their blends left out."""
+    parts = subject.whole.class_configs
     if parts is None:
         return {}
     plain = without_blend(subject.system).blend
-    by_type = {name: part.model_copy(update={"blend": plain}) for name, part in parts.items()}
-    return {"by_query_type": by_type}
+    by_class = {name: part.model_copy(update={"blend": plain}) for name, part in parts.items()}
+    return {subject.whole.class_field: by_class}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from fusion_bench.config.query_types import SUM_TOLERANCE, UNSURE
+from fusion_bench.config.query_types import SUM_TOLERANCE
 from fusion_bench.fuse import RankTermFusion
 from fusion_bench.lint._base import Problem, Rule, register_rule
 from fusion_bench.lint._subject import Subject
@@ -25,7 +25,7 @@ class WeightsSum(Rule):
         """Sums of weights by type that differ, and too much weight for ``three_lists``."""
         if subject.rank_fusion is None:
             return
-        if subject.query_type == UNSURE:
+        if subject.is_fallback:
             yield from _check_types(subject)
         yield from _check_three_lists(subject, subject.rank_fusion)
 
@@ -33,8 +33,8 @@ class WeightsSum(Rule):
 def _check_types(subject: Subject) -> Iterator[Problem]:
     """The sum of weights of each type, where scores grow with it."""
     sums: dict[str, float] = {}
-    for name in subject.whole.query_types or ():
-        part = Subject(subject.whole.of_type(name), subject.whole, name, subject.dataset)
+    for name in subject.whole.query_classes or ():
+        part = Subject(subject.whole.of_class(name), subject.whole, name, subject.dataset)
         if part.rank_fusion is None or part.rank_fusion.normalize == "max_possible":
             return
         sums[name] = sum((part.weights or {}).values())
@@ -43,23 +43,23 @@ def _check_types(subject: Subject) -> Iterator[Problem]:
         return
     listed = ", ".join(f"{name} {total:g}" for name, total in sums.items())
     message = (
-        f"the weights sum to {listed}: fused scores grow with the sum, so those of different query "
-        "types are not on one scale; make each sum 1"
+        f"the weights sum to {listed}: fused scores grow with the sum, so those of different "
+        f"{subject.class_title}s are not on one scale; make each sum 1"
     )
-    yield Problem(
-        message, ("by_query_type",), lambda: _build_type_witness(subject, sums), of_whole=True
-    )
+    location = (subject.whole.class_field,)
+    yield Problem(message, location, lambda: _build_type_witness(subject, sums), of_whole=True)
 
 
 def _build_type_witness(subject: Subject, sums: dict[str, float]) -> Witness:
     """The first document of every list, for the type of the greatest sum."""
     name = max(sums, key=lambda query_type: sums[query_type])
-    part = Subject(subject.whole.of_type(name), subject.whole, name, subject.dataset)
+    part = Subject(subject.whole.of_class(name), subject.whole, name, subject.dataset)
+    field = subject.class_field
     least = min(sums.values()) / sums[name]
     return Witness(
         without_blend(part.system),
-        f"every list ranks d1 first; it scores {part.greatest_score:.4f} for type {name}, and only "
-        f"{least:.0%} of that for the type of the least sum",
+        f"every list ranks d1 first; it scores {part.greatest_score:.4f} for {field} {name}, and "
+        f"only {least:.0%} of that for the {field} of the least sum",
         rank_lists({"d1": dict.fromkeys(part.sources, 1)}),
         scores={"d1": part.greatest_score},
         dataset=subject.dataset,

@@ -39,6 +39,8 @@ def build_explanation_page(
     title = f"{explanation.system} on query {explanation.query}: {count}"
     if explanation.query_type:
         title += f", weights of type {explanation.query_type}"
+    if explanation.intent:
+        title += f", numbers of intent {explanation.intent}"
     titles = titles or {}
     tables = _score_tables(explanation, traces, titles, with_terms=with_terms)
     texts = [

@@ -39,6 +39,7 @@ def _describe_scope(finding: LintFinding) -> str:
     first, *others = finding.systems
     more = f" and {len(others)} more" if others else ""
     types = f", query type {', '.join(finding.query_types)}" if finding.query_types else ""
+    types += f", intent {', '.join(finding.intents)}" if finding.intents else ""
     return f"{first}{more}{types}"
 
 
@@ -83,6 +84,7 @@ def _build_section(finding: WitnessedFinding) -> Section:
     details = (
         f"systems: {', '.join(finding.systems)}",
         *((f"query types: {', '.join(finding.query_types)}",) if finding.query_types else ()),
+        *((f"intents: {', '.join(finding.intents)}",) if finding.intents else ()),
         f"at {finding.where}; see {finding.docs}",
     )
     return Section(

@@ -60,5 +60,5 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         "systems": {report.system: default.resolved_config, name: report.choice.config},
     }
     if report.per_type is not None:
-        data["systems"][f"{name} by type"] = report.per_type.config
+        data["systems"][f"{name} by {report.per_type.field}"] = report.per_type.config
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

@@ -41,7 +41,7 @@ from fusion_bench.tune.space.open_objective import (
 )
 from fusion_bench.tune.validation.cross_validation import cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.per_query_type import tune_by_type
+from fusion_bench.tune.validation.per_query_class import tune_by_class
 from fusion_bench.tune.validation.splits import split_queries
 from fusion_bench.tune.validation.trial_selection import choose_trial
 from fusion_bench.util.output_folder import name_experiment
@@ -196,8 +196,8 @@ class TuningRun:
             _check_finished(result)
             if tuning.folds:
                 cross = cross_validate(objective, split, tuning, self._search)
-            if tuning.by_query_type:
-                per_type = tune_by_type(evaluation, chosen, self._search_type)
+            if tuning.class_key is not None:
+                per_type = tune_by_class(evaluation, chosen, self._search_class, tuning.class_key)
             show = partial(self.progress, f"{dataset.name}: quality against effort")
             search = ParetoSearch(evaluation, dataset.provenance, self._log(FRONT_LOG), show)
             front = search.run(result, chosen)
@@ -229,9 +229,9 @@ class TuningRun:
     def _log(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name
 
-    def _search_type(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
-        """Search on the queries of one type."""
-        self.progress(f"{self.dataset.name}: type {name}", 0, 1)
+    def _search_class(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
+        """Search on the queries of one type or intent."""
+        self.progress(f"{self.dataset.name}: {name}", 0, 1)
         return _check_finished(run_search(objective, keep, self.tuning.search_settings()))
 
     def _search(self, keep: BoolArray, fold: int) -> SearchResult:

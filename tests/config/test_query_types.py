@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.query_types import CONV_03_05, TypeWeights, split_by_type, type_of
+from fusion_bench.config.query_types import CONV_03_05, TypeWeights, type_of
 from fusion_bench.errors import ConfigError
 
 
@@ -48,47 +48,3 @@ def test_a_strategy_that_is_off_weighs_0() -> None:
 def test_an_unknown_type_counts_as_unsure() -> None:
     assert type_of("local", 1.0, {"hybrid"}) == "hybrid"
     assert type_of("local", 1.0, {"hybrid", "local"}) == "local"
-
-
-def test_a_number_by_type_is_taken_apart_wherever_it_stands() -> None:
-    data = {
-        "name": "s",
-        "fusion": {"k": 60, "weights": {"a": {"by_query_type": {"local": 0.2, "hybrid": 0.5}}}},
-        "blend": {"beta": {"by_query_type": {"global": 0.9, "hybrid": 0.7}}},
-    }
-    found = split_by_type(data, ("fusion", "blend"))
-    assert found["name"] == "s"
-    assert found["fusion"] == {"k": 60, "weights": {"a": 0.5}}
-    assert found["by_query_type"] == {
-        "global": {"fusion": {"k": 60, "weights": {"a": 0.5}}, "blend": {"beta": 0.9}},
-        "hybrid": {"fusion": {"k": 60, "weights": {"a": 0.5}}, "blend": {"beta": 0.7}},
-        "local": {"fusion": {"k": 60, "weights": {"a": 0.2}}, "blend": {"beta": 0.7}},
-    }
-    assert data["blend"] == {"beta": {"by_query_type": {"global": 0.9, "hybrid": 0.7}}}
-
-
-def test_the_published_table_by_name_as_weights() -> None:
-    found = split_by_type({"fusion": {"weights": {"by_query_type": "conv-03-05"}}}, ("fusion",))
-    weights = {name: one["fusion"]["weights"] for name, one in found["by_query_type"].items()}
-    assert weights == CONV_03_05
-
-
-@pytest.mark.parametrize("data", ["rrf", {"fusion": "rrf"}, {"fusion": {"k": 1}}, {"runs": ["a"]}])
-def test_what_does_not_depend_on_the_type_stays(data: object) -> None:
-    assert split_by_type(data, ("fusion", "blend")) is data
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ({"fusion": {"k": {"by_query_type": {"local": 1}}}}, "with a value for 'hybrid'"),
-        ({"fusion": {"k": {"by_query_type": 3}}}, "a mapping from query type to value is needed"),
-        (
-            {"fusion": {"k": {"by_query_type": {"hybrid": 1}}}, "by_query_type": {}},
-            "stands in the system and inside it",
-        ),
-    ],
-)
-def test_values_by_type_that_break_a_rule(data: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        split_by_type(data, ("fusion",))

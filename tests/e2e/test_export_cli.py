@@ -152,6 +152,26 @@ def test_the_numbers_of_one_query_type(capsys: Capture) -> None:
     assert "unknown query type 'global'" in capsys.readouterr().err
 
 
+def test_the_numbers_of_one_intent(capsys: Capture, root: Path) -> None:
+    path = root / "datasets/tiny/queries.jsonl"
+    text = path.read_text(encoding="utf-8").replace('"local"', '"local", "intent": "meta"')
+    path.write_text(text, encoding="utf-8")
+    numbers = "{by_intent: {meta: 10, default: 60}}"
+    words = [*TO, "--system", "one", "--set", f"systems.one.fusion.k={numbers}"]
+    whole = run_json(capsys, *words)
+    assert whole["fidelity"] == "approximate"
+    assert whole["config"]["fusion"]["rank_constant"] == 60
+    assert "intents: one request has one set of numbers" in whole["reasons"][0]
+    meta = run_json(capsys, *words, "--intent", "meta", "--replay")
+    assert (meta["fidelity"], meta["intent"], meta["query_type"]) == ("exact", "meta", None)
+    assert meta["config"]["fusion"]["rank_constant"] == 10
+    assert meta["replays"][0]["where"] == {"intent": ["meta"]}
+    assert main([*words, "--intent", "rules"]) == 2
+    assert "unknown intent 'rules'" in capsys.readouterr().err
+    assert main([*words, "--query-type", "local"]) == 2
+    assert "unknown query type 'local'" in capsys.readouterr().err
+
+
 def test_without_the_dataset_nothing_is_replayed(capsys: Capture) -> None:
     words = [*TO, "--system", "two", "--set", "dataset=elsewhere"]
     assert main(words) == 2  # weights by role

@@ -201,12 +201,12 @@ def test_any_number_by_type_is_one_plain_system_a_type() -> None:
     table = runs(known)
     both = {"keyword": 1.0, "graph": {"by_query_type": {"a": 5.0, "hybrid": 0.0}}}
     mixed = system(runs=("bm25", "kg"), fusion={"method": "rrf", "weights": both})
-    assert mixed.query_types == ("a", "hybrid")
+    assert mixed.query_classes == ("a", "hybrid")
     plain = [
         system(runs=("bm25", "kg"), fusion={"method": "rrf", "weights": both | {"graph": weight}})
         for weight in (5.0, 0.0)
     ]
-    assert [mixed.of_type("a"), mixed.of_type("hybrid")] == plain
+    assert [mixed.of_class("a"), mixed.of_class("hybrid")] == plain
     found = [
         s.values[0] for s in evaluate_systems([mixed, *plain], table, [parse_measure("RR@10")])
     ]
@@ -224,4 +224,4 @@ def test_what_by_type_needs_is_asked_of_the_dataset() -> None:
     wrong = system(fusion={"method": "rrf", "weights": weights})
     assert [place for place, _ in wrong.find_misfits(ROLES, ["r"])] == [("by_query_type", "a")]
     v1 = replace_v2(mixed)
-    assert [v1.of_type(t).fusion.method for t in ("a", "hybrid")] == ["rrf", "rrf"]
+    assert [v1.of_class(t).fusion.method for t in ("a", "hybrid")] == ["rrf", "rrf"]

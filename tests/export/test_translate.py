@@ -12,7 +12,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.export.translate import (
-    choose_query_type,
+    choose_class,
     read_back,
     suggest_engine,
     translate_system,
@@ -100,7 +100,7 @@ def test_nothing_is_suggested_for_one_list() -> None:
 
 def test_a_query_type_has_to_be_known() -> None:
     system = System("s", ["a", "b"], {"method": "rrf", "k": {"by_query_type": {"hybrid": 3}}})
-    assert choose_query_type(system, None) is system
-    assert choose_query_type(system, "hybrid").query_types is None
+    assert choose_class(system, None, None) is system
+    assert choose_class(system, "hybrid", None).query_classes is None
     with pytest.raises(UnknownNameError, match=r"query type 'local'.*known: hybrid"):
-        choose_query_type(system, "local")
+        choose_class(system, "local", None)

@@ -60,7 +60,7 @@ def test_a_run_answers_the_queries_for_which_it_is_on(
     [
         ("{intnet: [meta]}", r"yaml:5: runs\.a\.when: unknown field of the queries 'intnet'"),
         ("{tags: [x]}", "field 'tags' of query 'q1' holds a list or an object"),
-        ("{text: [x]}", "'text' is no field to switch by"),
+        ("{text: [x]}", "'text' is different for every query"),
         ("{intent: []}", r"runs\.a\.when\.intent: .*at least 1 item"),
         ("{}", "at least 1 item"),
         ("{intent: [meta, meta]}", "'meta' is listed twice"),

@@ -20,7 +20,7 @@ CONV = {"keyword": 0.35, "semantic": 0.35, "graph": 0.3}
 
 
 def facts(space: ScoreSpace = "unit", types: frozenset[str] | None = frozenset()) -> DatasetFacts:
-    return DatasetFacts("made", ROLES, {"ltr": space}, types)
+    return DatasetFacts("made", ROLES, {"ltr": space}, types, intents=types)
 
 
 def blend(method: str, **options: object) -> dict[str, Any]:
@@ -243,6 +243,12 @@ CASES = [
         "weights-by-type-untyped",
         {"fusion": {"method": "rrf", "k": {"by_query_type": {"local": 10, "hybrid": 60}}}},
         "every query gets those of 'hybrid'",
+    ),
+    Case(
+        "weights-by-type-untyped",
+        {"fusion": {"method": "rrf", "k": {"by_intent": {"meta": 10, "default": 60}}}},
+        "made has no intents, and the parameters are by intent (meta): every query gets those of "
+        "'default'",
     ),
     Case("weights-by-type-untyped", {}, None),
     Case(

@@ -8,7 +8,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.plain_systems import runs_of_type, runs_with_stages
+from fusion_bench.evaluation.ranking.plain_systems import runs_of_class, runs_with_stages
 from fusion_bench.evaluation.ranking.policy_fitting import fit_policy
 from fusion_bench.evaluation.ranking.system_ranking import (
     name_owner_in_errors,
@@ -30,8 +30,8 @@ def needs_fitting(system: System) -> bool:
 
 def _trained_parts(system: System) -> list[str]:
     """The parts of the system itself that learn, and are not fitted."""
-    by_type = (system.by_query_type or {}).values()
-    fusions = [part.fusion for part in by_type] or [system.fusion]
+    by_class = (system.class_configs or {}).values()
+    fusions = [part.fusion for part in by_class] or [system.fusion]
     is_trained = any(isinstance(fusion, Trainable) for fusion in fusions)
     has_policy = isinstance(system.policy, TrainablePolicy)
     return [*(["the fusion"] if is_trained else []), *(["the policy"] if has_policy else [])]
@@ -59,8 +59,8 @@ def fit_system(
     """The system with its trained fusions fitted, its stages' first; itself if it has none.
 
     Every query of the runs is scored by a model that did not learn from it, other queries by a
-    model that learned from all of these. A fusion for one query type learns from queries of that
-    type. Fitted systems stay as they are.
+    model that learned from all of these. A fusion for one query type or intent learns from queries
+    of that class. Fitted systems stay as they are.
 
     Args:
         system: Any system.
@@ -82,17 +82,18 @@ def fit_system(
                 stages[name] = fit_system(stage, runs, spaces)
         system = system.model_copy(update={"stages": stages})
         runs = runs_with_stages(system, runs, spaces)
-    if system.by_query_type is None:
+    key, configs = system.class_key, system.class_configs
+    if key is None or configs is None:
         if isinstance(system.fusion, Trainable):
             system = system.model_copy(update={"fusion": _fit_fusion(system, runs)})
         return fit_policy(system, runs)
-    parts = dict(system.by_query_type)
-    for query_type, part in parts.items():
-        typed = runs_of_type(runs, query_type, tuple(parts))
-        if isinstance(part.fusion, Trainable) and typed is not None:
-            fitted = _fit_fusion(system.of_type(query_type), typed, f"type {query_type!r}: ")
-            parts[query_type] = part.model_copy(update={"fusion": fitted})
-    return system.model_copy(update={"by_query_type": parts})
+    parts = dict(configs)
+    for name, part in parts.items():
+        own = runs_of_class(runs, name, key, tuple(parts))
+        if isinstance(part.fusion, Trainable) and own is not None:
+            fitted = _fit_fusion(system.of_class(name), own, f"{key.field} {name!r}: ")
+            parts[name] = part.model_copy(update={"fusion": fitted})
+    return system.model_copy(update={key.key: parts})
 
 
 def _fit_fusion(system: System, runs: AlignedRuns, where: str = "") -> CrossFitted:

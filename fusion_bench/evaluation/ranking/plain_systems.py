@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.config.query_types import type_of
+from fusion_bench.config.query_classes import BY_TYPE, ClassKey
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
@@ -42,7 +42,7 @@ def plain_systems(
         for index, plain, part in _split_by_policy(system, runs_with_stages(system, runs, spaces)):
             yield from _split_part(index, plain, part)
         return
-    for index, plain, part in _split_by_type(system, runs):
+    for index, plain, part in _split_by_class(system, runs):
         yield from _split_part(index, plain, runs_with_stages(plain, part, spaces))
 
 
@@ -54,17 +54,17 @@ def _split_part(
         yield index[inner], plain, part
 
 
-def _split_by_type(
+def _split_by_class(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
-    known = system.query_types
-    if known is None:
+    key, known = system.class_key, system.query_classes
+    if key is None or known is None:
         yield np.arange(len(runs.queries)), system, runs
         return
-    types = _resolved_types(runs, known)
-    for query_type in sorted(set(types.tolist())):
-        part = _typed_runs(runs, query_type, known)
-        yield np.flatnonzero(types == query_type), system.of_type(query_type), part
+    classes = resolve_classes(runs, key, known)
+    for name in sorted(set(classes.tolist())):
+        part = _runs_of_class(runs, name, key, known)
+        yield np.flatnonzero(classes == name), system.of_class(name), part
 
 
 def _split_by_policy(
@@ -78,27 +78,39 @@ def _split_by_policy(
             yield np.flatnonzero(keep), plain, runs_of_choice(runs, keep)
 
 
-def _resolved_types(runs: AlignedRuns, known: tuple[str, ...]) -> NDArray[np.str_]:
-    """(Q,): the type whose settings apply to each query."""
-    pairs = zip(runs.types, runs.confidences, strict=True)
-    return np.array([type_of(query_type, confidence, known) for query_type, confidence in pairs])
-
-
-def runs_of_type(runs: AlignedRuns, query_type: str, known: tuple[str, ...]) -> AlignedRuns | None:
-    """The queries to which the settings of a type apply; None = there are none.
+def resolve_classes(runs: AlignedRuns, key: ClassKey, known: Collection[str]) -> NDArray[np.str_]:
+    """(Q,): the query type or intent whose numbers each query gets.
 
     Args:
         runs: Aligned runs.
-        query_type: One of the known types.
-        known: The types that have settings.
+        key: What decides.
+        known: The classes that have numbers.
     """
-    is_present = (_resolved_types(runs, known) == query_type).any()
-    return _typed_runs(runs, query_type, known) if is_present else None
+    values = runs.types if key is BY_TYPE else runs.values_of(key.field)
+    pairs = zip(values, runs.confidences, strict=True)
+    return np.array([key.class_of(value, confidence, known) for value, confidence in pairs])
+
+
+def runs_of_class(
+    runs: AlignedRuns, name: str, key: ClassKey, known: tuple[str, ...]
+) -> AlignedRuns | None:
+    """The queries that get the numbers of a class; None = there are none.
+
+    Args:
+        runs: Aligned runs.
+        name: One of the known classes.
+        key: What decides.
+        known: The classes that have numbers.
+    """
+    is_present = (resolve_classes(runs, key, known) == name).any()
+    return _runs_of_class(runs, name, key, known) if is_present else None
 
 
 @cached_by_view()
-def _typed_runs(runs: AlignedRuns, query_type: str, known: tuple[str, ...]) -> AlignedRuns:
-    return runs.subset(_resolved_types(runs, known) == query_type)
+def _runs_of_class(
+    runs: AlignedRuns, name: str, key: ClassKey, known: tuple[str, ...]
+) -> AlignedRuns:
+    return runs.subset(resolve_classes(runs, key, known) == name)
 
 
 def plain_system_of(

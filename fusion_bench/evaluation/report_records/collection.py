@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from pydantic import Field
+
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.crag_result import CragResult
 from fusion_bench.evaluation.report_records.list_info import ListInfo
@@ -24,6 +26,7 @@ class Collection(TableView, ReportRecord):
         digests: SHA-256 of each part.
         split: Which split was evaluated; None = all judged queries.
         query_type: Which query type; None = all.
+        where: Field of the queries → the values that they have; empty = all.
         tuning_split: Where the best single source was chosen; None = on the evaluated queries.
         judgments: What an unjudged document means here.
         binary_relevance: Grade from which binary measures count.
@@ -31,6 +34,7 @@ class Collection(TableView, ReportRecord):
         baseline: The system compared with.
         queries: The Q evaluated query ids.
         types: Their types.
+        slices: Other fields by which the page breaks results down: their values by query.
         groups: Their groups.
         has_irrelevant_judgments: Whether any document of these queries is judged not relevant;
             where none is, a judged-only difference is shown but vetoes no answer.
@@ -47,6 +51,7 @@ class Collection(TableView, ReportRecord):
     digests: dict[str, str]
     split: str | None
     query_type: str | None
+    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     tuning_split: str | None
     judgments: Literal["pooled", "sparse", "complete"]
     binary_relevance: int
@@ -54,6 +59,7 @@ class Collection(TableView, ReportRecord):
     baseline: str
     queries: tuple[str, ...]
     types: tuple[str | None, ...]
+    slices: dict[str, tuple[str | None, ...]] = Field(default_factory=dict)
     groups: tuple[str, ...]
     has_irrelevant_judgments: bool = True
     queries_without_relevant: int
@@ -61,6 +67,10 @@ class Collection(TableView, ReportRecord):
     systems: tuple[SystemResult, ...]
     comparisons: tuple[ComparisonResult, ...]
     crag: tuple[CragResult, ...] = ()
+
+    def slice_values(self, field: str) -> tuple[str | None, ...]:
+        """(Q,): the value of a sliced field of each query; None = absent."""
+        return self.types if field == "type" else self.slices[field]
 
     @property
     def primary_measure(self) -> str:

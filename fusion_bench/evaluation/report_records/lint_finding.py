@@ -19,6 +19,7 @@ class LintFinding(ReportRecord):
         message: What the configuration does, with its numbers.
         systems: The systems that do it.
         query_types: The query types for which they do it; empty = all queries.
+        intents: The intents for which they do it; empty = all queries.
         datasets: The datasets on which they do it; empty where none is known.
         where: ``file:line: path`` of the first system's value.
     """
@@ -28,6 +29,7 @@ class LintFinding(ReportRecord):
     message: str
     systems: tuple[str, ...]
     query_types: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
     where: str = ""
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from fusion_bench.config.models import Location
-from fusion_bench.config.query_types import BY_QUERY_TYPE
+from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.sweeps.list_places import find_lists
@@ -134,7 +134,7 @@ def _name_variants(
 
 def _short_path(place: Location) -> str:
     """``k`` for ``fusion.k``, ``normalize`` for ``fusion.normalize.method``."""
-    parts = [str(part) for part in place if part != BY_QUERY_TYPE]
+    parts = [str(part) for part in place if part not in CLASS_KEYS]
     if len(parts) > 1 and parts[-1] == "method":
         parts.pop()
     if len(parts) > 1 and parts[0] in {"fusion", "blend"}:

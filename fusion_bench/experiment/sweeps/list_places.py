@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from fusion_bench.blend import Blend, blends
 from fusion_bench.config.models import Location
-from fusion_bench.config.query_types import BY_QUERY_TYPE
+from fusion_bench.config.query_classes import find_class_key
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import Fusion, fusions
@@ -35,9 +35,10 @@ def find_lists(annotation: Any, data: object) -> Iterator[Location]:  # noqa: AN
         if not _takes_list(annotation):
             yield ()
     elif isinstance(data, Mapping):
-        if list(data) == [BY_QUERY_TYPE] and isinstance(data[BY_QUERY_TYPE], Mapping):
-            for key, value in data[BY_QUERY_TYPE].items():
-                yield from ((BY_QUERY_TYPE, key, *rest) for rest in find_lists(annotation, value))
+        by_class = find_class_key(data)
+        if by_class is not None and isinstance(data[by_class.key], Mapping):
+            for key, value in data[by_class.key].items():
+                yield from ((by_class.key, key, *rest) for rest in find_lists(annotation, value))
             return
         for key, value in data.items():
             inner = _annotation_below(annotation, data, key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fusion_bench.evaluation.report_records.scope import format_scope
 from fusion_bench.explain.diagnose_failures import KINDS, FailureKind
 from fusion_bench.explain.diagnosis import DiagnosedCollection, Diagnosis, FailureCount
 from fusion_bench.report.diagnosis.change_table import build_change_table
@@ -82,9 +83,7 @@ def _build_section(
     shown = [kind for kind in KINDS if _is_applicable(collection, kind)]
     changes = [kind for kind in shown if listed in (None, kind)]
     tables = (build_change_table(diagnosis, collection, kind) for kind in changes)
-    scope = "" if collection.split is None else f", split {collection.split}"
-    if collection.query_type is not None:
-        scope += f", type {collection.query_type}"
+    scope = format_scope(collection.split, collection.query_type, collection.where)
     queries = pluralize(collection.queries, "query")
     return Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}, "

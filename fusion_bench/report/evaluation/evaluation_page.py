@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.scope import format_scope
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.report.evaluation.crag_tables import crag_tables
 from fusion_bench.report.evaluation.findings import collection_findings, decision_finding
-from fusion_bench.report.evaluation.query_type_table import query_type_table
+from fusion_bench.report.evaluation.slice_tables import slice_tables
 from fusion_bench.report.evaluation.tables import (
     input_table,
     primary_table,
@@ -74,10 +75,8 @@ def _provenance(report: Report) -> Section:
 def _collection_section(
     report: Report, collection: Collection, figures: Sequence[Figure]
 ) -> Section:
-    optional = (query_type_table(report, collection), cost_table(collection))
-    scope = "" if collection.split is None else f", split {collection.split}"
-    if collection.query_type is not None:
-        scope += f", type {collection.query_type}"
+    optional = (*slice_tables(report, collection), cost_table(collection))
+    scope = format_scope(collection.split, collection.query_type, collection.where)
     queries = pluralize(len(collection.queries), "query")
     return Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}",
@@ -109,6 +108,7 @@ def _details(report: Report, collection: Collection) -> Section:
             f"{collection.queries_without_relevant:,} without a relevant document",
             "split": collection.split or "none: all judged queries",
             "query type": collection.query_type or "all",
+            **{name: ", ".join(values) for name, values in collection.where.items()},
             "best single source chosen on": collection.tuning_split or "the evaluated queries",
             "judgments": f"{collection.judgments}, relevant from grade "
             f"{collection.binary_relevance}",

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure as Drawing
 import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.scope import format_scope
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.page import Figure
 from fusion_bench.util.formatting import format_coverage, format_number
@@ -87,9 +88,8 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
 
 def format_title(collection: Collection, measure: str) -> str:
     """Measure, collection, and which queries."""
-    scope = "" if collection.split is None else f", split {base.plot_text(collection.split, 14)}"
-    if collection.query_type is not None:
-        scope += f", type {base.plot_text(collection.query_type, 14)}"
+    short = partial(base.plot_text, max_length=14)
+    scope = format_scope(collection.split, collection.query_type, collection.where, short)
     name = base.plot_text(collection.name, 30)
     return f"{base.plot_text(measure)} on {name}{scope}: {len(collection.queries):,} queries"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.report.tuning.format_values import format_gain, format_value
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
@@ -66,7 +67,8 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
     if report.per_type is not None:
         verdict = report.per_type.verdict
         gain = format_gain(report.per_type.over_global, report.alpha)
-        text = f"Tuning by query type {CLAIMS[verdict]} one set of parameters for all"
+        title = CLASS_KEYS[report.per_type.key].title
+        text = f"Tuning by {title} {CLAIMS[verdict]} one set of parameters for all"
         tone = TONES.get(verdict, "plain")
         yield Finding(f"{text} (held out: {gain}).", tone, "per query type")
     if report.front is not None:

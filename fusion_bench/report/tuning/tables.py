@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning.format_values import (
@@ -108,13 +109,15 @@ def type_gain_table(report: TuningReport) -> Table:
 
 
 def per_type_table(report: TuningReport, result: PerTypeResult) -> Table:
-    """Parameters by query type against the default and against one set of parameters."""
+    """Parameters by query type or intent against the default and one set of parameters."""
+    field = result.field
     gains = [
-        ("tuned by type - default", result.gain),
-        ("tuned by type - tuned for all (verdict)", result.over_global),
+        (f"tuned by {field} - default", result.gain),
+        (f"tuned by {field} - tuned for all (verdict)", result.over_global),
     ]
     notes = [f"{n}: {format_values(params)}." for n, params in sorted(result.params.items())]
-    title, headers = "Parameters by query type", ("held-out queries", "without", "by type")
+    title = f"Parameters by {CLASS_KEYS[result.key].title}"
+    headers = ("held-out queries", "without", f"by {field}")
     return _build_gain_table(report, title, headers, gains, notes, result.verdict)
 
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
@@ -97,22 +98,29 @@ class Choice(ReportRecord):
 
 
 class PerTypeResult(ReportRecord):
-    """Numbers tuned for each query type, against one set of numbers for all.
+    """Numbers tuned for each query type or intent, against one set of numbers for all.
 
     Attributes:
-        params: Type → the numbers chosen on its own tuning queries; types with too few of them
-            keep the numbers for all, and are not listed.
+        key: ``by_query_type`` or ``by_intent``.
+        params: Type or intent → the numbers chosen on its own tuning queries; those with too few
+            of them keep the numbers for all, and are not listed.
         config: The resolved system.
-        gain: Held out: tuned by type − the default.
-        over_global: Held out: tuned by type − tuned for all.
-        verdict: What ``over_global`` allows to be said: whether types are worth it.
+        gain: Held out: tuned by class − the default.
+        over_global: Held out: tuned by class − tuned for all.
+        verdict: What ``over_global`` allows to be said: whether classes are worth it.
     """
 
+    key: Literal["by_query_type", "by_intent"] = "by_query_type"
     params: dict[str, dict[str, Value]]
     config: dict[str, Any]
     gain: Gain
     over_global: Gain
     verdict: Literal["ship", "worse", "keep", "too few queries"]
+
+    @property
+    def field(self) -> str:
+        """The field of the query that decides: ``type`` or ``intent``."""
+        return CLASS_KEYS[self.key].field
 
 
 class TuningReport(TableView, ReportRecord):
@@ -145,7 +153,7 @@ class TuningReport(TableView, ReportRecord):
         front: Quality against rerank effort; None without a reranker, or not asked for.
         thresholds: CRAG's thresholds of each list with absolute scores, the tuned system's first;
             empty = not asked for.
-        per_type: Tuned by query type; None = not asked for, or no type has queries enough.
+        per_type: Tuned by query type or intent; None = not asked for, or none has queries enough.
         trials: Everything that was tried.
         held_out_queries: Ids, …
         held_out_values: … and (default, tuned) of each.

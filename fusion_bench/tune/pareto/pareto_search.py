@@ -137,7 +137,7 @@ def params_at_depths(
     seen: list[Params] = []
     for params in candidates:
         variants = [params]
-        if len(names) > 1 and objective.system.by_query_type is None:
+        if len(names) > 1 and objective.system.class_configs is None:
             variants = [set_in_blends(objective, params, "reranker", name) for name in names]
         for variant in variants:
             for depth in ladder:

@@ -94,7 +94,8 @@ def set_in_blends(objective: TuningObjective, params: Params, name: str, value: 
 
 def _rerank_blends(system: System) -> dict[str, RerankBlend]:
     """Each blend with a reranker, by what stands before ``blend`` in its paths."""
-    blends = {f"by_query_type.{name}.": v.blend for name, v in (system.by_query_type or {}).items()}
+    by_class = (system.class_configs or {}).items()
+    blends = {f"{system.class_field}.{name}.": config.blend for name, config in by_class}
     return {
         prefix: blend
         for prefix, blend in (blends or {"": system.blend}).items()

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
+from fusion_bench.config.query_classes import BY_INTENT
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
@@ -105,6 +106,10 @@ class TuningObjective:
             sorted(self.spaces.items()),
         ):
             digest.update(repr(text).encode())
+        if any(switch is not None for switch in runs.switches):
+            digest.update(runs.off.tobytes())
+        if self.system.class_key is BY_INTENT:
+            digest.update(repr(runs.values_of("intent")).encode())
         arrays = (runs.offsets, runs.ranks, runs.scores, runs.grades, runs.rerank, runs.documents)
         for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -10,7 +10,7 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
-from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
@@ -68,12 +68,13 @@ def create_objective(
         ConfigError: A path or range that does not fit; says where it stands.
     """
     system: System = experiment.systems[tuning.system]
-    if system.by_query_type is not None and tuning.by_query_type:
+    key, asked = system.class_key, tuning.class_key
+    if key is not None and asked is not None and system.class_configs is not None:
         raise ConfigError(
-            f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
-            "plain system, and say 'by_query_type: true' under tune for numbers by type"
+            f"{source.where(('systems', system.name))}: has numbers by {key.title} already: tune a "
+            f"plain system, and say '{asked.key}: true' under tune for numbers by {asked.field}"
         )
-    changed = {"systems": {system.name: system}, "split": ALL_QUERIES, "query_type": None}
+    changed = {"systems": {system.name: system}, **ALL_JUDGED}
     task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)
     measure = task.measures[0]
     if tuning.measure is not None:

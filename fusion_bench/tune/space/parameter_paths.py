@@ -17,6 +17,7 @@ from typing import Any, Final
 from fusion_bench.blend import Blend, blends
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params, Value
+from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
@@ -32,7 +33,7 @@ CONDITION = re.compile(r"\([^)]*\)")
 SOURCE_WEIGHT = re.compile(r"fusion\.weights\.(.+)")
 SOURCE_NUMBER = re.compile(r"fusion\.([^.]+)\.(.+)")
 TYPE_WEIGHT = re.compile(r"weights_by_type\.([^.]+)\.(.+)")
-TYPED_PATH = re.compile(r"by_query_type\.([^.]+)\.((?:fusion|blend)\..+)")
+CLASS_PATH = re.compile(r"(by_query_type|by_intent)\.([^.]+)\.((?:fusion|blend)\..+)")
 #: Entries of tables, and weights.
 NUMBER = re.compile(r".+\.\d+\.(value|ranks)|fusion\.weights\..+|weights_by_type\..+")
 
@@ -54,13 +55,17 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
         ConfigError: No such place, or a value that its method refuses.
     """
     values = {strip_conditions(path): value for path, value in params.items()}
-    by_type: dict[str, dict[str, Value]] = {}
+    by_class: dict[str, dict[str, Value]] = {}
     for path in list(values):
-        if typed := TYPED_PATH.fullmatch(path):
-            if typed[1] not in (system.by_query_type or {}):
-                listed = ", ".join(system.by_query_type or ()) or "none"
-                raise ConfigError(f"{path}: no such query type in the system (types: {listed})")
-            by_type.setdefault(typed[1], {})[typed[2]] = values.pop(path)
+        if match := CLASS_PATH.fullmatch(path):
+            key = CLASS_KEYS[match[1]]
+            known = (system.class_configs or {}) if system.class_key is key else {}
+            if match[2] not in known:
+                listed = ", ".join(known) or "none"
+                raise ConfigError(
+                    f"{path}: no such {key.title} in the system ({key.field}s: {listed})"
+                )
+            by_class.setdefault(match[2], {})[match[3]] = values.pop(path)
     stages = {name: _take_stage_values(name, values) for name in system.stages or ()}
     data = _set_values(system, values, roles)
     for name, inner_values in stages.items():
@@ -68,17 +73,18 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
         data["stages"][name] = apply_parameters(
             stage, inner_values, stage_roles(stage, roles)
         ).model_dump()
-    for query_type, inner_values in by_type.items():
-        variant = _set_values(system.of_type(query_type), inner_values, roles)
-        data["by_query_type"][query_type] = {part: variant[part] for part in ("fusion", "blend")}
+    for name, inner_values in by_class.items():
+        variant = _set_values(system.of_class(name), inner_values, roles)
+        data[system.class_field][name] = {part: variant[part] for part in ("fusion", "blend")}
     return parse_model(System, data)
 
 
 def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noqa: ANN401 - Value or ABSENT
     """What stands at a path; :data:`ABSENT` where there is no such place."""
     path = strip_conditions(path)
-    if typed := TYPED_PATH.fullmatch(path):
-        return read_parameter(system.of_type(typed[1]), typed[2], roles)
+    if match := CLASS_PATH.fullmatch(path):
+        is_known = match[1] == system.class_field and match[2] in (system.query_classes or ())
+        return read_parameter(system.of_class(match[2]), match[3], roles) if is_known else ABSENT
     for name, stage in (system.stages or {}).items():
         if path.startswith(prefix := f"stages.{name}."):
             return read_parameter(stage, path.removeprefix(prefix), stage_roles(stage, roles))

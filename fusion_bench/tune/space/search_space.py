@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -20,7 +20,7 @@ from fusion_bench.tune.space.parameter_paths import (
 )
 
 #: Paths of what may also be set for one source, by its name behind a dot.
-FOR_ALL_SOURCES = re.compile(r"(by_query_type\.[^.]+\.)?(depth|fusion\.[^.]+)")
+FOR_ALL_SOURCES = re.compile(r"((by_query_type|by_intent)\.[^.]+\.)?(depth|fusion\.[^.]+)")
 
 
 def declared_parameters(system: System) -> tuple[Parameter, ...]:
@@ -34,11 +34,11 @@ def declared_parameters(system: System) -> tuple[Parameter, ...]:
 
 
 def _own_parameters(system: System) -> tuple[Parameter, ...]:
-    if system.by_query_type is not None:
+    if system.class_configs is not None:
         return merge_parameters(
-            parameter.add_prefix(f"by_query_type.{query_type}")
-            for query_type in system.by_query_type
-            for parameter in _own_parameters(system.of_type(query_type))
+            parameter.add_prefix(f"{system.class_field}.{name}")
+            for name in system.class_configs
+            for parameter in _own_parameters(system.of_class(name))
         )
     methods = {"fusion": system.fusion.method, "blend": system.blend.method}
     return merge_parameters(
@@ -73,13 +73,7 @@ def build_search_space(
             for path, given in ranges.items()
             if isinstance(given, ParameterRange)
         }
-        types = tuple(system.by_query_type or ())
-        for path in explicit if types else ():
-            if path.startswith(("fusion.", "blend.")):
-                raise ConfigError(
-                    f"{path}: this system has parameters for each query type: name one, such as "
-                    f"by_query_type.{types[0]}.{path}"
-                )
+        _refuse_shared_paths(system, explicit)
         offered = [*declared_parameters(system), *_method_parameters(system, explicit)]
         asked = [path for path, given in ranges.items() if given == DECLARED]
         parameters = merge_parameters(_select_parameters(offered, asked, explicit))
@@ -90,6 +84,17 @@ def build_search_space(
     for parameter in ordered:
         _check_path(system, parameter, ordered, roles)
     return ordered
+
+
+def _refuse_shared_paths(system: System, paths: Iterable[str]) -> None:
+    """Raise for a path of all queries in a system with parameters by class."""
+    key, classes = system.class_key, tuple(system.class_configs or ())
+    for path in paths:
+        if key is not None and classes and path.startswith(("fusion.", "blend.")):
+            raise ConfigError(
+                f"{path}: this system has parameters for each {key.title}: name one, such as "
+                f"{key.key}.{classes[0]}.{path}"
+            )
 
 
 def preset_params(

@@ -14,9 +14,9 @@ from fusion_bench.blend.replace import Replace
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.parameter_paths import (
+    CLASS_PATH,
     SOURCE_WEIGHT,
     TYPE_WEIGHT,
-    TYPED_PATH,
     SourceRoles,
     strip_conditions,
 )
@@ -55,8 +55,8 @@ def find_free_weights(system: System, params: Params, roles: SourceRoles) -> fro
     """
     return frozenset(
         path
-        for (query_type, are_shares), names in _weight_groups(params).items()
-        if _is_free(system, query_type, are_shares, set(names.values()), roles)
+        for (query_class, are_shares), names in _weight_groups(params).items()
+        if _is_free(system, query_class, are_shares, set(names.values()), roles)
         for path in names
     )
 
@@ -68,27 +68,27 @@ def _weight_groups(params: Params) -> dict[tuple[str, bool], dict[str, str]]:
     """
     groups: dict[tuple[str, bool], dict[str, str]] = {}
     for path in params:
-        plain, query_type = strip_conditions(path), ""
+        plain, name = strip_conditions(path), ""
         if share := TYPE_WEIGHT.fullmatch(plain):
             groups.setdefault((share[1], True), {})[path] = share[2]
             continue
-        if typed := TYPED_PATH.fullmatch(plain):
-            query_type, plain = typed[1], typed[2]
+        if match := CLASS_PATH.fullmatch(plain):
+            name, plain = match[2], match[3]
         if weight := SOURCE_WEIGHT.fullmatch(plain):
-            groups.setdefault((query_type, False), {})[path] = weight[1]
+            groups.setdefault((name, False), {})[path] = weight[1]
     return groups
 
 
 def _is_free(
-    system: System, query_type: str, are_shares: bool, names: Set[str], roles: SourceRoles
+    system: System, query_class: str, are_shares: bool, names: Set[str], roles: SourceRoles
 ) -> bool:
     """Whether scaling these weights changes no rank: the group has all of them."""
     if are_shares:
         by_type = system.weights_by_type.root if system.weights_by_type is not None else {}
-        return all(key in names for key, w in by_type.get(query_type, {}).items() if w > 0)
+        return all(key in names for key, w in by_type.get(query_class, {}).items() if w > 0)
     if system.weights_by_type is not None:
         return False
-    plain = system.of_type(query_type) if query_type else system
+    plain = system.of_class(query_class) if query_class else system
     named = (not names.isdisjoint({name, *roles[name]}) for name in plain.runs)
     return all(named) and _ignores_score_scale(plain)
 

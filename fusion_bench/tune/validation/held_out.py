@@ -118,7 +118,7 @@ class HeldOutEvaluation:
             name: Of the experiment.
             dataset: Where the queries come from.
             provenance: Of the run.
-            per_type: From :func:`tune_by_type`; None = not asked for.
+            per_type: From :func:`tune_by_class`; None = not asked for.
             front: From :class:`ParetoSearch`; None = not asked for.
         """
         objective, split = self.objective, self.split

@@ -57,8 +57,8 @@ def test_errors_name_the_system() -> None:
 def test_weights_by_type_need_weights() -> None:
     odd = system(fusion=Plain(), weights_by_type={"hybrid": {"keyword": 1.0}})
     with pytest.raises(ConfigError, match="weights_by_type needs a fusion with weights"):
-        odd.of_type("hybrid")
-    assert system().of_type("hybrid") == system()
+        odd.of_class("hybrid")
+    assert system().of_class("hybrid") == system()
 
 
 def test_a_fusion_without_weights_lets_every_source_take_part() -> None:

@@ -179,11 +179,11 @@ def test_a_system_by_query_type_is_tuned_type_by_type() -> None:
     assert one.default_params[path] == 0.5
     assert one.contains(one.default_params)
     changed = one.build_system({**one.default_params, path: 0.25})
-    assert changed.of_type("local").fusion.model_dump()["weights"] == {"good": 0.25, "bad": 1.0}
+    assert changed.of_class("local").fusion.model_dump()["weights"] == {"good": 0.25, "bad": 1.0}
     assert (
-        changed.of_type("hybrid").fusion
+        changed.of_class("hybrid").fusion
         == one.build_system({**one.default_params, "by_query_type.local.fusion.k": 3})
-        .of_type("hybrid")
+        .of_class("hybrid")
         .fusion
     )
     with pytest.raises(ConfigError, match=r"name one, such as by_query_type\.hybrid\.fusion\.k"):

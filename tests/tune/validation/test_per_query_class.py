@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray
+from fusion_bench.data.records import Query
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
@@ -16,7 +18,7 @@ from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.per_query_type import tune_by_type
+from fusion_bench.tune.validation.per_query_class import tune_by_class
 from fusion_bench.tune.validation.splits import hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import problem
@@ -39,7 +41,7 @@ def opposed() -> TuningObjective:
 
 
 def run(
-    base: TuningObjective,
+    base: TuningObjective, key: ClassKey = BY_TYPE
 ) -> tuple[HeldOutEvaluation, Trial, model.PerTypeResult | None, list[tuple[str, BoolArray]]]:
     judge = HeldOutEvaluation(
         base, hashed_split(base.runs.groups, base.runs.types, split_seed="s"), TUNING
@@ -51,7 +53,7 @@ def run(
         asked.append((name, keep))
         return run_search(part, keep, TUNING.search_settings())
 
-    return judge, chosen, tune_by_type(judge, chosen, by_itself), asked
+    return judge, chosen, tune_by_class(judge, chosen, by_itself, key), asked
 
 
 def test_types_that_differ_are_worth_their_own_numbers() -> None:
@@ -73,12 +75,35 @@ def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:
     assert found is not None
     base = judge.objective
     system = System.model_validate({"name": "typed", **found.config})
-    assert system.query_types == ("a", "b", "hybrid")
+    assert system.query_classes == ("a", "b", "hybrid")
     values = evaluate_systems([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
     overall = base.evaluate_params([chosen.params])[0]
     mask = judge.split.held_out
     assert (values - overall)[mask].mean() == pytest.approx(found.over_global.difference)
     default = base.evaluate_params([base.default_params])[0]
+    assert (values - default)[mask].mean() == pytest.approx(found.gain.difference)
+
+
+def test_intents_that_differ_are_worth_their_own_numbers() -> None:
+    base = opposed()
+    runs = replace(
+        base.runs,
+        types=(None,) * QUERIES,
+        records=tuple(
+            Query(query, intent=kind)
+            for query, kind in zip(base.runs.queries, base.runs.types, strict=True)
+        ),
+    )
+    judge, _, found, asked = run(replace(base, runs=runs), BY_INTENT)
+    assert found is not None
+    assert (found.verdict, found.key, found.field) == ("ship", "by_intent", "intent")
+    assert [name for name, _ in asked] == ["a", "b"]
+    system = System.model_validate({"name": "by intent", **found.config})
+    assert system.class_key is BY_INTENT
+    assert system.query_classes == ("a", "b", "default")
+    values = evaluate_systems([system], runs, [base.measure], spaces=base.spaces)[0].values[0]
+    default = base.evaluate_params([base.default_params])[0]
+    mask = judge.split.held_out
     assert (values - default)[mask].mean() == pytest.approx(found.gain.difference)
 
 
@@ -95,7 +120,7 @@ def test_a_type_with_too_few_queries_keeps_the_numbers_for_all() -> None:
     assert found is not None
     assert [name for name, _ in asked] == ["a"]
     system = System.model_validate({"name": "typed", **found.config})
-    assert system.of_type("hybrid").fusion == judge.objective.build_system(chosen.params).fusion
+    assert system.of_class("hybrid").fusion == judge.objective.build_system(chosen.params).fusion
 
 
 @pytest.mark.parametrize("types", [None, ["a"] * QUERIES])

@@ -1,6 +1,8 @@
-"""The table of query types: where a difference comes from."""
+"""The tables of slices, such as query types: where a difference comes from."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +16,38 @@ from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import format_coverage, format_interval, format_number
 
-#: So many of the best systems are shown for each type.
+#: So many of the best systems are shown for each slice.
 MAX_SYSTEMS = 4
+#: What the slices of a field are called, where that is not its name.
+TITLES = {"type": "query type"}
 #: Differences up to this are ties, as in the comparison itself.
 NOISE = 1e-12
 
 
-def query_type_table(report: Report, collection: Collection) -> Table | None:
-    """The baseline and the best systems on each type; None with fewer than two types."""
-    primary = collection.primary_measure
-    types = sorted(set(collection.types), key=lambda name: (name is None, name or ""))
+def slice_tables(report: Report, collection: Collection) -> Iterator[Table]:
+    """A table for each sliced field that has two values or more."""
+    for field in report.settings.get("slices", ["type"]):
+        known = field == "type" or field in collection.slices
+        if known and (table := slice_table(report, collection, field)) is not None:
+            yield table
+
+
+def slice_table(report: Report, collection: Collection, field: str) -> Table | None:
+    """The baseline and the best systems on each slice; None with fewer than two slices.
+
+    Args:
+        report: The report.
+        collection: Its part on one dataset.
+        field: The field of the queries whose values are the slices.
+    """
+    primary, column = collection.primary_measure, collection.slice_values(field)
+    values = sorted(set(column), key=lambda value: (value is None, value or ""))
     names = [row.name for row in collection.ranked_systems]
     candidates = [name for name in names if name != collection.baseline][:MAX_SYSTEMS]
-    if len(types) < 2 or not candidates:
+    if len(values) < 2 or not candidates:
         return None
     columns = (
-        Column("type", is_text=True),
+        Column(field, is_text=True),
         Column("system", is_text=True, is_name=True),
         Column("queries"),
         *map(Column, (primary, "difference", f"{format_coverage(report.alpha)} interval")),
@@ -37,9 +55,9 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
     )
     base = collection.system(collection.baseline)
     rows: list[Row] = []
-    for query_type in types:
-        mask = np.array([name == query_type for name in collection.types])
-        title = "(no type)" if query_type is None else query_type
+    for value in values:
+        mask = np.array([other == value for other in column])
+        title = f"(no {field})" if value is None else value
         mean = _masked_mean(collection, base, mask)
         rows.append(Row((title, base.name, f"{mask.sum():,}", mean, "", "", ""), "baseline"))
         for name in candidates:
@@ -48,9 +66,11 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
             rows.append(Row(("", name, "", _masked_mean(collection, system, mask), *cells)))
     note = (
         f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
-        "Intervals are not adjusted for the number of types; no verdict rests on them."
+        f"Intervals are not adjusted for the number of {'types' if field == 'type' else 'slices'}; "
+        "no verdict rests on them."
     )
-    return Table(f"{display_measure(primary)} by query type", columns, tuple(rows), (note,))
+    title = f"{display_measure(primary)} by {TITLES.get(field, field)}"
+    return Table(title, columns, tuple(rows), (note,))
 
 
 def _values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> FloatArray:

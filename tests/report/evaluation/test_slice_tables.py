@@ -1,4 +1,4 @@
-"""The table of query types."""
+"""The tables of slices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.report.evaluation.query_type_table import MAX_SYSTEMS, query_type_table
+from fusion_bench.report.evaluation.slice_tables import MAX_SYSTEMS, slice_table
 from fusion_bench.report.page import Table
 from fusion_bench.stats.intervals import estimate_mean
 from tests.report.cases import collection, fused, many, report, system
@@ -16,7 +16,7 @@ TYPES = ("local", "local", "global", None)
 
 
 def table_of(found: Collection) -> Table:
-    table = query_type_table(report(found), found)
+    table = slice_table(report(found), found, "type")
     assert table is not None
     return table
 
@@ -47,7 +47,7 @@ def test_each_type_is_paired_on_its_own_queries() -> None:
     ],
 )
 def test_one_type_or_a_baseline_alone_is_no_table(found: Collection) -> None:
-    assert query_type_table(report(found), found) is None
+    assert slice_table(report(found), found, "type") is None
 
 
 def test_only_the_best_systems_are_shown() -> None:

@@ -1,0 +1,117 @@
+"""Parameters tuned for each query type or intent, against one set of parameters for all.
+
+Each class with enough queries is searched by itself, starting from the parameters for all; the
+other classes keep those. The held-out queries decide whether that beats one set for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fusion_bench.config.parameters import Params
+from fusion_bench.config.query_classes import BY_TYPE, ClassKey
+from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.evaluation.ranking.plain_systems import resolve_classes
+from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system_methods import PerTypeConfig
+from fusion_bench.report.tuning_records import tuning_report as model
+from fusion_bench.tune.search.search import SearchResult
+from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.trial_selection import choose_trial
+
+#: A class with fewer tuning groups keeps the parameters for all.
+LEAST_GROUPS = 5
+#: Only these parts of a system can differ by class.
+PARTS = ("fusion", "blend")
+
+#: A class, its objective and a mask of the queries that may be looked at → its search.
+ClassSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
+
+
+def tune_by_class(
+    evaluation: HeldOutEvaluation, chosen: Trial, search: ClassSearch, key: ClassKey = BY_TYPE
+) -> model.PerTypeResult | None:
+    """Search each query type or intent by itself, and evaluate all of them together.
+
+    Args:
+        evaluation: The objective, its split and the rules.
+        chosen: The parameters for all queries.
+        search: Runs one search.
+        key: By what the parameters differ.
+
+    Returns:
+        None where no class has enough queries, or no tuned parameter can differ by class.
+    """
+    base = _objective_by_class(evaluation.objective, chosen.params)
+    masks = _class_masks(base, key)
+    codes, split = evaluation.objective.group_codes, evaluation.split
+    enough = {
+        name: mask & split.tune
+        for name, mask in masks.items()
+        if (mask & split.held_out).any()
+        and len(np.unique(codes[mask & split.tune])) >= LEAST_GROUPS
+    }
+    if not enough or not base.parameters or len(masks) < 2:
+        return None
+    params_by_class: dict[str, Params] = {}
+    for name, keep in enough.items():
+        result = search(name, base, keep)
+        trial = choose_trial(base, result, keep, evaluation.tuning.choose)
+        params_by_class[name] = trial.params
+    objective = evaluation.objective
+    default = objective.evaluate_params([objective.default_params])[0]
+    overall = base.evaluate_params([base.default_params])[0]
+    by_class: FloatArray = overall.copy()
+    for name, params in params_by_class.items():
+        by_class[masks[name]] = base.evaluate_params([params])[0][masks[name]]
+    over_global = evaluation.measure_gain(by_class, overall, split.held_out)
+    return model.PerTypeResult(
+        params={name: dict(params) for name, params in params_by_class.items()},
+        key=key.key,
+        config=combine_classes(base, params_by_class, key).resolved_config,
+        gain=evaluation.measure_gain(by_class, default, split.held_out),
+        over_global=over_global,
+        verdict=evaluation.decide_verdict(over_global),
+    )
+
+
+def _objective_by_class(objective: TuningObjective, params: Params) -> TuningObjective:
+    """The objective whose default is the parameters for all, over what can differ by class."""
+    space = tuple(p for p in objective.parameters if p.path.split(".")[0] in PARTS)
+    paths = {parameter.path for parameter in space}
+    # A condition on a fixed value either holds or removes its parameter.
+    kept = tuple(
+        replace(parameter, when=tuple((p, allowed) for p, allowed in parameter.when if p in paths))
+        for parameter in space
+        if all(p in paths or params.get(p) in allowed for p, allowed in parameter.when)
+    )
+    return replace(objective, system=objective.build_system(params), parameters=kept)
+
+
+def _class_masks(objective: TuningObjective, key: ClassKey) -> Mapping[str, BoolArray]:
+    """(Q,) by class: the queries that a system by class would answer with its parameters."""
+    runs = objective.runs
+    known = {value for value in runs.values_of(key.field) if value is not None} | {key.fallback}
+    classes = resolve_classes(runs, key, known)
+    return {name: classes == name for name in sorted(set(classes.tolist()))}
+
+
+def combine_classes(
+    base: TuningObjective, params_by_class: Mapping[str, Params], key: ClassKey = BY_TYPE
+) -> System:
+    """One system that answers each class by its own parameters, the others by those for all."""
+    systems = {key.fallback: base.system} | {
+        name: base.build_system(params) for name, params in params_by_class.items()
+    }
+    variants = {
+        name: PerTypeConfig(fusion=system.fusion, blend=system.blend)
+        for name, system in sorted(systems.items())
+    }
+    fallback = systems[key.fallback]
+    changed = {"fusion": fallback.fusion, "blend": fallback.blend, key.key: variants}
+    return base.system.model_copy(update=changed)

@@ -1,0 +1,94 @@
+"""Numbers by a field of the query: the keys ``by_query_type`` and ``by_intent``."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, find_class_key, split_by_class
+from fusion_bench.config.query_types import CONV_03_05
+
+
+def test_a_number_by_type_is_taken_apart_wherever_it_stands() -> None:
+    data = {
+        "name": "s",
+        "fusion": {"k": 60, "weights": {"a": {"by_query_type": {"local": 0.2, "hybrid": 0.5}}}},
+        "blend": {"beta": {"by_query_type": {"global": 0.9, "hybrid": 0.7}}},
+    }
+    found = split_by_class(data, ("fusion", "blend"))
+    assert found["name"] == "s"
+    assert found["fusion"] == {"k": 60, "weights": {"a": 0.5}}
+    assert found["by_query_type"] == {
+        "global": {"fusion": {"k": 60, "weights": {"a": 0.5}}, "blend": {"beta": 0.9}},
+        "hybrid": {"fusion": {"k": 60, "weights": {"a": 0.5}}, "blend": {"beta": 0.7}},
+        "local": {"fusion": {"k": 60, "weights": {"a": 0.2}}, "blend": {"beta": 0.7}},
+    }
+    assert data["blend"] == {"beta": {"by_query_type": {"global": 0.9, "hybrid": 0.7}}}
+
+
+def test_the_published_table_by_name_as_weights() -> None:
+    found = split_by_class({"fusion": {"weights": {"by_query_type": "conv-03-05"}}}, ("fusion",))
+    weights = {name: one["fusion"]["weights"] for name, one in found["by_query_type"].items()}
+    assert weights == CONV_03_05
+
+
+@pytest.mark.parametrize("data", ["rrf", {"fusion": "rrf"}, {"fusion": {"k": 1}}, {"runs": ["a"]}])
+def test_what_does_not_depend_on_the_type_stays(data: object) -> None:
+    assert split_by_class(data, ("fusion", "blend")) is data
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"fusion": {"k": {"by_query_type": {"local": 1}}}}, "with a value for 'hybrid'"),
+        ({"fusion": {"k": {"by_query_type": 3}}}, "a mapping from query type to value is needed"),
+        (
+            {"fusion": {"k": {"by_query_type": {"hybrid": 1}}}, "by_query_type": {}},
+            "stands in the system and inside it",
+        ),
+        ({"fusion": {"k": {"by_intent": {"meta": 1}}}}, "with a value for 'default'"),
+        ({"fusion": {"weights": {"by_intent": "conv-03-05"}}}, "a mapping from intent to value"),
+        (
+            {"fusion": {"k": {"by_intent": {"default": 1}}}, "by_query_type": {"hybrid": {}}},
+            "by_intent and by_query_type exclude each other",
+        ),
+        (
+            {"fusion": {"k": {"by_intent": {"default": {"by_query_type": {"hybrid": 1}}}}}},
+            "another such mapping stands inside",
+        ),
+    ],
+)
+def test_values_by_type_that_break_a_rule(data: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        split_by_class(data, ("fusion",))
+
+
+def test_a_number_by_intent_is_taken_apart_likewise() -> None:
+    data = {"fusion": {"k": {"by_intent": {"meta": 10, "default": 60}}}}
+    assert split_by_class(data, ("fusion", "blend")) == {
+        "fusion": {"k": 60},
+        "by_intent": {"default": {"fusion": {"k": 60}}, "meta": {"fusion": {"k": 10}}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "confidence", "by_type", "by_intent"),
+    [
+        ("local", None, "local", "local"),
+        ("local", 0.9, "local", "local"),
+        ("local", 0.69, "hybrid", "local"),
+        ("global", 0.9, "hybrid", "default"),
+        (None, None, "hybrid", "default"),
+    ],
+)
+def test_the_class_of_a_query(
+    value: str | None, confidence: float | None, by_type: str, by_intent: str
+) -> None:
+    known = ("local", "hybrid", "default")
+    assert BY_TYPE.class_of(value, confidence, known) == by_type
+    assert BY_INTENT.class_of(value, confidence, known) == by_intent
+
+
+def test_only_a_mapping_of_one_key_stands_for_a_number() -> None:
+    assert find_class_key({"by_intent": 1}) is BY_INTENT
+    assert find_class_key({"by_intent": 1, "k": 2}) is None
+    assert find_class_key("by_intent") is None
