@@ -75,7 +75,7 @@ def compare(
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
     report = run_on_datasets(experiment, source, [dataset])
-    if any(system.query_types is not None for system in experiment.systems.values()):
+    if any(system.class_key is not None for system in experiment.systems.values()):
         findings = lint_experiment(experiment, source, [describe_dataset(dataset)])
         report = report.model_copy(update={"lint": findings})
     return Comparisons(report)

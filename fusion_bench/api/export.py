@@ -109,4 +109,6 @@ def _export_at_hand(
         return export_system(experiment, source, built, ExportData({}), chosen)
     roles = {run: frozenset(item.roles) for run, item in given.runs.items()}
     experiment.check_datasets(roles, tuple(given.rerankers), source)
-    return export_system(experiment, source, built, ExportData(roles, lambda _: [given]), chosen)
+    conditions = {name: run.when for name, run in given.spec.runs.items() if run.when}
+    data = ExportData(roles, lambda _: [given], conditions)
+    return export_system(experiment, source, built, data, chosen)

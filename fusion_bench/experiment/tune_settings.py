@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from fusion_bench.config.models import Number, StrictModel, WholeNumber
 from fusion_bench.config.parameters import Kind, Parameter, Value

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.switches import Condition
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import (
     Progress,
@@ -96,13 +97,15 @@ def _find_data(
             raise
         return ExportData({})
     roles: dict[str, frozenset[str]] = {}
+    conditions: dict[str, Condition] = {}
     for spec in read_distinct_specs(paths):
         known = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         experiment.check_datasets(known, spec.rerank, source)
         roles = known | roles  # of the first dataset that has the run
+        conditions = {name: run.when for name, run in spec.runs.items() if run.when} | conditions
 
     def load(systems: Collection[System]) -> Iterator[Dataset]:
         for path in paths:
             yield load_lists(path, systems, progress)
 
-    return ExportData(roles, load)
+    return ExportData(roles, load, conditions)

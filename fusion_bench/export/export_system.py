@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.switches import Condition, format_condition
 from fusion_bench.experiment.dialect import Configuration, Translation, dialects
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -39,11 +40,13 @@ class ExportData:
 
     Attributes:
         roles: Of the sources, by name.
+        conditions: When each source is on that is not on for every query, by name.
         load: Loads each dataset with the lists that the systems use; None = there is none.
     """
 
     roles: Mapping[str, frozenset[str]]
     load: Callable[[Collection[System]], Iterable[Dataset]] | None = None
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
 
 
 def export_system(
@@ -94,12 +97,20 @@ def export_system(
         precision=dialect.precision,
         fidelity=translation.fidelity,
         reasons=translation.reasons,
-        notes=configuration.notes,
+        notes=(*configuration.notes, *_note_conditions(system, data)),
         config=None if nearest is None else nearest.resolved_config,
         files=dict(configuration.files),
         replays=replays,
         not_replayed=not_replayed,
     )
+
+
+def _note_conditions(system: System, data: ExportData) -> Iterator[str]:
+    """Sources that the application has to leave out for some queries."""
+    for name in system.base_runs:
+        if name in data.conditions:
+            condition = format_condition(data.conditions[name])
+            yield f"{name} is on where ({condition}): leave it out of the request of other queries"
 
 
 def _why_not(translation: Translation, data: ExportData, options: ExportOptions) -> str | None:

@@ -46,12 +46,12 @@ def without_reranking(system: System) -> System:
 
 
 def _replace_blends(system: System, change: Callable[[Blend], Blend]) -> System:
-    """The system with its blend, and those of its query types, changed."""
+    """The system with its blend, and those of its query types or intents, changed."""
     changed = system.model_copy(update={"blend": change(system.blend)})
-    if system.by_query_type is None:
+    if system.class_configs is None:
         return changed
     parts = {
         name: part.model_copy(update={"blend": change(part.blend)})
-        for name, part in system.by_query_type.items()
+        for name, part in system.class_configs.items()
     }
-    return changed.model_copy(update={"by_query_type": parts})
+    return changed.model_copy(update={system.class_field: parts})

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from fusion_bench.config.query_types import type_of
+from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import Query
 from fusion_bench.data.switches import Condition
@@ -180,7 +180,7 @@ class Pipeline:
                 Under the name of a rerank list: its scores, which then no provider gives.
             query_type: Its type.
             intent: Its intent.
-            confidence: How sure type and intent are, 0 to 1.
+            confidence: How sure the type is, 0 to 1.
             limit: Documents to return, in place of the system's ``top_k``; unless the blend says
                 ``always_rerank``, at most so many candidates are not reranked.
             elapsed_ms: Milliseconds that the query has taken so far.
@@ -207,7 +207,7 @@ class Pipeline:
             plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
             documents = rank_documents(plain, scored, spaces, gathered.hits)
         failures = (f"source {name}: {why}" for name, why in gathered.failures.items())
-        types = system.query_types
+        key, chosen = system.class_key, choose_class(system, asked)
         return LiveResult(
             documents=documents,
             provider=scoring.provider,
@@ -215,7 +215,8 @@ class Pipeline:
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),
             skipped=runs is None or scoring.is_skipped,
             switched_off=off,
-            query_type=None if types is None else type_of(asked.type, asked.confidence, types),
+            query_type=chosen if key is BY_TYPE else None,
+            intent=chosen if key is BY_INTENT else None,
             rerank_ms=scoring.took_ms,
             total_ms=1e3 * (time.monotonic() - started),
             crag=judge_documents(documents, asked, plain, spaces, self._config.crag),
@@ -277,6 +278,14 @@ class Pipeline:
         if thread is not None:
             thread.run(self.__aexit__())
             thread.close()
+
+
+def choose_class(system: System, query: Query) -> str | None:
+    """The query type or intent whose numbers a query gets; None = one set for all."""
+    key, known = system.class_key, system.query_classes
+    if key is None or known is None:
+        return None
+    return key.class_of(query.value_of(key.field), query.confidence, known)
 
 
 def _make_query(

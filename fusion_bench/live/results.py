@@ -63,6 +63,7 @@ class LiveResult:
         skipped: Whether there were too few candidates to rerank.
         switched_off: Source that was off for this query → why.
         query_type: The type whose settings applied; None = the system has none by type.
+        intent: The intent whose settings applied; None = the system has none by intent.
         rerank_ms: Milliseconds of the reranking.
         total_ms: Milliseconds of the whole query, with what had passed before.
         crag: CRAG's verdict on the list, where the pipeline has ``crag`` and the scores of the
@@ -76,6 +77,7 @@ class LiveResult:
     skipped: bool = False
     switched_off: Mapping[str, str] = field(default_factory=dict)
     query_type: str | None = None
+    intent: str | None = None
     rerank_ms: float = 0.0
     total_ms: float = 0.0
     crag: CragVerdict | None = None

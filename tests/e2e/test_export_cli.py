@@ -172,6 +172,14 @@ def test_the_numbers_of_one_intent(capsys: Capture, root: Path) -> None:
     assert "unknown query type 'local'" in capsys.readouterr().err
 
 
+def test_a_run_for_some_queries_is_noted(capsys: Capture, root: Path) -> None:
+    tiny.edit(root, tiny.DATASET, "roles: [keyword]", "roles: [keyword], when: {type: [local]}")
+    record = run_json(capsys, *TO, "--system", "one")
+    assert record["notes"][-1] == (
+        "a is on where (type: local): leave it out of the request of other queries"
+    )
+
+
 def test_without_the_dataset_nothing_is_replayed(capsys: Capture) -> None:
     words = [*TO, "--system", "two", "--set", "dataset=elsewhere"]
     assert main(words) == 2  # weights by role

@@ -145,6 +145,16 @@ def test_type_intent_and_confidence_choose_the_numbers() -> None:
     assert known.ranked == local.ranked
 
 
+def test_an_intent_chooses_the_numbers() -> None:
+    weights = {"bm25": {"by_intent": {"meta": 1, "default": 0}}, "dense": 1}
+    system = {"runs": RUNS, "fusion": {"method": "rrf", "weights": weights}}
+    other = search(system, given={"intent": "rules", "confidence": 0.1})
+    meta = search(system, given={"intent": "meta", "confidence": 0.1})
+    assert [name for name, _ in other.ranked] == ["b", "d", "a"]
+    assert {name for name, _ in meta.ranked} == {"a", "b", "c", "d"}
+    assert (meta.intent, other.intent, meta.query_type) == ("meta", "default", None)
+
+
 def test_a_source_that_is_off_weighs_nothing_and_is_not_asked() -> None:
     def meta(_: str) -> list[tuple[str, float]]:
         asked.append("meta")
