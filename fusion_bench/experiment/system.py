@@ -172,6 +172,12 @@ class System(StrictModel):
                 f"policy {self.policy.method!r} needs a blend with a reranker, given "
                 f"{self.blend.method!r}"
             )
+        variants = self.policy.fixed_variants()
+        if self.blend.reranker_name is None and not all(each.rerank for each in variants):
+            raise ValueError(
+                f"policy {self.policy.method!r}: rerank: false needs a blend with a reranker, "
+                f"given {self.blend.method!r}: remove it, or add a blend"
+            )
         return self
 
     def __repr__(self) -> str:

@@ -117,6 +117,7 @@ def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
         **asdict(trace),
         "contributions": trace.contributions,
         "switched_off": dict(explanation.switched_off),
+        "policy": None if explanation.policy is None else asdict(explanation.policy),
     }
     stages = {}
     for stage in explanation.stages:

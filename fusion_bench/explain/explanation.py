@@ -15,14 +15,25 @@ from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.plain_systems import plain_system_of, resolve_classes
+from fusion_bench.evaluation.ranking.plain_systems import (
+    plain_system_of,
+    resolve_classes,
+    runs_with_stages,
+)
+from fusion_bench.evaluation.ranking.policy_choice import query_features
 from fusion_bench.evaluation.ranking.system_ranking import (
     SystemRanking,
     fused_list,
     rank_candidates,
 )
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
+from fusion_bench.explain.score_trace import (
+    BlendTrace,
+    Explanation,
+    PolicyTrace,
+    ScoreTerm,
+    ScoreTrace,
+)
 from fusion_bench.fuse import ScoreTerms
 from fusion_bench.util.formatting import format_apart
 
@@ -73,6 +84,26 @@ def explain_ranking(
             explain_ranking(stage, alone, query, spaces) for stage in (plain.stages or {}).values()
         ),
         switched_off=_explain_off(system, alone),
+        policy=_explain_policy(fitted, runs, query, spaces),
+    )
+
+
+def _explain_policy(
+    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace]
+) -> PolicyTrace | None:
+    """What the policy of a fitted system picked for a query, and why; None without a policy."""
+    policy = system.policy
+    if policy is None:
+        return None
+    alone = runs.subset(np.array([name == query for name in runs.queries]))
+    features = query_features(system, runs_with_stages(system, alone, spaces))
+    choice = policy.choose(features)
+    variant = choice.variants[int(choice.codes[0])]
+    return PolicyTrace(
+        method=policy.method,
+        variant=variant.model_dump(exclude_defaults=True),
+        changes=variant.changes,
+        reason=policy.explain_choice(features),
     )
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,23 @@ class ScoreTrace:
 
 
 @dataclass(frozen=True)
+class PolicyTrace:
+    """What a policy picked for a query.
+
+    Attributes:
+        method: The policy.
+        variant: What it changes of the system; empty = nothing.
+        changes: The same as text.
+        reason: Why: the feature and its value.
+    """
+
+    method: str
+    variant: Mapping[str, Any]
+    changes: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Every candidate of one query under one system.
 
@@ -148,6 +166,7 @@ class Explanation:
         stages: The same query under each stage of the system.
         intent: The intent whose numbers were used; None = no numbers by intent.
         switched_off: Source that is off for the query → why.
+        policy: What the system's policy picked; None = it has none.
     """
 
     system: str
@@ -162,6 +181,7 @@ class Explanation:
     stages: tuple[Explanation, ...] = ()
     intent: str | None = None
     switched_off: Mapping[str, str] = field(default_factory=dict)
+    policy: PolicyTrace | None = None
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+import numpy as np
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.switches import Condition, format_condition
-from fusion_bench.experiment.dialect import Configuration, Translation, dialects
+from fusion_bench.experiment.dialect import Configuration, Fidelity, Translation, dialects
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.export.records import ExportReport, ReplayRecord
@@ -67,7 +70,10 @@ def export_system(
     """
     dialect = dialects.find_plugin(options.engine)
     system = choose_class(system, options.query_type, options.intent)
-    translation = translate_system(dialect, system, data.roles)
+    cut, depths = _cut_at_list_lengths(system, data)
+    translation = translate_system(dialect, cut, data.roles)
+    if depths is not None:
+        translation = _add_reason(translation, depths, lost=cut is system)
     nearest = translation.system
     configuration = Configuration({}) if nearest is None else dialect.write(nearest)
     not_replayed = _why_not(translation, data, options)
@@ -111,6 +117,42 @@ def _note_conditions(system: System, data: ExportData) -> Iterator[str]:
         if name in data.conditions:
             condition = format_condition(data.conditions[name])
             yield f"{name} is on where ({condition}): leave it out of the request of other queries"
+
+
+def _cut_at_list_lengths(system: System, data: ExportData) -> tuple[System, str | None]:
+    """The system with the depth of its longest lists where it sets none, and what to say of that.
+
+    A search engine has more documents than the lists that were evaluated, so a window is needed.
+    """
+    given = system.depth if isinstance(system.depth, Mapping) else {}
+    missing = [name for name in system.runs if given.get(name) is None]
+    if not missing or isinstance(system.depth, int) or system.stages:
+        return system, None
+    if data.load is None:
+        return system, "depth: none is set, and no dataset says how long the lists are"
+    runs = [run for dataset in data.load((system,)) for run in dataset.runs.values()]
+    lengths = {
+        name: max(int(np.diff(run.offsets).max(initial=1)) for run in runs if run.name == name)
+        for name in missing
+    }
+    longest = max(lengths.values())
+    depth = {**given, **dict.fromkeys(missing, longest)} if given else longest
+    text = (
+        f"depth: none is set; the longest list of the dataset has {longest} documents, so this "
+        "many of a list are fetched"
+    )
+    return system.model_copy(update={"depth": depth}), text
+
+
+def _add_reason(translation: Translation, reason: str, *, lost: bool) -> Translation:
+    """The translation with one more reason, which may lower its fidelity to ``approximate``."""
+    order = get_args(Fidelity)
+    fidelity = max(translation.fidelity, "approximate", key=order.index) if lost else None
+    return replace(
+        translation,
+        fidelity=fidelity or translation.fidelity,
+        reasons=(*translation.reasons, reason),
+    )
 
 
 def _why_not(translation: Translation, data: ExportData, options: ExportOptions) -> str | None:

@@ -156,8 +156,8 @@ def _list_subjects(
 ) -> Iterator[list[Subject]]:
     """Each system and each of its stages on each dataset: a plain system a class of queries.
 
-    The list of a stage counts as a list of the dataset: the stage is a subject of its own. What a
-    policy changes is left out.
+    The list of a stage counts as a list of the dataset: the stage is a subject of its own. Of a
+    policy only :mod:`~fusion_bench.lint.no_effect` knows: what it changes is left out elsewhere.
     """
     for path, part in _list_parts(systems, ()):
         system = part.model_copy(update={"stages": None, "policy": None})
@@ -173,7 +173,7 @@ def _list_subjects(
             ]
             yield [
                 Subject(system.of_class(name), system, name, facts, target, path) for name in names
-            ] or [Subject(system, system, None, facts, target, path)]
+            ] or [Subject(system, system, None, facts, target, path, part.policy)]
 
 
 def _add_stage_roles(dataset: DatasetFacts, system: System) -> DatasetFacts:

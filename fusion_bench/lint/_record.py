@@ -2,11 +2,14 @@
 
 Format history:
     1   first version
+    2   ``engine``, ``untranslated``
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
+
+from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
@@ -64,15 +67,19 @@ class LintReport(StoredRecord):
         findings: Warnings first.
         unchecked: Rules that need a dataset, where there is none.
         unchecked_systems: Systems whose weights hang on roles that are not known.
+        engine: The engine of ``--engine``; None = none was named.
+        untranslated: System that was not looked at for this engine → why.
         ignored: Rules that the experiment ignores.
     """
 
     format: Literal["fusion-bench-lint"] = "fusion-bench-lint"
-    format_version: int = 1
+    format_version: int = 2
     experiment: str
     datasets: tuple[str, ...]
     systems: tuple[str, ...]
     findings: tuple[WitnessedFinding, ...]
     unchecked: tuple[str, ...] = ()
     unchecked_systems: tuple[str, ...] = ()
+    engine: str | None = None
+    untranslated: dict[str, str] = Field(default_factory=dict)
     ignored: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import RankTerm, RankTermFusion, best_ranks
+from fusion_bench.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Subject:
         engine: Name of the dialect of the search engine that shall run it; None = not known.
         path: Where it stands: the system of the experiment, and ``stages``, NAME for each stage
             on the way down; empty = the system itself.
+        policy: What picks a variant of it for each query; None = nothing does.
     """
 
     system: System
@@ -81,6 +83,7 @@ class Subject:
     dataset: DatasetFacts | None = None
     engine: str | None = None
     path: tuple[str, ...] = ()
+    policy: Policy | None = None
 
     @property
     def name(self) -> str:

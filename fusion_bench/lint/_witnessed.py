@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.lint._base import load_rules
 from fusion_bench.lint._lint_experiment import (
     MergedProblem,
@@ -22,6 +23,7 @@ from fusion_bench.lint._record import (
 )
 from fusion_bench.lint._subject import DatasetFacts
 from fusion_bench.lint._witness import Outcome, Witness, reproduce
+from fusion_bench.lint.engine_cannot_express import explain_untranslated
 from fusion_bench.util.output_folder import name_experiment
 
 
@@ -62,8 +64,16 @@ def make_lint_report(
         findings=tuple(_add_witness(item, source) for item in merged),
         unchecked=() if datasets else tuple(key for key, rule in rules if rule.facts),
         unchecked_systems=list_unchecked(chosen, datasets),
+        engine=engine,
+        untranslated={} if engine is None else _list_untranslated(chosen),
         ignored=ignored,
     )
+
+
+def _list_untranslated(systems: Iterable[System]) -> dict[str, str]:
+    """The systems of which nothing is said for an engine, and why."""
+    reasons = {system.name: explain_untranslated(system) for system in systems}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _add_witness(item: MergedProblem, source: Source) -> WitnessedFinding:

@@ -28,7 +28,9 @@ class EngineCannotExpress(Rule):
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """The fidelity of the translation, unless it is exact, with its reasons."""
-        if subject.engine is None or not _is_fused_here(subject):
+        if subject.engine is None or len(subject.sources) < 2:
+            return
+        if subject.policy is not None or explain_untranslated(subject.system) is not None:
             return
         dialect = dialects.find_plugin(subject.engine)
         roles = {name: subject.roles_of(name) for name in subject.system.runs}
@@ -44,11 +46,18 @@ class EngineCannotExpress(Rule):
         )
 
 
-def _is_fused_here(subject: Subject) -> bool:
-    """Whether lists are fused, in one step, without learning: only that can be shown."""
-    system = subject.system
-    is_trained = isinstance(system.fusion, Trainable)
-    return len(subject.sources) > 1 and not system.stages and not is_trained
+def explain_untranslated(system: System) -> str | None:
+    """Why a system is not looked at for an engine; None = it is.
+
+    Only what fuses lists in one step and without learning can be shown on a witness.
+    """
+    if system.stages:
+        return "fuses in stages"
+    if system.policy is not None:
+        return "has a policy"
+    if len(system.runs) < 2:
+        return "reads one list"
+    return "has a trained fusion" if isinstance(system.fusion, Trainable) else None
 
 
 DEGREES = {

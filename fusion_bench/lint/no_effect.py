@@ -18,6 +18,7 @@ from fusion_bench.fuse.rrf_v2 import RRFv2
 from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.lint._base import Problem, Rule, register_rule
 from fusion_bench.lint._blend_facts import list_weights
+from fusion_bench.lint._policies import list_idle_policies, with_policy
 from fusion_bench.lint._subject import Subject
 from fusion_bench.lint._switches import check_switches
 from fusion_bench.lint._witness import RankedList, Witness, to_raw_score
@@ -34,11 +35,13 @@ class Idle:
         location: Its path in the system.
         message: Why it has none.
         other: The system with another value, which gives the same lists.
+        system: The system that has it, where that is not the plain one.
     """
 
     location: Location
     message: str
     other: System
+    system: System | None = None
 
 
 @register_rule
@@ -51,7 +54,8 @@ class NoEffect(Rule):
         """Every such parameter that has not its default."""
         if not subject.sources:
             return
-        for idle in (*_check_single_run(subject), *_check_depths(subject), *_check_blend(subject)):
+        checks = (_check_single_run, _check_depths, _check_blend, _check_policy)
+        for idle in (idle for check in checks for idle in check(subject)):
             message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
             yield Problem(message, idle.location, partial(_build_witness, subject, idle))
         yield from check_switches(subject)
@@ -90,6 +94,12 @@ def _check_single_run(subject: Subject) -> Iterator[Idle]:
     if is_mean and is_stated(fusion, "missing"):
         text = f"{source} is the only list, so no document is missing"
         yield Idle(("fusion", "missing"), text, _change(system, "fusion", missing="skip"))
+
+
+def _check_policy(subject: Subject) -> Iterator[Idle]:
+    """Parameters of a policy with which it picks the same for every query."""
+    for location, text, other in list_idle_policies(subject):
+        yield Idle(location, text, other, with_policy(subject))
 
 
 def _check_depths(subject: Subject) -> Iterator[Idle]:
@@ -167,7 +177,7 @@ def _build_witness(subject: Subject, idle: Idle) -> Witness:
     documents = sorted({document for ranked in lists.values() for document in ranked})
     units = {document: (1 + 5 * i % 7) / 8 for i, document in enumerate(documents)}
     return Witness(
-        subject.system,
+        idle.system or subject.system,
         "the same list comes out with another value",
         lists,
         {document: to_raw_score(unit, subject.space) for document, unit in units.items()},

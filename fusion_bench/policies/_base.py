@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -42,6 +42,26 @@ class Variant(StrictModel):
         fusions.validate_field(data)
         return data
 
+    @property
+    def changes(self) -> str:
+        """``weights bm25 1, dense 3; no reranking``, or that nothing changes."""
+        parts = []
+        if self.fusion is not None:
+            parts.append(f"fusion {format_mapping(self.fusion)}")
+        if self.weights is not None:
+            parts.append(f"weights {format_mapping(self.weights)}")
+        if not self.rerank:
+            parts.append("no reranking")
+        return "; ".join(parts) or "the system as it is"
+
+
+def format_mapping(values: Mapping[str, Any]) -> str:
+    """``bm25 1, dense 0.5``."""
+    return ", ".join(
+        f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in values.items()
+    )
+
 
 class Choice(NamedTuple):
     """The variant of each query.
@@ -72,6 +92,10 @@ class Policy(Method):
             AlignmentError: A feature that it reads is not known of a query.
             ConfigError: The sources do not fit.
         """
+
+    def explain_choice(self, features: QueryFeatures) -> str:  # noqa: ARG002 - of some
+        """Why the only query of these features gets its variant: the feature and its value."""
+        return ""
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
         """Refuse sources that the policy cannot tell apart.

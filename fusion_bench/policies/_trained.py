@@ -147,3 +147,10 @@ class CrossFittedPolicy(Policy):
             model.check_queries([queries[row] for row in rows.tolist()])
             codes[rows] = model.predict_codes(matrix[rows])
         return Choice(codes, self.choices)
+
+    def explain_choice(self, features: QueryFeatures) -> str:
+        """Which model chose."""
+        [query] = features.runs.queries
+        if query not in self.fold_of_query:
+            return "predicted to be best by the model that learned from every judged query"
+        return "predicted to be best by a model that did not learn from this query"

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.config.parameters import Parameter, Params, real
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.policies._base import Choice, Policy, index_variants, is_semantic, policies
 from fusion_bench.policies._features import DEPTH, QueryFeatures, mean_of_rows
 
@@ -57,12 +58,28 @@ class EntropyAlpha(Policy):
 
     def choose(self, features: QueryFeatures) -> Choice:
         """α by query, as weights of the sources."""
+        semantic, _, alphas = self._measure_entropies(features)
+        alpha = alphas[:, None]
+        weights = np.where(semantic, alpha, np.round(1 - alpha, 2))
+        return index_variants(features.runs.sources, weights)
+
+    def _measure_entropies(
+        self, features: QueryFeatures
+    ) -> tuple[BoolArray, FloatArray, FloatArray]:
+        """(S,) which sources are semantic, (Q,) the entropy of the others, (Q,) α."""
         runs = features.runs
         semantic = np.array(is_semantic(self.method, runs.sources, runs.roles))
         entropy = mean_of_rows(features.entropies(self.depth)[~semantic])
         share = 1 / (1 + np.exp(np.clip(-self.steepness * (entropy - self.midpoint), -500, 500)))
-        alpha = np.round(self.low + (self.high - self.low) * share, 2)[:, None]
-        return index_variants(runs.sources, np.where(semantic, alpha, np.round(1 - alpha, 2)))
+        return semantic, entropy, np.round(self.low + (self.high - self.low) * share, 2)
+
+    def explain_choice(self, features: QueryFeatures) -> str:
+        """The entropy and α."""
+        _, entropy, alpha = self._measure_entropies(features)
+        return (
+            f"the entropy of the first {self.depth} keyword scores is {entropy[0]:.4g}, so α is "
+            f"{alpha[0]:g}"
+        )
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - no other
         """Slope, midpoint and range."""

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.config.parameters import Parameter, Params, real
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.policies._base import Choice, Policy, index_variants, is_semantic, policies
 from fusion_bench.policies._features import DEPTH, QueryFeatures, mean_of_rows
 
@@ -47,11 +48,24 @@ class MarginSilencing(Policy):
 
     def choose(self, features: QueryFeatures) -> Choice:
         """The scaled weights by query."""
+        semantic, _, factor = self._measure_margins(features)
+        weights = features.weights * np.where(semantic, 1.0, factor[:, None])
+        return index_variants(features.runs.sources, weights)
+
+    def _measure_margins(self, features: QueryFeatures) -> tuple[BoolArray, FloatArray, FloatArray]:
+        """(S,) which sources are semantic, (Q,) their margin, (Q,) the factor of the others."""
         runs = features.runs
         semantic = np.array(is_semantic(self.method, runs.sources, runs.roles))
         margin = mean_of_rows(features.margins(self.window)[semantic])
-        factor = np.round(np.clip(1 - margin / self.margin, self.floor, 1.0), 2)[:, None]
-        return index_variants(runs.sources, features.weights * np.where(semantic, 1.0, factor))
+        return semantic, margin, np.round(np.clip(1 - margin / self.margin, self.floor, 1.0), 2)
+
+    def explain_choice(self, features: QueryFeatures) -> str:
+        """The margin and the factor."""
+        _, margin, factor = self._measure_margins(features)
+        return (
+            f"the semantic top score is {margin[0]:.4g} above the mean of the next {self.window}, "
+            f"so other weights are multiplied by {factor[0]:g}"
+        )
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - no other
         """Margin and floor."""

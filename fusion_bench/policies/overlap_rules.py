@@ -60,6 +60,18 @@ class OverlapRules(Policy):
         codes = (read(self.depth) >= self.threshold).astype(np.int64)
         return Choice(codes, (self.below, self.above))
 
+    def explain_choice(self, features: QueryFeatures) -> str:
+        """The overlap beside the threshold."""
+        is_share = self.measure == "overlap"
+        value = float((features.overlaps if is_share else features.rank_overlaps)(self.depth)[0])
+        name = "overlap" if is_share else "rank-biased overlap"
+        side = "below" if value < self.threshold else "not below"
+        variant = "below" if value < self.threshold else "above"
+        return (
+            f"{variant}, because the {name} of the first {self.depth} documents is {value:.4g}, "
+            f"{side} {self.threshold:g}"
+        )
+
     def fixed_variants(self) -> tuple[Variant, ...]:
         """The two variants."""
         return self.below, self.above

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.config.parameters import Parameter, choice, real
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.policies._base import Choice, Policy, Variant, policies
 from fusion_bench.policies._features import DEPTH, QueryFeatures, relative_gap, variation
 
@@ -45,9 +46,23 @@ class RerankWhenAmbiguous(Policy):
 
     def choose(self, features: QueryFeatures) -> Choice:
         """0 = rerank, 1 = do not."""
-        top = features.fused_top_scores(self.depth)
-        signal = relative_gap(top) if self.signal == "gap" else variation(top)
+        signal = self._measure_signal(features)
         return Choice((signal >= self.threshold).astype(np.int64), VARIANTS)
+
+    def _measure_signal(self, features: QueryFeatures) -> FloatArray:
+        """(Q,): gap or variation of the fused scores."""
+        top = features.fused_top_scores(self.depth)
+        return relative_gap(top) if self.signal == "gap" else variation(top)
+
+    def explain_choice(self, features: QueryFeatures) -> str:
+        """The signal beside the threshold."""
+        value = float(self._measure_signal(features)[0])
+        is_reranked = value < self.threshold
+        return (
+            f"{'reranked' if is_reranked else 'not reranked'}, because the {self.signal} of the "
+            f"first {self.depth} fused scores is {value:.4g}, "
+            f"{'below' if is_reranked else 'not below'} {self.threshold:g}"
+        )
 
     def fixed_variants(self) -> tuple[Variant, ...]:
         """Always and never."""

@@ -50,9 +50,20 @@ def build_explanation_page(
     ]
     reasons = Section("Order", findings=tuple(Finding(text, key="order") for text in texts))
     text = f"“{explanation.query_text}”" if explanation.query_text else ""
-    off = tuple(Finding(line, key="switched off") for line in _list_switched_off(explanation))
-    section = Section(text=text, findings=off, parts=tables)
+    findings = [Finding(line, key="policy") for line in _list_policies(explanation)]
+    findings += [Finding(line, key="switched off") for line in _list_switched_off(explanation)]
+    section = Section(text=text, findings=tuple(findings), parts=tables)
     return Page(title, (section, *([reasons] if texts else [])))
+
+
+def _list_policies(explanation: Explanation, stage: str = "") -> Iterator[str]:
+    """What the policy picked, then that of each stage."""
+    policy = explanation.policy
+    if policy is not None:
+        reason = f" ({policy.reason})" if policy.reason else ""
+        yield f"{stage}policy {policy.method} picks: {policy.changes}{reason}"
+    for inner in explanation.stages:
+        yield from _list_policies(inner, f"{stage}stage {inner.system}: ")
 
 
 def _list_switched_off(explanation: Explanation) -> Iterator[str]:

@@ -75,6 +75,9 @@ def _list_notes(report: LintReport) -> Iterator[tuple[str, str]]:
     if report.unchecked_systems:
         names = ", ".join(report.unchecked_systems)
         yield "unchecked systems", f"Not checked, because their weights need roles: {names}."
+    if report.untranslated:
+        systems = ", ".join(f"{name} ({why})" for name, why in report.untranslated.items())
+        yield "untranslated", f"Not looked at for {report.engine}: {systems}."
     if report.ignored:
         yield "ignored", f"Ignored by the experiment: {', '.join(report.ignored)}."
 

@@ -15,6 +15,12 @@ from tests.tiny import EXPERIMENT
 
 Capture = pytest.CaptureFixture[str]
 TO = ("export", EXPERIMENT, "--to", "elasticsearch")
+CUTS = [
+    word
+    for name in ("one", "two")
+    for cut in ("depth=10", "top_k=10")
+    for word in ("--set", f"systems.{name}.{cut}")
+]
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +39,7 @@ def run_json(capsys: Capture, *words: str, code: int = 0) -> dict[str, Any]:
 
 
 def test_through_a_pipe_standard_output_is_the_configuration(capsys: Capture) -> None:
-    assert main([*TO, "--system", "one"]) == 0
+    assert main([*TO, "--system", "one", *CUTS]) == 0
     out, err = capsys.readouterr()
     request = json.loads(out)
     assert request["retriever"]["rrf"]["rank_constant"] == 60
@@ -71,18 +77,18 @@ def test_the_replay_is_what_eval_says_of_the_translated_system(capsys: Capture) 
 
 
 def test_what_is_exact_is_replayed_when_asked(capsys: Capture) -> None:
-    plain = run_json(capsys, *TO, "--system", "one")
+    plain = run_json(capsys, *TO, "--system", "one", *CUTS)
     assert plain["fidelity"] == "exact"
     assert plain["replays"] == []
     assert plain["not_replayed"]
-    [replay] = run_json(capsys, *TO, "--system", "one", "--replay")["replays"]
+    [replay] = run_json(capsys, *TO, "--system", "one", *CUTS, "--replay")["replays"]
     assert replay["changed_queries"] == replay["comparison"]["difference"] == 0
     two = run_json(capsys, *TO, "--system", "two", "--no-replay")
     assert two["replays"] == []
 
 
 def test_the_page_says_fidelity_reasons_and_cost(root: Path, capsys: Capture) -> None:
-    assert main([*TO, "--system", "two", "--out", "out"]) == 0
+    assert main([*TO, "--system", "two", *CUTS, "--out", "out"]) == 0
     page = capsys.readouterr().out
     for part in ("approximate", "! bonus: ", "Cost in ", "all 3 queries keep", "Written: out"):
         assert part in page
@@ -140,7 +146,7 @@ def test_a_policy_is_left_out_and_its_loss_is_measured(capsys: Capture) -> None:
 
 
 def test_the_numbers_of_one_query_type(capsys: Capture) -> None:
-    words = [*TO, "--system", "one", "--set", f"systems.one.fusion.k={TYPES}"]
+    words = [*TO, "--system", "one", *CUTS, "--set", f"systems.one.fusion.k={TYPES}"]
     whole = run_json(capsys, *words)
     assert whole["fidelity"] == "approximate"
     assert whole["config"]["fusion"]["rank_constant"] == 60
@@ -157,7 +163,7 @@ def test_the_numbers_of_one_intent(capsys: Capture, root: Path) -> None:
     text = path.read_text(encoding="utf-8").replace('"local"', '"local", "intent": "meta"')
     path.write_text(text, encoding="utf-8")
     numbers = "{by_intent: {meta: 10, default: 60}}"
-    words = [*TO, "--system", "one", "--set", f"systems.one.fusion.k={numbers}"]
+    words = [*TO, "--system", "one", *CUTS, "--set", f"systems.one.fusion.k={numbers}"]
     whole = run_json(capsys, *words)
     assert whole["fidelity"] == "approximate"
     assert whole["config"]["fusion"]["rank_constant"] == 60
@@ -178,6 +184,18 @@ def test_a_run_for_some_queries_is_noted(capsys: Capture, root: Path) -> None:
     assert record["notes"][-1] == (
         "a is on where (type: local): leave it out of the request of other queries"
     )
+
+
+def test_a_window_is_as_long_as_the_longest_list(capsys: Capture) -> None:
+    record = run_json(capsys, *TO, "--system", "one", "--set", "systems.one.top_k=2")
+    assert (record["fidelity"], record["config"]["depth"]) == ("exact", 2)
+    assert "depth: none is set; the longest list of the dataset has 2" in record["reasons"][-1]
+    one = run_json(capsys, *TO, "--system", "one", "--set", "systems.one.depth={a: 1}", code=0)
+    assert any("instead of a: 1, b: 2" in reason for reason in one["reasons"])
+    words = ["--system", "one", "--set", "systems.one.top_k=2", "--set", "dataset=elsewhere"]
+    unknown = run_json(capsys, *TO, *words)
+    assert unknown["fidelity"] == "approximate"
+    assert "no dataset says how long the lists are" in unknown["reasons"][-1]
 
 
 def test_without_the_dataset_nothing_is_replayed(capsys: Capture) -> None:
@@ -215,6 +233,6 @@ def test_names_cannot_break_out(root: Path, capsys: Capture) -> None:
     folder.write_text(folder.read_text().replace("  a: {", f"  {json.dumps(name)}: {{"))
     runs = json.dumps([name, "b"])
     for engine in ("elasticsearch", "langchain", "cosmos"):
-        words = ["export", EXPERIMENT, "--to", engine, "--system", "one", "--set"]
+        words = ["export", EXPERIMENT, "--to", engine, "--system", "one", *CUTS, "--set"]
         assert main([*words, f"systems.one.runs={runs}", "--replay"]) == 0
         assert "exact" in capsys.readouterr().err or engine == "cosmos"

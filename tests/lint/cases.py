@@ -309,6 +309,95 @@ CASES = [
     Case("no-effect", {"blend": blend("replace", skip_limit=5)}, "always_rerank is true"),
     Case("no-effect", {"blend": blend("replace", min_score=0.0)}, "are never below 0"),
     Case("no-effect", {"min_relevance": 0.0}, "every fused score is above 0"),
+    Case(
+        "no-effect",
+        {"policy": {"method": "overlap_rules", "below": {"weights": {"semantic": 1}}}},
+        "policy has no effect: below and above are the same system",
+    ),
+    Case(
+        "no-effect",
+        {"policy": {"method": "overlap_rules", "above": {"fusion": {"method": "rrf", "k": 60}}}},
+        "below and above are the same system",
+    ),
+    Case(
+        "no-effect",
+        {"policy": {"method": "overlap_rules", "threshold": 0, "below": {"weights": {"dense": 3}}}},
+        "policy.threshold has no effect: no overlap is below 0: every query gets above",
+    ),
+    Case(
+        "no-effect",
+        {
+            "runs": ["bm25"],
+            "policy": {"method": "overlap_rules", "above": {"fusion": "isr"}},
+        },
+        "the overlap of a single list is 1: every query gets above",
+    ),
+    Case(
+        "no-effect",
+        {
+            "depth": 3,
+            "policy": {
+                "method": "overlap_rules",
+                "measure": "rbo",
+                "threshold": 0.9,
+                "above": {"weights": {"dense": 3}},
+            },
+        },
+        "overlap by 0.708 at most: every query gets below",
+    ),
+    Case(
+        "no-effect",
+        {
+            "blend": blend("replace", missing="below"),
+            "policy": {"method": "rerank_when_ambiguous", "threshold": 0},
+        },
+        "no gap is below 0: no query is reranked",
+    ),
+    Case(
+        "no-effect",
+        {
+            "blend": blend("replace", missing="below"),
+            "policy": {"method": "rerank_when_ambiguous", "threshold": 1.5},
+        },
+        "no gap is above 1: every query is reranked",
+    ),
+    Case(
+        "no-effect", {"policy": {"method": "margin_silencing", "floor": 1}}, "policy.floor has no"
+    ),
+    Case(
+        "no-effect",
+        {"policy": {"method": "entropy_alpha", "low": 0.4, "high": 0.4}},
+        "policy.high has no effect: α is 0.4 for every query",
+    ),
+    Case(
+        "no-effect",
+        {"policy": {"method": "entropy_alpha", "steepness": 0}},
+        "policy.steepness has no effect: α is 0.5 for every query",
+    ),
+    Case(
+        "no-effect",
+        {"policy": {"method": "overlap_rules", "below": {"weights": {"semantic": 3}}}},
+        None,
+    ),
+    Case(
+        "no-effect",
+        {
+            "policy": {
+                "method": "overlap_rules",
+                "threshold": 0.9,
+                "measure": "rbo",
+                "above": {"weights": {"dense": 3}},
+            }
+        },
+        None,
+    ),
+    Case("no-effect", {"policy": "margin_silencing"}, None),
+    Case("no-effect", {"policy": "entropy_alpha"}, None),
+    Case(
+        "no-effect",
+        {"blend": blend("replace", missing="below"), "policy": "rerank_when_ambiguous"},
+        None,
+    ),
     Case("no-effect", {"fusion": {"method": "rrf", "k": 5}}, None),
     Case("no-effect", {"runs": ["bm25"]}, None),
     Case(

@@ -17,8 +17,11 @@ from fusion_bench.evaluation.ranking.policy_choice import choose_variants
 from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
+from fusion_bench.explain.explain_query import trace_record
+from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
 from fusion_bench.policies import policies
+from fusion_bench.report.explanation_page import build_explanation_page
 from fusion_bench.tune.space.search_space import build_search_space
 
 #: q1: the keyword list has one clear winner; q2: it is flat, and the semantic list is sure.
@@ -188,3 +191,73 @@ def test_a_policy_reads_the_list_of_a_stage() -> None:
     assert plain.fusion.model_dump()["weights"] == {"bm25": 1.0, "inner": 1.0}
     [scores] = evaluate_systems([system], runs_of(), [parse_measure("RR@10")])
     assert scores.values[0].tolist() == [1.0, 1 / 3]  # q2: x, e, y, d: x ties with e, y with d
+
+
+@pytest.mark.parametrize(
+    ("policy", "query", "variant", "reason"),
+    [
+        ("entropy_alpha", "q2", {"weights": {"bm25": 0.27, "dense": 0.73}}, "scores is 0.6309, so"),
+        (
+            "margin_silencing",
+            "q1",
+            {"weights": {"bm25": 0.6, "dense": 1.0}},
+            "top score is 0.06 above the mean of the next 10, so other weights are multiplied",
+        ),
+        (
+            {"method": "overlap_rules", "threshold": 0.5, "below": {"weights": {"dense": 3}}},
+            "q2",
+            {"weights": {"dense": 3.0}},
+            "below, because the overlap of the first 10 documents is 0, below 0.5",
+        ),
+        (
+            {"method": "overlap_rules", "measure": "rbo", "above": {"rerank": False}},
+            "q1",
+            {},
+            "",
+        ),
+        (
+            "rerank_when_ambiguous",
+            "q1",
+            {},
+            "reranked, because the gap of the first 10 fused scores is 0.03127, below 0.3",
+        ),
+        (
+            {"method": "rerank_when_ambiguous", "threshold": 0.01},
+            "q1",
+            {"rerank": False},
+            "not reranked, because the gap of the first 10 fused scores is 0.03127, not below 0.01",
+        ),
+    ],
+)
+def test_explain_names_what_was_picked_and_why(
+    policy: Any,  # noqa: ANN401
+    query: str,
+    variant: dict[str, Any],
+    reason: str,
+) -> None:
+    blend = {"method": "replace", "reranker": "reranker", "missing": "below"}
+    system = System("s", ["bm25", "dense"], blend=blend, policy=policy)
+    explanation = explain_ranking(system, runs_of(), query, {"reranker": "unit"})
+    trace = explanation.policy
+    assert trace is not None
+    if reason:
+        assert (trace.variant, reason in trace.reason) == (variant, True), trace
+    page = build_explanation_page(explanation, explanation.traces, with_terms=False)
+    [finding] = [item for item in page.sections[0].findings if item.key == "policy"]
+    assert finding.text == f"policy {trace.method} picks: {trace.changes} ({trace.reason})"
+    record = trace_record(explanation, explanation.traces[0])
+    assert record["policy"]["variant"] == trace.variant
+
+
+def test_a_trained_policy_says_that_its_model_did_not_learn_from_the_query() -> None:
+    system = System("s", ["bm25", "dense"], policy={"method": "regression", "folds": 2})
+    trace = explain_ranking(system, runs_of(), "q1", {}).policy
+    assert trace is not None
+    assert trace.reason == "predicted to be best by a model that did not learn from this query"
+    assert trace.changes.startswith("weights bm25 ")
+
+
+def test_a_variant_without_a_reranker_is_refused_where_there_is_none() -> None:
+    policy = {"method": "overlap_rules", "below": {"weights": {"dense": 3}, "rerank": False}}
+    with pytest.raises(ConfigError, match="rerank: false needs a blend with a reranker, given 'no"):
+        System("s", ["bm25", "dense"], policy=policy)
