@@ -52,7 +52,7 @@ def test_exit_codes(options: list[str], code: int) -> None:
 def test_json_holds_findings_with_their_witnesses(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", EXPERIMENT, "--json"]) == 1
     record = json.loads(capsys.readouterr().out)
-    assert (record["format"], record["format_version"]) == ("fusion-bench-lint", 1)
+    assert (record["format"], record["format_version"]) == ("fusion-bench-lint", 2)
     assert record["datasets"] == ["tiny"]
     assert {finding["severity"] for finding in record["findings"]} == {"warning"}
     assert all(finding["witness"]["documents"] for finding in record["findings"])

@@ -143,7 +143,7 @@ def test_parameters_of_the_policy_are_tuned() -> None:
         ({"policy": "rerank_when_ambiguous"}, "needs a blend with a reranker, given 'none'"),
         (
             {"policy": "entropy_alpha", "weights_by_type": "conv-03-05"},
-            "policy and numbers by query type exclude each other",
+            "policy and weights_by_type exclude each other",
         ),
     ],
 )
