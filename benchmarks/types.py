@@ -27,7 +27,7 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.per_query_type import tune_by_type
+from fusion_bench.tune.validation.per_query_class import tune_by_class
 from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
@@ -75,7 +75,7 @@ def format_row(
         study = run_search(base, split.tune, tuning.search_settings())
         chosen = choose_trial(base, study, split.tune, tuning.choose)
         judge = HeldOutEvaluation(base, split, tuning)
-        typed = tune_by_type(
+        typed = tune_by_class(
             judge, chosen, lambda _, part, keep: run_search(part, keep, tuning.search_settings())
         )
         if typed is None:

@@ -83,8 +83,8 @@ def _is_same(subject: Subject, first: System, second: System) -> bool:
     if configs[0] != configs[1] or first.blend != second.blend:
         return False
     roles = [subject.roles_of(name) for name in first.runs]
-    weights = [system.fusion.source_weights(first.runs, roles) for system in (first, second)]
-    return bool(np.array_equal(*weights))
+    before, after = (system.fusion.source_weights(first.runs, roles) for system in (first, second))
+    return bool(np.array_equal(before, after))
 
 
 def _check_reranking(system: System, policy: RerankWhenAmbiguous) -> Iterator[IdlePolicy]:

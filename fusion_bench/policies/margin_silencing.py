@@ -57,7 +57,8 @@ class MarginSilencing(Policy):
         runs = features.runs
         semantic = np.array(is_semantic(self.method, runs.sources, runs.roles))
         margin = mean_of_rows(features.margins(self.window)[semantic])
-        return semantic, margin, np.round(np.clip(1 - margin / self.margin, self.floor, 1.0), 2)
+        factor = np.clip(1 - margin / self.margin, self.floor, 1.0).astype(np.float64)
+        return semantic, margin, np.round(factor, 2)
 
     def explain_choice(self, features: QueryFeatures) -> str:
         """The margin and the factor."""
