@@ -57,6 +57,7 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         "dataset": dataset,
         "baseline": report.system,
         **experiment.model_dump(mode="json", include=set(KEPT)),
+        **experiment.model_dump(mode="json", include={"crag"}, exclude_none=True),
         "systems": {report.system: default.resolved_config, name: report.choice.config},
     }
     if report.per_type is not None:

@@ -25,6 +25,8 @@ def test_all_of_it_is_found_judged_and_written(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = root / "out"
+    with (root / "experiments" / "e.yaml").open("a", encoding="utf-8") as file:
+        file.write("crag: {top: 2}\n")
     asked = ("tune", str(root / "experiments" / "e.yaml"), "--out", str(out), "--no-plots")
     assert run(root, *asked) == 0
     report = json.loads(capsys.readouterr().out)
@@ -44,6 +46,7 @@ def test_all_of_it_is_found_judged_and_written(
     again = ("eval", str(out / "tuned.yaml"), "--out", str(root / "again"), "--no-plots")
     assert run(root, *again) == 0
     found = json.loads(capsys.readouterr().out)["collections"][0]
+    assert {each["top"] for each in found["crag"]} == {2}
     rows = {row["name"]: row["measures"]["nDCG@10"] for row in found["systems"]}
     assert {"today", "today tuned", "today tuned by type"} <= set(rows)
     held_out = [found["queries"].index(query) for query in report["held_out_queries"]]

@@ -79,6 +79,20 @@ def test_where_all_are_alike_one_verdict_is_enough(truth: bool, verdict: str) ->
     assert name_verdicts(scores, found) == [verdict] * 3
 
 
+@pytest.mark.parametrize("low", [0.0, 0.3, 1 / 3, 0.7])
+@pytest.mark.parametrize("truth", list(itertools.product([False, True], repeat=3)))
+def test_scores_next_to_each_other_are_told_apart(low: float, truth: tuple[bool, ...]) -> None:
+    scores = np.array([low, np.nextafter(low, 1), np.nextafter(np.nextafter(low, 1), 1)])
+    relevant = np.array(truth)
+    for credit in (0.5, 0.75):
+        found = fit_thresholds(scores, relevant, credit=credit)
+        best = max(
+            sum(credit if i <= row < j else float(relevant[row] == (row >= j)) for row in range(3))
+            for i, j in itertools.combinations_with_replacement(range(4), 2)
+        )
+        assert threshold_utility(scores, relevant, found, credit).sum() == best
+
+
 def test_no_score_at_all() -> None:
     nothing = np.array([math.nan, math.nan])
     assert fit_thresholds(nothing, np.array([True, False])) == CragThresholds(0.0, 0.0)
