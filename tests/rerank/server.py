@@ -276,10 +276,10 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(state: Loopback) -> Iterator[Loopback]:
+def serving(state: Loopback, port: int = 0) -> Iterator[Loopback]:
     """The server, running; ``state.url`` is where."""
     handler = type("Handler", (_Handler,), {"state": state})
-    server = _Server(("127.0.0.1", 0), handler)
+    server = _Server(("127.0.0.1", port), handler)
     state.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
