@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -46,17 +47,17 @@ def rank_documents(
     ranking = rank_candidates(plain, part, spaces)
     view = ranking.runs
     fused = fused_list(view, plain.fusion)
-    weights = plain.fusion.source_weights(view.sources, view.roles).tolist()
-    rerank = _rerank_scores(plain, ranking, spaces)
-    ids, extras = candidate_ids(view), _merge_extras(lists)
+    columns = (ranking.scores, fused.scores, _rerank_scores(plain, ranking, spaces))
+    scores, fused_scores, rerank_scores = (column.tolist() for column in columns)
+    ids, extras, hits = candidate_ids(view), _merge_extras(lists), _source_hits(plain, view)
     rows = np.flatnonzero(ranking.positions > 0)
     return tuple(
         LiveDocument(
             id=ids[row],
-            score=float(ranking.scores[row]),
-            fused_score=float(fused.scores[row]),
-            rerank_score=None if np.isnan(rerank[row]) else float(rerank[row]),
-            sources=tuple(_source_hits(view, weights, row)),
+            score=scores[row],
+            fused_score=fused_scores[row],
+            rerank_score=None if isnan(rerank_scores[row]) else rerank_scores[row],
+            sources=hits(row),
             text=extras[ids[row]][0],
             metadata=extras[ids[row]][1],
         )
@@ -78,13 +79,16 @@ def _rerank_scores(
     return np.where(np.isnan(raw), np.nan, unit)
 
 
-def _source_hits(runs: AlignedRuns, weights: Sequence[float], row: int) -> list[SourceHit]:
-    ranks, scores = runs.ranks[:, row].tolist(), runs.scores[:, row].tolist()
-    return [
-        SourceHit(name, rank, score, weight)
-        for name, rank, score, weight in zip(runs.sources, ranks, scores, weights, strict=True)
-        if rank > 0
-    ]
+def _source_hits(system: System, runs: AlignedRuns) -> Callable[[int], tuple[SourceHit, ...]]:
+    """Row of a candidate → where it came from."""
+    weights = system.fusion.source_weights(runs.sources, runs.roles).tolist()
+    ranks, scores = runs.ranks.T.tolist(), runs.scores.T.tolist()
+
+    def list_hits(row: int) -> tuple[SourceHit, ...]:
+        columns = zip(runs.sources, ranks[row], scores[row], weights, strict=True)
+        return tuple(SourceHit(*column) for column in columns if column[1] > 0)
+
+    return list_hits
 
 
 def _merge_extras(
