@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from fusion_bench.config.query_types import type_of
 from fusion_bench.data.records import Query
+from fusion_bench.errors import ConfigError, UnknownNameError
 
 #: Field of a query → the values with which a source is on; every field must have one of its own.
 Condition: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -64,3 +65,27 @@ def switch_value(query: Query, name: str) -> str | None:
 def format_condition(condition: Condition) -> str:
     """A condition in one line: ``intent: meta, synergy; language: ja``."""
     return "; ".join(f"{name}: {', '.join(values)}" for name, values in condition.items())
+
+
+def check_field(name: str, queries: Iterable[Query], where: str) -> None:
+    """Refuse a field by which queries cannot be told apart.
+
+    Args:
+        name: The field.
+        queries: Every query.
+        where: Prefix of a message.
+
+    Raises:
+        ConfigError: It holds a list or an object.
+        UnknownNameError: No query has it.
+    """
+    known: dict[str, None] = {}
+    for query in queries:
+        if name in query.nested:
+            raise ConfigError(
+                f"{where}: field {name!r} of query {query.id!r} holds a list or an object: only "
+                "text, numbers, true and false can be compared"
+            )
+        known |= dict.fromkeys(query.compared_fields)
+    if name not in known:
+        raise UnknownNameError("field of the queries", name, known, where=where)

@@ -14,12 +14,12 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS
+from fusion_bench.data.switches import check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.switched_runs import check_field
 from fusion_bench.measures import Measure
 
 #: The split that means every judged query.

@@ -10,6 +10,7 @@ import numpy as np
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import COMPARED_FIELDS
+from fusion_bench.data.switches import check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
@@ -26,7 +27,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import ListSpec, read_spec
-from fusion_bench.io.switched_runs import check_field
 from fusion_bench.lint import lint_experiment, read_dataset_facts
 from fusion_bench.measures import parse_measure
 

@@ -13,13 +13,17 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Document, Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.io.cache.cached_loader import FileRequest, load_aligned, load_tables
+from fusion_bench.io.cache.cached_loader import (
+    FileRequest,
+    load_aligned,
+    load_tables,
+    switch_run,
+)
 from fusion_bench.io.cache.dataset_cache import Cache, open_cache
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_config import DatasetSpec, make_switches, read_spec
 from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
-from fusion_bench.io.switched_runs import make_switches, switch_run
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 

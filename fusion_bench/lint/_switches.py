@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.removed_sources import remove_sources
+from fusion_bench.evaluation.ranking.removed_sources import remove_sources
 from fusion_bench.fuse import Trainable
 from fusion_bench.lint._base import Problem
 from fusion_bench.lint._subject import Subject

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fusion_bench.config.column_names import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
 from fusion_bench.config.models import StrictModel
-from fusion_bench.data.column_names import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
 from fusion_bench.io.dataset_config import QrelsColumns, RunColumns
 
 

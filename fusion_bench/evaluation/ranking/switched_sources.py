@@ -10,7 +10,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.removed_sources import remove_sources
+from fusion_bench.evaluation.ranking.removed_sources import remove_sources
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import CrossFitted, Trainable
 

@@ -17,6 +17,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
+from fusion_bench.data.switches import Switch
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.cache.array_folder import Array, StoredArrays
 from fusion_bench.io.cache.dataset_cache import Cache, hash_key
@@ -121,6 +122,18 @@ def _read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
         yield tables.pop(0)  # and forgets it: it is large
     if failure is not None:
         raise failure
+
+
+def switch_run(run: Run, key: str | None, switch: Switch) -> tuple[Run, str | None]:
+    """A run that is empty where it is off, and its key in the cache.
+
+    Args:
+        run: As it was read.
+        key: Of the file in the cache; None = it is not kept.
+        switch: Of the run.
+    """
+    on = sorted(switch.queries.intersection(run.queries))
+    return run.switched(switch), None if key is None else hash_key("on", key, on)
 
 
 def load_aligned(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from fusion_bench.config.column_names import COLUMN_NAMES
 from fusion_bench.config.registry import Registry
-from fusion_bench.data.column_names import COLUMN_NAMES
 
 #: Keys that can only be a document's id.
 DOCUMENT_IDS: Final = {"id", "_id", *COLUMN_NAMES["document"]} - {"document", "doc"}
