@@ -86,7 +86,8 @@ class Comparisons(TableView):
         """One row a system: means, then the difference from the baseline on the primary measure.
 
         Args:
-            per_query: One row a query and system instead, with the values of each measure.
+            per_query: One row a query and system instead, with the query's type and sliced
+                fields where they are known, and the values of each measure.
         """
         return make_frame(self._query_columns() if per_query else self._table_columns())
 
@@ -129,9 +130,12 @@ class Comparisons(TableView):
 
     def _query_columns(self) -> Columns:
         queries, rows = self.collection.queries, self.collection.ranked_systems
+        slices = {"type": self.collection.types, **self.collection.slices}
+        known = {f: column for f, column in slices.items() if set(column) != {None}}
         return {
             "query": list(queries) * len(rows),
             "system": [row.name for row in rows for _ in queries],
+            **{field: list(column) * len(rows) for field, column in known.items()},
             **{
                 name: [value for row in rows for value in row.measures[name].values]
                 for name in self.collection.measures

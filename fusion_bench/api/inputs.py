@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query
+from fusion_bench.data.records import COMPARED_FIELDS, Query
 from fusion_bench.data.run import Run
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.json_objects import load_queries, parse_query
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import Measure
@@ -126,6 +126,8 @@ def _row_fields(item: object) -> Sequence[Any]:
 def read_queries(given: object) -> dict[str, Query]:
     """What is known of queries: a path (JSON Lines), or ``{id: text, Query or its fields}``.
 
+    Fields of the user's own are kept, unless they look like a misspelled one.
+
     Raises:
         DataError: A file breaks a rule, or it is of another kind.
     """
@@ -143,10 +145,13 @@ def _make_query(key: str, value: object) -> Query:
         return value
     if isinstance(value, str):
         return Query(key, value)
-    fields = [name for name in Query.__dataclass_fields__ if name != "id"]
-    if not isinstance(value, Mapping) or not set(value) <= set(fields):
-        raise DataError(f"query {key!r}: give its text or a mapping of {', '.join(fields)}")
-    return parse_query({"id": key, **value}, f"query {key!r}")
+    known = ("text", *COMPARED_FIELDS)
+    if not isinstance(value, Mapping):
+        raise DataError(f"query {key!r}: give its text or a mapping of {', '.join(known)}")
+    for name in value:
+        if name not in known and (hint := did_you_mean(str(name), known)):
+            raise DataError(f"query {key!r}: unknown field {name!r}{hint}: rename it")
+    return parse_query({**value, "id": key}, f"query {key!r}")
 
 
 def list_measures(given: object) -> list[str]:

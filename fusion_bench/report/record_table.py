@@ -26,7 +26,12 @@ def make_record_table(title: str, records: Sequence[Mapping[str, object]]) -> Ta
 def format_cell(value: object) -> str:
     """Four significant digits, thousands set apart in counts; ``none`` for nothing, or none."""
     if isinstance(value, Mapping):
-        value = [f"{key}: {format_cell(item)}" for key, item in value.items()]
+        value = [
+            f"{key} ({format_cell(item)})"
+            if isinstance(item, Mapping)
+            else f"{key}: {format_cell(item)}"
+            for key, item in value.items()
+        ]
     if isinstance(value, list | tuple):
         return ", ".join(map(format_cell, value)) or "none"
     if value is None:

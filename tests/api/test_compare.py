@@ -77,6 +77,27 @@ def test_results_as_data() -> None:
     assert found.report.to_dict()["format"] == "fusion-bench-report"
 
 
+def test_slices_and_conditions_by_fields_of_the_queries() -> None:
+    qrels, runs = make_collection()
+    names = list(fb.compare(qrels, runs, "rrf").collection.queries)
+    queries = {
+        q: {"language": ("en", "ja")[i % 3 == 0], "level": i % 2} for i, q in enumerate(names)
+    }
+    systems, measures = {"bm25": "bm25", "rrf": "rrf"}, ["nDCG@10"]
+    found = fb.compare(qrels, runs, systems, measures, queries=queries, slices=["language"])
+    frame = found.to_pandas(per_query=True)
+    assert "type" not in frame
+    means = frame.groupby(["system", "language"])["nDCG@10"].mean()
+    where = {"language": "ja"}
+    japanese = fb.compare(qrels, runs, systems, measures, queries=queries, where=where)
+    assert len(japanese.collection.queries) == sum(q["language"] == "ja" for q in queries.values())
+    assert japanese.to_pandas().set_index("system")["nDCG@10"]["rrf"] == pytest.approx(
+        means["rrf", "ja"]
+    )
+    with pytest.raises(FusionBenchError, match="unknown field of the queries 'x'"):
+        fb.compare(qrels, runs, "rrf", queries=queries, where={"x": "ja"})
+
+
 def test_a_notebook_cell_stays_small_and_escapes() -> None:
     found = fb.compare(QRELS, {"<b>": RUNS["bm25"], "dense": RUNS["dense"]})
     for thing in (found, found.report):
@@ -156,7 +177,11 @@ def test_files_by_path(tmp_path: Path) -> None:
         ((QRELS, RUNS), {"baseline": "bn25"}, "unknown baseline 'bn25'; did you mean 'bm25'"),
         ((QRELS, RUNS), {"alhpa": 0.1}, "unknown key 'alhpa'; did you mean 'alpha'"),
         ((QRELS, RUNS), {"queries": 3}, "queries: give a path"),
-        ((QRELS, RUNS), {"queries": {"q1": {"typ": "x"}}}, "query 'q1': give its text"),
+        (
+            (QRELS, RUNS),
+            {"queries": {"q1": {"typ": "x"}}},
+            "unknown field 'typ'; did you mean",
+        ),
         (({}, RUNS), {}, "at least one row"),
         (({"p": {"d": 1}}, RUNS), {}, "no query in common"),
         (
