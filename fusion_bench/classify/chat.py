@@ -13,7 +13,7 @@ from fusion_bench.classify.chat_client import TYPES, ChatClassifierClient, Model
 from fusion_bench.classify.protocol import ClassifiedQuery, make_classification, make_failure
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError, CostLimitError, FusionBenchError, ProviderError
-from fusion_bench.rerank.config import apply_overrides
+from fusion_bench.experiment.method_options import set_options
 from fusion_bench.rerank.ledger import summarize_events
 from fusion_bench.rerank.limits import Budget
 from fusion_bench.rerank.session import ProviderSession
@@ -135,7 +135,7 @@ def make_client(changes: Sequence[str], *, is_limited: bool) -> ChatClassifierCl
         ConfigError: A key or a value breaks a rule, or the price is not known.
     """
     try:
-        client = parse_model(ChatClassifierClient, apply_overrides({"method": "chat"}, changes))
+        client = parse_model(ChatClassifierClient, set_options({"method": "chat"}, changes))
     except ConfigError as error:
         raise ConfigError(f"{error} (set it with --set KEY=VALUE)") from None
     if is_limited and client.price is None:

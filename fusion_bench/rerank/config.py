@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment.overrides import parse_value
+from fusion_bench.experiment.method_options import merge_mappings, set_options
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.settings import Profile, RerankSettings
 from fusion_bench.rerank.simulation.fault_model import SimulationSettings
@@ -59,7 +59,7 @@ class RerankConfig(StrictModel):
         Raises:
             ConfigError: A change breaks a rule.
         """
-        data = apply_overrides(self.simulation.model_dump(), changes)
+        data = set_options(self.simulation.model_dump(), changes)
         return parse_model(
             SimulationSettings, data, lambda path: f"--set {'.'.join(map(str, path))}"
         )
@@ -79,18 +79,8 @@ def merge_settings(
         ConfigError: A setting breaks a rule.
     """
     base = RerankSettings.for_profile(profile).model_dump()
-    data = _merge_mappings(base, given)
+    data = merge_mappings(base, given)
     return parse_model(RerankSettings, data, lambda path: ".".join(map(str, (where, *path))))
-
-
-def _merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """``given`` over ``base``, mappings key by key."""
-    merged = dict(base)
-    for key, value in given.items():
-        inside = merged.get(key)
-        both = isinstance(inside, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merge_mappings(inside, value) if both else value  # type: ignore[arg-type]
-    return merged
 
 
 def read_rerank_config(path: Path | None) -> RerankConfig:
@@ -148,25 +138,6 @@ def _build_provider(config: RerankConfig, name: str, changes: Sequence[str]) -> 
     elif ":" not in name and name not in providers.load_all():
         raise UnknownNameError("provider", name, _provider_names(config))
     try:
-        return providers.build(apply_overrides(given, changes))
+        return providers.build(set_options(given, changes))
     except ConfigError as error:
         raise ConfigError(f"provider {name!r}: {error} (set it with --set KEY=VALUE)") from None
-
-
-def apply_overrides(given: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """A configuration with ``KEY=VALUE`` or ``KEY.KEY=VALUE`` put in; values are YAML.
-
-    Raises:
-        ConfigError: A change has another form.
-    """
-    data = dict(given)
-    for change in changes:
-        path, equals, value = change.partition("=")
-        keys = path.strip().split(".")
-        if not equals or not all(keys):
-            raise ConfigError(f"--set {change!r}: KEY=VALUE is needed, such as model=rerank-2")
-        read: Any = parse_value(value, change)
-        for key in reversed(keys):
-            read = {key: read}
-        data = _merge_mappings(data, read)
-    return data

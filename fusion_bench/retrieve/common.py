@@ -1,37 +1,73 @@
-"""What the retrievers share: optional imports, stemmed tokens, and cutting scores to a list."""
+"""What the retrievers share: optional imports, and cutting scores to a list."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fusion_bench.data.ordering import FloatArray, positions
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.util.optional_imports import import_optional
 
 #: Documents with their scores, best first.
 Ranking: TypeAlias = list[tuple[str, float]]
+#: Called with what is done now, the steps done, and all steps.
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+#: Queries that are scored together; no result depends on it.
+CHUNK = 128
 
 
-import_extra = partial(import_optional, extra="collections")
+import_extra = partial(import_optional, extra="retrieve")
 
 
-def stem_texts(texts: Sequence[str], *, language: str = "english") -> list[list[str]]:
-    """Tokens of each text: lower case, words of two letters or more, stopwords out, stemmed.
+class Index(Protocol):
+    """Scores every document of a collection for a query.
+
+    Attributes:
+        ids: Document ids, shape (D,).
+    """
+
+    ids: tuple[str, ...]
+
+    def scores(self, queries: Sequence[str]) -> FloatArray:
+        """Shape (Q, D); columns follow ``ids``."""
+        ...
+
+
+def score_chunks(index: Index, queries: Sequence[str]) -> Iterator[FloatArray]:
+    """Scores of an index for its queries, some at a time; shape (q, D) each."""
+    for start in range(0, len(queries), CHUNK):
+        yield index.scores(queries[start : start + CHUNK])
+
+
+def rank_chunks(
+    ids: Sequence[str],
+    chunks: Iterable[FloatArray],
+    *,
+    depth: int,
+    above: float | None = None,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> list[Ranking]:
+    """The best documents of each query; arguments as for :func:`rank_documents`.
 
     Args:
-        texts: One string a text.
-        language: Snowball stemmer and stopword list, as PyStemmer and bm25s name them.
+        ids: Document ids, shape (D,).
+        chunks: Scores, shape (q, D) each.
+        depth: Most documents per query.
+        above: Only documents whose rounded score is greater; None = all.
+        on_progress: Called with the number of queries done.
     """
-    bm25s = import_extra("bm25s", purpose="tokenizing for BM25")
-    stemmer = import_extra("Stemmer", purpose="stemming").Stemmer(language)
-    tokens: list[list[str]] = bm25s.tokenize(
-        list(texts), stopwords=language, stemmer=stemmer, return_ids=False, show_progress=False
-    )
-    return tokens
+    rankings: list[Ranking] = []
+    ties = _rank_ids(ids)
+    for chunk in chunks:
+        rankings += [_cut(ids, row, ties, depth=depth, above=above) for row in chunk]
+        on_progress(len(rankings))
+    return rankings
 
 
 def rank_documents(
@@ -60,17 +96,52 @@ def rank_documents(
     """
     if len(ids) != len(scores):
         raise DataError(f"{len(ids)} document ids for {len(scores)} scores: one each is needed")
+    return _cut(ids, scores, _rank_ids(ids), depth=depth, decimals=decimals, above=above)
+
+
+def _rank_ids(ids: Sequence[str]) -> FloatArray:
+    """Place of each id among equal scores: greater ids first, compared as bytes; shape (D,)."""
+    by_id = sorted(range(len(ids)), key=lambda d: ids[d].encode(), reverse=True)
+    order = np.empty(len(ids))
+    order[by_id] = np.arange(len(ids))
+    return order
+
+
+def _cut(
+    ids: Sequence[str],
+    scores: FloatArray,
+    ties: FloatArray,
+    *,
+    depth: int,
+    decimals: int = 6,
+    above: float | None = None,
+) -> Ranking:
     kept = np.asarray(np.round(scores, decimals), dtype=np.float64)
     if not np.isfinite(kept).all():
         raise DataError(f"score {kept[~np.isfinite(kept)][0]} is not a finite number")
-    # Scores outside the list become NaN: "not a candidate" to the project's one sort.
-    if above is not None:
-        kept = np.where(kept > above, kept, np.nan)
-    by_id = sorted(range(len(ids)), key=lambda d: ids[d].encode(), reverse=True)
-    tie_order = np.empty(len(ids), dtype=np.int64)
-    tie_order[by_id] = np.arange(len(ids))
-    place = positions(kept, np.array([0, len(ids)]), tie_order=tie_order)
-    best = np.flatnonzero((place > 0) & (place <= depth))
-    order = best[np.argsort(place[best])]
+    best = _rank_rows(kept, ties, depth=depth, above=above)
     # Adding 0.0 turns a rounded -0.0 into 0.0, which would otherwise be written with its sign.
-    return [(ids[d], float(kept[d] + 0.0)) for d in order]
+    return [(ids[d], float(kept[d] + 0.0)) for d in best]
+
+
+def rank_by_score(
+    scores: FloatArray, *, depth: int, above: float | None = None
+) -> NDArray[np.int64]:
+    """Rows of the best scores, best first; of equal scores the later one is first.
+
+    Args:
+        scores: Shape (D,).
+        depth: Most rows.
+        above: Only rows whose score is greater; None = all.
+    """
+    return _rank_rows(scores, -np.arange(len(scores), dtype=np.float64), depth=depth, above=above)
+
+
+def _rank_rows(
+    scores: FloatArray, ties: FloatArray, *, depth: int, above: float | None
+) -> NDArray[np.int64]:
+    rows = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
+    if len(rows) > depth:  # sort only what can be in the list
+        least = np.partition(scores[rows], len(rows) - depth)[len(rows) - depth]
+        rows = rows[scores[rows] >= least]
+    return rows[np.lexsort((ties[rows], -scores[rows]))[:depth]]

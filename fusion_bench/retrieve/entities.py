@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve.common import stem_texts
+from fusion_bench.retrieve.tokens import Tokens, tokenize_texts
 
 
 class EntityLinker:
@@ -23,6 +23,7 @@ class EntityLinker:
         threshold: Smallest coverage that counts as named, in (0, 1].
         sharpness: Power of the coverage in the seed: the higher, the less half a name counts.
         language: Stemmer and stopword list.
+        tokens: What a word is; ``bigrams`` finds names in Japanese texts.
 
     Raises:
         MissingExtraError: bm25s or PyStemmer is not installed.
@@ -35,11 +36,13 @@ class EntityLinker:
         threshold: float = 0.5,
         sharpness: float = 2.0,
         language: str = "english",
+        tokens: Tokens = "stem",
     ) -> None:
         self.entities = tuple(names)
         self._threshold, self._sharpness = threshold, sharpness
         self._language = language
-        words = [sorted(set(name)) for name in stem_texts(list(names.values()), language=language)]
+        self._tokens: Tokens = tokens
+        words = self._list_words(list(names.values()))
         self._columns = {w: i for i, w in enumerate(sorted({w for name in words for w in name}))}
         holds = _incidence_matrix(words, self._columns)
         frequency = np.asarray(holds.sum(axis=0), dtype=np.float64).ravel()
@@ -49,7 +52,7 @@ class EntityLinker:
 
     def coverage(self, texts: Sequence[str]) -> FloatArray:
         """Share of each entity's name that each text holds, by weight; shape (Q, E), in [0, 1]."""
-        words = [sorted(set(text)) for text in stem_texts(texts, language=self._language)]
+        words = self._list_words(texts)
         matched = (_incidence_matrix(words, self._columns) @ self._weighted.T).toarray()
         return np.asarray(matched / np.where(self._total > 0, self._total, 1.0), dtype=np.float64)
 
@@ -64,6 +67,11 @@ class EntityLinker:
         strength = coverage**self._sharpness * self._total
         # The tolerance keeps a name of exactly half its weight in, whatever the sum's rounding.
         return np.where(coverage >= self._threshold - 1e-12, strength, 0.0)
+
+    def _list_words(self, texts: Sequence[str]) -> list[list[str]]:
+        """The different words of each text, sorted."""
+        words = tokenize_texts(texts, self._tokens, language=self._language)
+        return [sorted(set(text)) for text in words]
 
 
 def _incidence_matrix(

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError, MissingExtraError
-from fusion_bench.retrieve.common import import_extra, rank_documents, stem_texts
+from fusion_bench.retrieve.common import import_extra, rank_documents
+from fusion_bench.retrieve.tokens import stem_texts
 
 
 def test_a_missing_library_names_the_extra() -> None:
-    with pytest.raises(MissingExtraError, match=r"rank-fusion-bench\[collections\]"):
+    with pytest.raises(MissingExtraError, match=r"rank-fusion-bench\[retrieve\]"):
         import_extra("no_such_library_anywhere", purpose="a test")
 
 

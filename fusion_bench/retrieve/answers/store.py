@@ -1,0 +1,88 @@
+"""The answer store: vectors and passages that models gave, in SQLite.
+
+The key of an answer is the SHA-256 of the text and of all else that it depends on: method, model,
+endpoint, prompt. Neither texts nor API keys are stored, passages that a model wrote are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from fusion_bench.errors import DataError
+
+#: Raised when the layout or the meaning of a key changes.
+VERSION: Final = 1
+TABLES: Final = f"""
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = {VERSION};
+"""
+#: Seconds that one process waits for another's write.
+WRITE_TIMEOUT: Final = 30.0
+
+
+class AnswerStore:
+    """An answer store.
+
+    Args:
+        path: Its file, created if missing; None = in memory.
+
+    Attributes:
+        where: The file, for messages.
+
+    Raises:
+        DataError: The file is no answer store, or of another version.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.where = str(path or "the answer store in memory")
+        with self._wrap_errors():
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
+            )
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            tables = self._db.execute("SELECT name FROM sqlite_master").fetchall()
+            if version not in {0, VERSION} or (version == 0 and tables):
+                raise DataError(
+                    f"{self.where}: no answer store of version {VERSION}: name another file with "
+                    "--store"
+                )
+            if version == 0:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.executescript(TABLES)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def _wrap_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise DataError(f"{self.where}: not a usable answer store: {error}") from None
+
+    def read_answers(self, identity: str, texts: Sequence[str]) -> dict[str, bytes]:
+        """The stored answers, by text."""
+        keys = {_answer_key(identity, text): text for text in texts}
+        statement = "SELECT key, value FROM answers WHERE key IN (SELECT value FROM json_each(?))"
+        with self._wrap_errors():
+            rows = self._db.execute(statement, (json.dumps([*keys]),)).fetchall()
+        return {keys[key]: value for key, value in rows}
+
+    def save_answers(self, identity: str, answers: Mapping[str, bytes]) -> None:
+        """Store answers by text, all or none."""
+        rows = [(_answer_key(identity, text), value) for text, value in answers.items()]
+        with self._wrap_errors(), self._db:
+            self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
+
+
+def _answer_key(identity: str, text: str) -> str:
+    return hashlib.sha256(json.dumps([identity, text]).encode()).hexdigest()

@@ -1,0 +1,58 @@
+"""Embeddings of OpenAI, or of a server that speaks the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fusion_bench.retrieve.encoders._base import HttpEncoder, encoders, malformed_error
+
+
+@encoders.register
+class OpenAI(HttpEncoder):
+    """``/embeddings``.
+
+    Attributes:
+        dimensions: Length of the vectors, for models that can shorten them; None = the model's.
+    """
+
+    source: ClassVar[str] = "platform.openai.com/docs/api-reference/embeddings"
+    path: ClassVar[str] = "/embeddings"
+
+    method: Literal["openai"] = "openai"
+    model: Annotated[str, Field(min_length=1)]
+    base_url: str = "https://api.openai.com/v1"
+    key: str | None = "OPENAI_API_KEY"
+    dimensions: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """With the length of the vectors."""
+        length = "" if self.dimensions is None else f", {self.dimensions} dimensions"
+        return f"{super().endpoint}{length}"
+
+    def build_request(self, texts: Sequence[str]) -> dict[str, Any]:
+        """The model and the texts."""
+        body: dict[str, Any] = {
+            "model": self.model,
+            "input": list(texts),
+            "encoding_format": "float",
+        }
+        return body if self.dimensions is None else {**body, "dimensions": self.dimensions}
+
+    def parse_vectors(self, data: Any, count: int) -> tuple[Sequence[Any], int]:  # noqa: ANN401 - JSON
+        """``data`` holds an ``index`` and an ``embedding`` for each text."""
+        rows = data.get("data") if isinstance(data, dict) else None
+        vectors: dict[int, Any] = {}
+        for row in rows if isinstance(rows, list) else ():
+            fields = row if isinstance(row, dict) else {}
+            index = fields.get("index")
+            if type(index) is int and index not in vectors and "embedding" in fields:
+                vectors[index] = fields["embedding"]
+        if vectors.keys() != set(range(count)):
+            raise malformed_error(f"{len(vectors)} embeddings for {count} texts")
+        usage = data.get("usage")
+        tokens = usage.get("total_tokens") if isinstance(usage, dict) else 0
+        return [vectors[i] for i in range(count)], tokens if type(tokens) is int else 0

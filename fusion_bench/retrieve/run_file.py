@@ -1,0 +1,204 @@
+"""Where a run is written, and its entry in the ``dataset.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.io.write_run import RunRows, find_writer, write_run
+from fusion_bench.retrieve.common import Ranking
+from fusion_bench.retrieve.texts import SearchTexts, read_planned_spec
+from fusion_bench.util.atomic_files import require_folder, write_atomic
+
+#: Folder and suffix of a run in a dataset's folder.
+FOLDER: Final = "runs"
+SUFFIX: Final = ".trec.gz"
+
+
+@dataclass(frozen=True)
+class RunTarget:
+    """Where a run goes.
+
+    Attributes:
+        dataset: The ``dataset.yaml``; None = the run is a file of its own.
+        name: The run's name.
+        roles: Its roles.
+        out: The file; None = ``runs/NAME.trec.gz`` beside the ``dataset.yaml``.
+        replace: Whether a run of that name may be replaced.
+    """
+
+    dataset: Path | None
+    name: str
+    roles: tuple[str, ...]
+    out: Path | None = None
+    replace: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The file.
+
+        Raises:
+            ConfigError: Neither a dataset nor a file is named.
+        """
+        if self.out is not None:
+            return self.out
+        if self.dataset is None:
+            raise ConfigError("no place for the run: name a file with --out, or a --dataset")
+        return self.dataset.parent / FOLDER / f"{self.name}{SUFFIX}"
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The run as a ``dataset.yaml`` names it."""
+        place = self.path.name
+        if self.is_inside and self.dataset is not None:
+            root = self.dataset.parent.resolve()
+            place = self.path.resolve().relative_to(root).as_posix()
+        return {"path": place, "roles": list(self.roles)}
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the file is in the dataset's folder, so that the dataset can name it."""
+        if self.dataset is None:
+            return False
+        return self.path.resolve().is_relative_to(self.dataset.parent.resolve())
+
+    @property
+    def line(self) -> str:
+        """The line of a ``dataset.yaml`` below ``runs``."""
+        flow = yaml.safe_dump(
+            {self.name: self.entry}, default_flow_style=True, allow_unicode=True, width=10_000
+        )
+        return flow.strip().removeprefix("{").removesuffix("}")
+
+
+def check_target(target: RunTarget, texts: SearchTexts) -> None:
+    """Refuse, before the work begins, what could not be written after it.
+
+    Raises:
+        ConfigError: The run is there already, or its entry does not fit the ``dataset.yaml``.
+        DataError: The format of the file cannot hold an id.
+        UnknownNameError: No format has that suffix.
+    """
+    path = target.path
+    encode = find_writer(path)
+    require_folder(path.parent)
+    _check_ids(target.name, encode, texts)
+    if path.is_dir():
+        raise ConfigError(f"--out {path}: a folder: name a file")
+    if path.exists() and not target.replace:
+        raise ConfigError(f"{path}: there is a run already: --replace it, or choose another --name")
+    if target.dataset is not None and target.is_inside:
+        _edit_entries(target.dataset, target)
+
+
+def _check_ids(name: str, encode: Callable[[RunRows], bytes], texts: SearchTexts) -> None:
+    """Encode every id once: the format may not hold one."""
+    queries, documents = [*texts.queries], [*texts.documents]
+    one_document, one_query = documents[:1] * len(queries), queries[:1] * len(documents)
+    for pair in ((queries, one_document), (one_query, documents)):
+        encode(RunRows(name, *pair, [1] * len(pair[0]), [0.0] * len(pair[0]), {}))
+
+
+def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:
+    """Write a run, then its entry; each file whole or not at all.
+
+    Returns:
+        Whether the ``dataset.yaml`` names the run now.
+
+    Raises:
+        FusionBenchError: A file cannot be written.
+    """
+    rows = [
+        (query, document, rank, score)
+        for query, ranking in rankings.items()
+        for rank, (document, score) in enumerate(ranking, start=1)
+    ]
+    write_run(
+        target.path,
+        RunRows(
+            target.name,
+            queries=[row[0] for row in rows],
+            documents=[row[1] for row in rows],
+            ranks=[row[2] for row in rows],
+            scores=[row[3] for row in rows],
+            sources={},
+        ),
+    )
+    if target.dataset is None or not target.is_inside:
+        return False
+    text = _edit_entries(target.dataset, target)
+    if text is not None:
+        write_atomic(target.dataset, text.encode())
+    return True
+
+
+def _edit_entries(path: Path, target: RunTarget) -> str | None:
+    """The ``dataset.yaml`` with the run's entry; None = it is there already.
+
+    Only one line is added; comments and the order of keys stay.
+
+    Raises:
+        ConfigError: Another file has the run's name, or the line has no place.
+    """
+    _, source = read_planned_spec(path, {target.name: target.entry})
+    runs = source.data.get("runs") or {}
+    known = runs.get(target.name)
+    if known is not None:
+        file = known.get("path") if isinstance(known, dict) else known
+        if file != target.entry["path"]:
+            raise ConfigError(
+                f"{source.where(('runs', target.name))}: another file, {file!r}, has this name: "
+                "choose another --name"
+            )
+        return None
+    with path.open(encoding="utf-8", newline="") as file_:
+        text = file_.read()
+    edited = _insert_line(text, target.line)
+    expected = {**source.data, "runs": {**runs, target.name: target.entry}}
+    if edited is None or _load(edited) != expected:
+        raise ConfigError(
+            f"{source.where(('runs',))}: no place for one more line: write one run a line below "
+            f"'runs:', or add it yourself and give its file with --out: {target.line}"
+        )
+    return edited
+
+
+def _load(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+
+
+def _insert_line(text: str, line: str) -> str | None:
+    """A YAML text with one more line below ``runs``; None = it is not written as a block."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += end
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    found = [(key, value) for key, value in pairs if key.value == "runs"]
+    if not found:
+        return "".join([*lines, f"runs:{end}", f"  {line}{end}"])
+    key, value = found[0]
+    if isinstance(value, yaml.ScalarNode) and not value.value:
+        at, indent = key.start_mark.line + 1, key.start_mark.column + 2
+    elif isinstance(value, yaml.MappingNode) and not value.flow_style:
+        at, indent = _last_line(value) + 1, value.value[0][0].start_mark.column
+    else:
+        return None
+    return "".join([*lines[:at], f"{' ' * indent}{line}{end}", *lines[at:]])
+
+
+def _last_line(node: yaml.Node) -> int:
+    """Index of the line on which a value ends; the mark of a block is behind what follows it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _last_line(last[1] if isinstance(last, tuple) else last)
+    return int(node.end_mark.line)
