@@ -53,7 +53,8 @@ def read_vectors(path: Path) -> StoredVectors:
 
 def _read_arrays(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: NumPy leaves a damaged archive open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         near = did_you_mean(path.name, [file.name for file in path.parent.glob("*.npz")])
@@ -86,12 +87,12 @@ def _read_table(
         )
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
-        first = names[np.argmin(finite)]
+        first = str(names[np.argmin(finite)])
         raise DataError(f"{path}: {vectors!r}: the vector of {first!r} is not finite")
     table = dict(zip(names.tolist(), normalize_rows(values), strict=True))
     if len(table) < len(names):
         distinct, counts = np.unique(names, return_counts=True)
-        raise DataError(f"{path}: {ids!r}: {distinct[np.argmax(counts > 1)]!r} stands twice")
+        raise DataError(f"{path}: {ids!r}: {str(distinct[np.argmax(counts > 1)])!r} stands twice")
     return table
 
 

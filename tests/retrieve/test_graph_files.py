@@ -42,7 +42,7 @@ def test_an_end_that_is_both_is_the_entity() -> None:
     index = GraphIndex(DOCUMENTS, ENTITIES, [("d4", "ship", 1.0)])
     [row] = index.scores(["dusk phase"])
     by_id = dict(zip(index.ids, row, strict=True))
-    assert by_id["d1"] == by_id["d2"] > by_id["d4"] == 0
+    assert min(by_id["d1"], by_id["d2"]) > by_id["d4"] == 0
 
 
 def test_entities_are_linked_to_japanese_texts() -> None:
