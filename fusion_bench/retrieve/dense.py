@@ -82,15 +82,30 @@ class Encoder:
             [vectors.get(row, empty) for row in range(len(tokens))], dtype=np.float32
         ).reshape(len(tokens), width)
 
+    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """The token vectors of each text, each of length one, as late interaction needs them.
+
+        Returns:
+            One array a text, of shape (tokens, H), special tokens included.
+        """
+        encodings = self._tokenizer.encode_batch(list(texts))
+        return [
+            _scale_rows(self._hidden_states(np.array([each.ids], dtype=np.int64))[0])
+            for each in encodings
+        ]
+
     def _encode_batch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Mean token vector of each row of ids (B, T), scaled to length one: (B, H)."""
+        # No padding, so the mask is all ones.
+        return _scale_rows(self._hidden_states(ids).mean(axis=1))
+
+    def _hidden_states(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Token vectors (B, T, H) of the ids (B, T)."""
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         if "token_type_ids" in self._inputs:
             feeds["token_type_ids"] = np.zeros_like(ids)
         hidden: NDArray[np.float32] = self._session.run(None, feeds)[0]
-        pooled = hidden.mean(axis=1)  # no padding, so the mask is all ones
-        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
-        return np.asarray(pooled / np.maximum(norms, SMALLEST_NORM), dtype=np.float32)
+        return hidden
 
 
 class DenseIndex:
@@ -132,6 +147,12 @@ def check_digest(path: Path, expected: str) -> None:
             f"{path}: SHA-256 is {given}, expected {expected}; vectors of another file cannot be "
             "compared with published runs: install the pinned version"
         )
+
+
+def _scale_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The rows, each divided by its length; a row of zeros stays."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(norms, SMALLEST_NORM), dtype=np.float32)
 
 
 def _open_session(ort: ModuleType, model: Path) -> Any:  # noqa: ANN401 - onnxruntime has no types

@@ -143,3 +143,15 @@ def test_another_file_is_refused(paths: tuple[Path, Path], which: int) -> None:
 def test_a_missing_file_is_named(paths: tuple[Path, Path]) -> None:
     with pytest.raises(DataError, match=r"none\.onnx: cannot be read"):
         Encoder(Path("none.onnx"), paths[1], model_sha256="", tokenizer_sha256="")
+
+
+def test_token_vectors_have_length_one_and_average_to_the_sentence(
+    paths: tuple[Path, Path],
+) -> None:
+    [tokens, other] = encoder(paths).encode_tokens(["actor dumps memory", "disk"])
+    assert tokens.shape == (3, 8)
+    assert other.shape == (1, 8)
+    np.testing.assert_allclose(np.linalg.norm(tokens, axis=1), 1, rtol=1e-6)
+    looked_up = TABLE[[WORDS.index(word) for word in ("actor", "dumps", "memory")]]
+    expected = looked_up / np.linalg.norm(looked_up, axis=1, keepdims=True)
+    np.testing.assert_allclose(tokens, expected, rtol=1e-5)
