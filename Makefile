@@ -17,8 +17,11 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-eval: $(VENV)/.run ## Compare the systems of EXPERIMENT (default: experiments/default.yaml)
+eval: $(VENV)/.run ## Compare the systems of EXPERIMENT (default: those of both built-in collections)
 	$(BIN)/fusion-bench eval $(EXPERIMENT)
+ifeq ($(origin EXPERIMENT),file)
+	$(BIN)/fusion-bench eval experiments/referee.yaml
+endif
 
 tune: $(VENV)/.run ## Tune the system that EXPERIMENT names under 'tune', and judge the gain
 	$(BIN)/fusion-bench tune $(EXPERIMENT)
@@ -29,8 +32,9 @@ gate: $(VENV)/.run ## Hold EXPERIMENT to its committed baseline
 self-test: $(VENV)/.dev ## Put the gate on trial and renew docs/gate-self-test.md
 	$(BIN)/python -m benchmarks.self_test
 
-dataset: $(VENV)/.collections ## Rebuild datasets/attack from its source texts
+dataset: $(VENV)/.collections ## Rebuild datasets/attack and datasets/referee from their texts
 	$(BIN)/python datasets/attack/rebuild
+	$(BIN)/python datasets/referee/rebuild
 
 bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 	$(BIN)/python -m benchmarks
@@ -70,8 +74,8 @@ layers: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
-	cd datasets/attack/rebuild && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml \
-		--cache-dir ../../../.mypy_cache .
+	for each in attack referee; do (cd datasets/$$each/rebuild && ../../../$(BIN)/mypy \
+		--config-file ../../../pyproject.toml --cache-dir ../../../.mypy_cache .) || exit 1; done
 
 tests: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
