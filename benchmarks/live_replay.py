@@ -6,6 +6,7 @@ scores of the stored list. The order must be that of the batch evaluation.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
 import time
@@ -28,11 +29,14 @@ from fusion_bench.live.results import LiveResult
 from fusion_bench.live.tuned_system import make_rules
 from fusion_bench.rerank.protocol import Identity, Reply
 from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.util.formatting import pluralize
 
 ROOT = Path(__file__).parents[1]
 Lists = Mapping[str, Mapping[str, Mapping[str, float]]]
 #: Of a system that is not compared whole, every so many queries are.
 RARE = 100
+#: So many systems are compared with ``--toy``.
+TOYS = 3
 #: No time limit, and an error where a score is missing.
 PATIENT = RerankSettings()
 
@@ -161,27 +165,35 @@ def list_replays(root: Path = ROOT) -> Iterator[tuple[Path, tuple[System, ...]]]
             yield path, tuple(systems[path.parent.name].values())
 
 
-def main(names: Sequence[str]) -> int:
-    """Compare the orders; the exit code is 1 where one differs.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare the orders, and print a line a system.
 
     Args:
-        names: The systems whose every query is compared; of others every hundredth is.
+        arguments: Words of the command line; None = those of the process.
+
+    Returns:
+        The exit code, which is 1 where an order differs.
     """
+    parser = argparse.ArgumentParser(description=__doc__)
+    note = f"of these systems every query is compared, of others one in {RARE}"
+    parser.add_argument("systems", nargs="*", help=note)
+    parser.add_argument("--toy", action="store_true", help="one query of each of a few systems")
+    options = parser.parse_args(arguments)
     total = 0
     for path, systems in list_replays():
         replay = Replay.load(path)
-        for number, system in enumerate(systems):
+        rare = len(replay.runs.queries) if options.toy else RARE
+        for number, system in enumerate(systems[:TOYS] if options.toy else systems):
             began = time.perf_counter()
-            every = 1 if system.name in names else RARE
+            every = 1 if system.name in options.systems else rare
             compared, different = replay.find_differences(system, every=every, first=number % every)
             total += len(different)
-            seconds = time.perf_counter() - began
             print(
-                f"{replay.dataset.name}: {system.name}: {compared:,} queries, {len(different):,} "
-                f"ordered otherwise ({seconds:.1f} s)"
+                f"{replay.dataset.name}: {system.name}: {pluralize(compared, 'query')}, "
+                f"{len(different):,} ordered otherwise ({time.perf_counter() - began:.1f} s)"
             )
     return int(total > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
