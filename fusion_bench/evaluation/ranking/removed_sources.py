@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusion_bench.fuse import Fusion
+from fusion_bench.normalize.by_source import BySource
 
 if TYPE_CHECKING:
     from fusion_bench.experiment.system import System
@@ -52,6 +53,10 @@ def _keep_numbers(
         numbers = getattr(fusion, name, None)
         if isinstance(numbers, Mapping):
             changed[name] = {key: value for key, value in numbers.items() if key in present}
+    scale = getattr(fusion, "normalize", None)
+    if isinstance(scale, BySource):
+        scales = {key: value for key, value in scale.sources.items() if key in present}
+        changed["normalize"] = scale.model_copy(update={"sources": scales})
     if "weights" in type(fusion).model_fields and getattr(fusion, "alpha", None) is not None:
         changed |= {"alpha": None, "weights": {name: weights[name] for name in kept}}
     return fusion.model_copy(update=changed) if changed else fusion

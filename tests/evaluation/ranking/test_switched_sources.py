@@ -59,6 +59,12 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "rrf_v2": {"fusion": {"method": "rrf_v2", "normalize": "max_possible"}},
     "convex": {"fusion": {"method": "convex", "weights": {"meta": 2}}},
     "weighted_sum": {"fusion": {"method": "weighted_sum", "normalize": "min_max"}},
+    "a scale a source": {
+        "fusion": {
+            "method": "weighted_sum",
+            "normalize": {"method": "by_source", "sources": {"meta": "l2", "dense": "min_max"}},
+        }
+    },
     "borda": {"fusion": "borda"},
     "condorcet": {"fusion": "condorcet"},
     "log_odds": {"fusion": "log_odds"},
@@ -80,17 +86,22 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 def keep_keys(keys: dict[str, Any], on: list[str]) -> dict[str, Any]:
     """The keys of a system without what is said of sources that are off."""
-    fusion = keys["fusion"]
-    if not isinstance(fusion, dict):
-        return keys
     present = {*on, *(role for name in on for role in ROLES[name])}
-    kept = {
-        key: {name: v for name, v in value.items() if name in present}
-        if isinstance(value, dict)
-        else value
-        for key, value in fusion.items()
-    }
-    return {**keys, "fusion": kept}
+
+    def keep(part: dict[str, Any], *fields: str) -> dict[str, Any]:
+        return {
+            key: {name: v for name, v in value.items() if name in present}
+            if key in fields and isinstance(value, dict)
+            else value
+            for key, value in part.items()
+        }
+
+    kept = keep(keys, "depth")
+    if isinstance(kept["fusion"], dict):
+        kept["fusion"] = fusion = keep(kept["fusion"], "weights", "k")
+        if isinstance(fusion.get("normalize"), dict):
+            fusion["normalize"] = keep(fusion["normalize"], "sources")
+    return kept
 
 
 @pytest.mark.parametrize("keys", SYSTEMS.values(), ids=SYSTEMS.keys())
@@ -98,14 +109,7 @@ def test_a_query_is_ranked_as_by_a_system_of_the_sources_that_are_on(keys: dict[
     together = final_scores(System("s", NAMES, **keys), aligned())
     for query in QUERIES:
         on = [name for name in NAMES if is_on(name, QUERIES[query])]
-        cut = {
-            **keep_keys(keys, on),
-            **(
-                {"depth": {n: d for n, d in keys["depth"].items() if n in on}}
-                if "depth" in keys
-                else {}
-            ),
-        }
+        cut = keep_keys(keys, on)
         qrels = Qrels.from_dict({query: QRELS.to_dict()[query]})
         lists = [Run.from_dict(n, {query: LISTS[n][query]}, roles=make_run(n).roles) for n in on]
         alone = align(qrels, lists, rerankers=[RERANK])
