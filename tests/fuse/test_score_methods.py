@@ -1,16 +1,13 @@
-"""Fusions of scores: the worked examples, the obvious loop as oracle, terms, errors."""
+"""Fusions of scores: the worked examples, terms, errors; tests/oracle has the obvious loop."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from statistics import mean, median
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
@@ -20,9 +17,7 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.fuse import fusions
-from fusion_bench.fuse._score_fusion import ScoreFusion
-from fusion_bench.normalize import normalizers
-from tests.batch.test_fused_systems import views
+from tests.oracle.score_methods import METHODS
 
 Lists = Mapping[str, Mapping[str, float]]
 PAIR: Lists = {"a": {"x": 0.8}, "b": {"x": 0.5}, "c": {"y": 0.1}}
@@ -101,81 +96,7 @@ def test_a_missing_document_is_no_evidence_against_it() -> None:
     assert found["x"] > 0.5 > found["y"]  # y lacks in a, which says nothing
 
 
-# The obvious loop --------------------------------------------------------------------------------
-
-Found = list[tuple[float, float]]
-"""Weight and score of each source that returned the document."""
-
-
-def _log_odds(found: Found, total: float, sources: int) -> float:
-    pooled = 0.0
-    for w, p in found:
-        clamped = min(max(p, 1e-7), 1 - 1e-7)
-        pooled += w * math.log(clamped / (1 - clamped))
-    return 1 / (1 + math.exp(-pooled / total * sources**0.5))
-
-
-ORACLE: dict[str, Callable[[Found, float, int], float]] = {
-    "comb_sum": lambda found, *_: sum(x for _, x in found),
-    "comb_max": lambda found, *_: max(x for _, x in found),
-    "comb_min": lambda found, *_: min(x for _, x in found),
-    "comb_med": lambda found, *_: median(x for _, x in found),
-    "comb_anz": lambda found, *_: mean(x for _, x in found),
-    "comb_mnz": lambda found, *_: len(found) * sum(x for _, x in found),
-    "comb_gmnz": lambda found, *_: len(found) ** 1.3 * sum(x for _, x in found),
-    "mixed": lambda found, *_: math.sqrt(len(found)) * sum(w * x for w, x in found),
-    "wmnz": lambda found, *_: sum(w for w, _ in found) * sum(x for _, x in found),
-    "weighted_sum": lambda found, *_: sum(w * x for w, x in found),
-    "dbsf": lambda found, *_: sum(w * x for w, x in found),
-    "max_score": lambda found, *_: max(w * x for w, x in found),
-    "tm2c2": lambda found, total, _: sum(w * x for w, x in found) / total,
-    "log_odds": _log_odds,
-}
-#: What scales the scores where the method does it itself.
-SCALES: dict[str, Any] = {
-    "dbsf": {"method": "dbsf", "clip": False, "constant": 0.5},
-    "tm2c2": {"method": "theoretical_min_max"},
-}
-OPTIONS: dict[str, dict[str, Any]] = {"comb_gmnz": {"gamma": 1.3}}
 WEIGHTED = {"mixed", "wmnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_odds"}
-
-
-@pytest.mark.parametrize("method", ORACLE)
-def test_every_method_is_the_obvious_loop(method: str) -> None:
-    @settings(max_examples=10, deadline=None)
-    @given(views(), st.data())
-    def same(runs: AlignedRuns, data: st.DataObject) -> None:
-        config: dict[str, Any] = {"method": method, **OPTIONS.get(method, {})}
-        lo = {"lo": dict.fromkeys(runs.sources, -6.0)}
-        scale = SCALES.get(method)
-        if scale is None:
-            names = ["min_max", "logistic"] if method == "log_odds" else ["none", "min_max"]
-            scale = config["normalize"] = data.draw(st.sampled_from(names))
-        elif method == "tm2c2":
-            scale, config = {**scale, **lo}, {**config, **lo}
-        weights = {s: data.draw(st.sampled_from([0.25, 1.0, 3.0])) for s in runs.sources}
-        if method in WEIGHTED:
-            config["weights"] = weights
-        scaled = normalizers.build(scale).normalize_scores(runs)
-        fused = fusions.build(config).fuse(runs)
-        total = sum(weights.values())
-        for n in range(len(runs.documents)):
-            found = [
-                (weights[s], float(row[n]))
-                for s, row in zip(runs.sources, scaled, strict=True)
-                if not math.isnan(row[n])
-            ]
-            expected = ORACLE[method](found, total, len(runs.sources))
-            assert fused[n] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-    same()
-
-
-def test_every_score_method_is_compared_with_the_loop() -> None:
-    built_in = fusions.load_built_in()
-    assert {name for name, model in built_in.items() if issubclass(model, ScoreFusion)} <= set(
-        ORACLE
-    )
 
 
 def test_a_weighted_sum_fills_in_the_least_score_of_a_list() -> None:
@@ -263,7 +184,7 @@ def test_tm2c2_asks_for_the_least_score_of_a_source_that_it_does_not_know() -> N
         scores({"method": "tm2c2"}, PAIR)
 
 
-@pytest.mark.parametrize("method", [*ORACLE])
+@pytest.mark.parametrize("method", [*METHODS])
 def test_what_can_be_tuned_is_a_field(method: str) -> None:
     fusion = fusions.build(method)
     paths = [parameter.path for parameter in fusion.space(("a", "b"))]
