@@ -42,7 +42,7 @@ ATTEMPTS: Final = 3
 #: Prefix of an address that starts processes on this machine.
 LOCAL: Final = "local:"
 #: Each worker has some queries, and would learn from these alone.
-TRAINED: Final = "a trained fusion learns from all queries: tune it in one process (--workers 1)"
+TRAINED: Final = "what is trained learns from all queries: tune it in one process (--workers 1)"
 
 
 class WorkerPool:
