@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 import numpy as np
 from pydantic import Field
 
+from fusion_bench.blend.replace import Replace
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, choice, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -20,6 +21,15 @@ from fusion_bench.engines._configuration import (
     refuse_unreadable,
     weights_by_source,
     write_json,
+)
+from fusion_bench.engines._requests import (
+    PLACEHOLDERS,
+    add_reranker,
+    find_reranker,
+    fit_replace,
+    is_vector_search,
+    read_reranker,
+    write_search,
 )
 from fusion_bench.engines._sums import ScaledScoreSum
 from fusion_bench.engines._translation import Draft, name_weights
@@ -154,8 +164,10 @@ class Elasticsearch(Dialect):
     ignores = (
         "A bonus for top ranks cannot be said.",
         "A depth of its own for each list cannot be said: rank_window_size is one for all.",
-        "text_similarity_reranker replaces the fused score, so no blend with it can be said.",
+        "text_similarity_reranker replaces the fused score: of the blends, replace alone can be "
+        "said.",
     )
+    blends = (Replace,)
 
     @classmethod
     def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
@@ -177,7 +189,7 @@ class Elasticsearch(Dialect):
             fusion = cls._linear(draft, scales)
         else:
             return draft.refuse_fusion()
-        return draft.finish(fusion, **draft.choose_windows(cut_to_window=True))
+        return draft.finish(fusion, **fit_replace(draft, draft.choose_windows(cut_to_window=True)))
 
     @classmethod
     def _linear(cls, draft: Draft, scales: Mapping[str, Normalizer]) -> Mapping[str, Any]:
@@ -199,15 +211,20 @@ class Elasticsearch(Dialect):
 
     @classmethod
     def write(cls, system: System) -> Configuration:
-        """The body of a search request."""
+        """The body of a search request, with a match query for every list."""
+        return cls.write_by_role(system, {})
+
+    @classmethod
+    def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
+        """The same with a ``knn`` retriever for each list of role ``semantic``."""
         check_writable(cls, system)
+        reranker = find_reranker(cls, system)
         weights, window = weights_by_source(system), common_window(system)
         fusion = system.fusion
         entries = []
         for name in system.runs:
-            query = {"match": {"FIELD": {"query": "QUERY"}}}
-            entry: dict[str, Any] = {"retriever": {"standard": {"_name": name, "query": query}}}
-            entry["weight"] = weights[name]
+            search = write_search(name, window, is_vector=is_vector_search(name, roles))
+            entry: dict[str, Any] = {"retriever": search, "weight": weights[name]}
             if isinstance(fusion, ElasticsearchLinear):
                 entry["normalizer"] = fusion.normalizer_of(name)
             entries.append(entry)
@@ -215,12 +232,15 @@ class Elasticsearch(Dialect):
         if isinstance(fusion, ElasticsearchRRF):
             body["rank_constant"] = fusion.rank_constant
         size = min(system.top_k or window, window)
-        request = {"retriever": {fusion.method: body}, "size": size}
+        retriever = add_reranker({fusion.method: body}, reranker)
+        request = {"retriever": retriever, "size": size}
         return Configuration(
             {FILE: write_json(request)},
             (
                 "Send it to POST /INDEX/_search.",
-                "Replace each standard retriever by the query of its list; keep its _name.",
+                "Replace each retriever of a list by the query of that list; keep its _name.",
+                PLACEHOLDERS,
+                *((f"inference_id: the endpoint of {reranker.reranker}.",) if reranker else ()),
                 "Weights of rrf need version 9.2, l2_norm 8.19 or 9.1.",
             ),
         )
@@ -235,6 +255,10 @@ class Elasticsearch(Dialect):
         request = read_json(files, FILE)
         with refuse_unreadable(FILE, cls.title):
             ((method, body),) = request["retriever"].items()
+            blend = {}
+            if method == "text_similarity_reranker":
+                blend = {"blend": read_reranker(body["inference_id"], body["rank_window_size"])}
+                ((method, body),) = body["retriever"].items()
             weights, scales = {}, {}
             for entry in body["retrievers"]:
                 ((_, retriever),) = entry["retriever"].items()
@@ -251,4 +275,5 @@ class Elasticsearch(Dialect):
                 "fusion": fusion,
                 "depth": body.get("rank_window_size", 10),
                 "top_k": request.get("size", 10),
+                **blend,
             }

@@ -150,6 +150,15 @@ class Dialect(ABC):
         """The engine's own configuration of a system of this dialect."""
 
     @classmethod
+    def write_by_role(
+        cls,
+        system: System,
+        roles: Mapping[str, frozenset[str]],  # noqa: ARG003 - of some engines
+    ) -> Configuration:
+        """The same where the roles of the sources are known, which say how each one searches."""
+        return cls.write(system)
+
+    @classmethod
     @abstractmethod
     def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
         """A system, without its name, from what :meth:`write` wrote.

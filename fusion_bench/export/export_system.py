@@ -10,7 +10,13 @@ import numpy as np
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.switches import Condition, format_condition
-from fusion_bench.experiment.dialect import Configuration, Fidelity, Translation, dialects
+from fusion_bench.experiment.dialect import (
+    Configuration,
+    Dialect,
+    Fidelity,
+    Translation,
+    dialects,
+)
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.export.records import ExportReport, ReplayRecord
@@ -75,7 +81,7 @@ def export_system(
     if depths is not None:
         translation = _add_reason(translation, depths, lost=cut is system)
     nearest = translation.system
-    configuration = Configuration({}) if nearest is None else dialect.write(nearest)
+    configuration = _write(dialect, nearest, data.roles)
     not_replayed = _why_not(translation, data, options)
     replays: tuple[ReplayRecord, ...] = ()
     if not_replayed is None and data.load is not None:
@@ -142,6 +148,12 @@ def _cut_at_list_lengths(system: System, data: ExportData) -> tuple[System, str 
         "many of a list are fetched"
     )
     return system.model_copy(update={"depth": depth}), text
+
+
+def _write(
+    dialect: type[Dialect], system: System | None, roles: Mapping[str, frozenset[str]]
+) -> Configuration:
+    return Configuration({}) if system is None else dialect.write_by_role(system, roles)
 
 
 def _add_reason(translation: Translation, reason: str, *, lost: bool) -> Translation:

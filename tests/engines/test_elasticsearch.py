@@ -8,8 +8,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from fusion_bench.blend.replace import Replace
 from fusion_bench.engines.elasticsearch import Elasticsearch
+from fusion_bench.engines.opensearch import OpenSearch
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.system import System
+from tests.engines.blend_cases import final_scores
 from tests.engines.cases import ROLES, scores
 
 Keys: TypeAlias = str | Mapping[str, Any]
@@ -111,7 +116,7 @@ def test_what_is_lost(
 
 
 def test_the_application_gets_every_document_that_its_reranker_reads() -> None:
-    blend = {"method": "replace", "reranker": "r", "depth": 50, "missing": "below"}
+    blend = {"method": "linear", "reranker": "r", "depth": 50, "missing": "below"}
     system = System("s", ["a", "b"], fusion="rrf", depth=100, top_k=10, blend=blend)
     translation = Elasticsearch.translate(system, {"a": frozenset(), "b": frozenset()})
     assert translation.system is not None
@@ -121,3 +126,74 @@ def test_the_application_gets_every_document_that_its_reranker_reads() -> None:
     )
     request = json.loads(Elasticsearch.write(translation.system).files["search.json"])
     assert request["size"] == 50
+
+
+REPLACE: Mapping[str, Any] = {
+    "method": "replace",
+    "reranker": "ce",
+    "depth": 30,
+    "missing": "below",
+    "tail": "drop",
+}
+
+
+def test_a_semantic_list_is_a_knn_retriever_and_a_keyword_list_a_match() -> None:
+    translation = Elasticsearch.translate(
+        System("s", ["bm25", "dense"], "rrf", depth=60, top_k=10), ROLES
+    )
+    assert translation.system is not None
+    files = Elasticsearch.write_by_role(translation.system, ROLES).files
+    body = json.loads(files["search.json"])["retriever"]["rrf"]
+    bm25, dense = (entry["retriever"] for entry in body["retrievers"])
+    assert bm25["standard"]["query"] == {"match": {"FIELD": {"query": "QUERY"}}}
+    assert dense["knn"] == {
+        "_name": "dense",
+        "field": "VECTOR_FIELD",
+        "query_vector": "QUERY_VECTOR",
+        "k": 60,
+        "num_candidates": 120,
+    }
+    assert Elasticsearch.read(files)["runs"] == ["bm25", "dense"]
+
+
+def test_replace_is_a_text_similarity_reranker() -> None:
+    system = System("s", ["bm25", "dense"], "rrf", depth=60, top_k=10, blend=dict(REPLACE))
+    translation = Elasticsearch.translate(system, ROLES)
+    assert translation.fidelity == "rank-equivalent"
+    assert translation.system is not None
+    files = Elasticsearch.write(translation.system).files
+    request = json.loads(files["search.json"])
+    step = request["retriever"]["text_similarity_reranker"]
+    assert (step["inference_id"], step["rank_window_size"], request["size"]) == ("ce", 30, 10)
+    assert step["retriever"]["rrf"]["rank_window_size"] == 60
+    again = System.model_validate({"name": "s", **Elasticsearch.read(files)})
+    lists = {
+        "bm25": {"q": {f"d{i:02}": 50.0 - i for i in range(40)}},
+        "dense": {"q": {f"d{i:02}": 1 - (i * 7 % 40) / 40 for i in range(40)}},
+    }
+    rerank = {f"d{i:02}": (i * 11 % 40) / 40 for i in range(40)}
+    assert list(final_scores(again, lists, rerank)) == list(final_scores(system, lists, rerank))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"depth": 100}, "blend.depth: 60 instead of 100"),
+        ({"min_score": 0.1}, "blend.min_score: 0.1 is not written"),
+        ({"always_rerank": False}, "every query is reranked"),
+        ({"tail": "keep", "depth": 5}, "beyond 5, is not returned"),
+    ],
+)
+@pytest.mark.parametrize("dialect", [Elasticsearch, OpenSearch])
+def test_what_a_reranking_step_cannot_do(
+    dialect: type[Dialect], changes: Mapping[str, Any], reason: str
+) -> None:
+    system = System("s", ["bm25", "dense"], "rrf", depth=60, top_k=10, blend={**REPLACE, **changes})
+    translation = dialect.translate(system, ROLES)
+    assert translation.fidelity == "approximate"
+    assert any(reason in text for text in translation.reasons)
+    assert translation.system is not None
+    assert dialect.translate(translation.system, ROLES).fidelity == "exact"
+    kept = Replace(**{**REPLACE, "tail": "keep"})
+    with pytest.raises(ConfigError, match="translate it first"):
+        dialect.write(translation.system.model_copy(update={"blend": kept}))

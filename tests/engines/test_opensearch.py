@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -122,3 +123,25 @@ def test_more_than_five_lists_are_refused() -> None:
     names = [f"l{n}" for n in range(6)]
     roles = dict.fromkeys(names, frozenset({"semantic"}))
     assert OpenSearch.translate(System("s", names), roles).fidelity == "unsupported"
+
+
+def test_searches_go_by_role_and_replace_is_the_rerank_processor() -> None:
+    blend = {"method": "replace", "reranker": "ce", "depth": 30, "missing": "below"}
+    system = System("s", ["bm25", "dense"], "rrf", depth=60, top_k=10, blend=blend)
+    translation = OpenSearch.translate(system, ROLES)
+    assert translation.fidelity == "rank-equivalent"
+    assert translation.system is not None
+    files = OpenSearch.write_by_role(translation.system, ROLES).files
+    request = json.loads(files["search.json"])
+    bm25, dense = request["query"]["hybrid"]["queries"]
+    assert bm25 == {"match": {"FIELD": {"query": "QUERY", "_name": "bm25"}}}
+    vector = {"vector": "QUERY_VECTOR", "k": 60, "_name": "dense"}
+    assert dense == {"knn": {"VECTOR_FIELD": vector}}
+    assert request["size"] == 30  # what the processor reranks
+    assert request["ext"]["rerank"]["query_context"] == {"query_text": "QUERY"}
+    rerank, cut = json.loads(files["search-pipeline.json"])["response_processors"]
+    assert rerank["rerank"]["ml_opensearch"] == {"model_id": "ce"}
+    assert cut == {"truncate_hits": {"target_size": 10}}
+    again = System.model_validate({"name": "s", **OpenSearch.read(files)})
+    assert (again.depth, again.top_k) == (60, 10)
+    assert again.blend == translation.system.blend
