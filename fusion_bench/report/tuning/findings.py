@@ -196,11 +196,17 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
     if ends:
         text = f"Chosen at the end of the range: {', '.join(ends)}. A wider range may be better."
         yield "range end", text
-    for item in report.by_type:
-        if item.gain.high is not None and item.gain.high < 0:
-            name = "queries without a type" if item.type is None else f"type {item.type}"
-            text = f"The tuned system loses on {name}: {format_gain(item.gain, report.alpha)}"
-            yield "losing type", f"{text}, not adjusted for the number of types."
+    losing = (
+        (field, value, gain)
+        for field, gains in report.class_gains.items()
+        for value, gain in gains
+        if gain.high is not None and gain.high < 0
+    )
+    for field, value, gain in losing:
+        absent = "queries without a type" if field == "type" else f"queries without an {field}"
+        name = absent if value is None else f"{field} {value}"
+        text = f"The tuned system loses on {name}: {format_gain(gain, report.alpha)}"
+        yield f"losing {field}", f"{text}, not adjusted for the number of {field}s."
 
 
 def _is_at_range_end(parameter: ParameterInfo, report: TuningReport) -> bool:

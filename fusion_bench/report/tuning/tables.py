@@ -33,8 +33,9 @@ def tuning_tables(report: TuningReport) -> Iterator[Table]:
     """Every table that has something to show, the most important first."""
     yield gain_table(report)
     yield parameter_table(report)
-    if report.by_type:
-        yield type_gain_table(report)
+    for field, gains in report.class_gains.items():
+        if gains:
+            yield class_gain_table(report, field, gains)
     if report.per_type is not None:
         yield per_type_table(report, report.per_type)
     if report.front is not None:
@@ -98,14 +99,16 @@ def gain_table(report: TuningReport) -> Table:
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
 
 
-def type_gain_table(report: TuningReport) -> Table:
-    """The held-out gain of each query type."""
-    note = "Held out. Not adjusted for the number of types; no verdict rests on these intervals."
-    headers = ("type", "default", "tuned")
-    gains = [
-        ("(no type)" if item.type is None else item.type, item.gain) for item in report.by_type
-    ]
-    return _build_gain_table(report, "Gain by query type", headers, gains, [note])
+def class_gain_table(
+    report: TuningReport, field: str, gains: Sequence[tuple[str | None, Gain]]
+) -> Table:
+    """The held-out gain of each query type, or of each intent."""
+    note = (
+        f"Held out. Not adjusted for the number of {field}s; no verdict rests on these intervals."
+    )
+    named = [(f"(no {field})" if name is None else name, gain) for name, gain in gains]
+    title = f"Gain by {'query type' if field == 'type' else field}"
+    return _build_gain_table(report, title, (field, "default", "tuned"), named, [note])
 
 
 def per_type_table(report: TuningReport, result: PerTypeResult) -> Table:

@@ -39,6 +39,13 @@ class TypeGain(ReportRecord):
     gain: Gain
 
 
+class IntentGain(ReportRecord):
+    """The held-out gain of one intent; None = queries without an intent."""
+
+    intent: str | None
+    gain: Gain
+
+
 class Fold(ReportRecord):
     """What the procedure chose without one fold, and what that was worth on it.
 
@@ -150,6 +157,7 @@ class TuningReport(TableView, ReportRecord):
         plateau: How much the numbers matter; None = not sampled.
         importances: Most important first; empty where too few trials tell.
         by_type: Held-out gain by query type, where there are several.
+        by_intent: Held-out gain by intent, where there are several.
         front: Quality against rerank effort; None without a reranker, or not asked for.
         thresholds: CRAG's thresholds of each list with absolute scores, the tuned system's first;
             empty = not asked for.
@@ -185,6 +193,7 @@ class TuningReport(TableView, ReportRecord):
     plateau: Plateau | None = None
     importances: tuple[Importance, ...] = ()
     by_type: tuple[TypeGain, ...] = ()
+    by_intent: tuple[IntentGain, ...] = ()
     front: ParetoFront | None = None
     thresholds: tuple[ThresholdReport, ...] = ()
     per_type: PerTypeResult | None = None
@@ -194,6 +203,14 @@ class TuningReport(TableView, ReportRecord):
     interrupted: bool = False
     provenance: Provenance
     lint: tuple[LintFinding, ...] = ()
+
+    @property
+    def class_gains(self) -> dict[str, list[tuple[str | None, Gain]]]:
+        """The held-out gain of each query type and of each intent, by the field they are of."""
+        return {
+            "type": [(item.type, item.gain) for item in self.by_type],
+            "intent": [(item.intent, item.gain) for item in self.by_intent],
+        }
 
     def _summary(self) -> str:
         trials = pluralize(len(self.trials), "trial")

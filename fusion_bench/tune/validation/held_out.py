@@ -5,7 +5,9 @@ The held-out queries are looked at once, after everything has been chosen.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -151,7 +153,7 @@ class HeldOutEvaluation:
             folds=self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
             importances=parameter_importances(objective.parameters, result.trials),
-            by_type=self._gains_by_type(tuned, default),
+            **self._class_gains(tuned, default),
             front=front,
             thresholds=self._threshold_reports(chosen, dataset),
             per_type=per_type,
@@ -222,16 +224,29 @@ class HeldOutEvaluation:
         level = level_with_best(values, tuned[keep], self.objective.group_codes[keep])
         return model.Plateau(share=float(level.mean()), sample=len(values))
 
-    def _gains_by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
-        held_out = self.split.held_out
-        types = np.array(self.objective.runs.types, dtype=object)
-        names = sorted(set(types[held_out]), key=lambda name: (name is None, name or ""))
-        return tuple(
-            model.TypeGain(
-                type=name, gain=self.measure_gain(tuned, default, held_out & np.equal(types, name))
-            )
-            for name in (names if len(names) > 1 else ())
-        )
+    def _class_gains(self, tuned: FloatArray, default: FloatArray) -> dict[str, Any]:
+        """The held-out gains by query type and by intent."""
+        by_type = self._gains_by("type", tuned, default)
+        by_intent = self._gains_by("intent", tuned, default)
+        return {
+            "by_type": tuple(model.TypeGain(type=name, gain=gain) for name, gain in by_type),
+            "by_intent": tuple(
+                model.IntentGain(intent=name, gain=gain) for name, gain in by_intent
+            ),
+        }
+
+    def _gains_by(
+        self, field: str, tuned: FloatArray, default: FloatArray
+    ) -> Iterator[tuple[str | None, Gain]]:
+        """The held-out gain of each value of a field of the queries; nothing with fewer than two.
+
+        The value None stands for queries without it.
+        """
+        held_out, runs = self.split.held_out, self.objective.runs
+        values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
+        names = sorted(set(values[held_out]), key=lambda name: (name is None, name or ""))
+        for name in names if len(names) > 1 else ():
+            yield name, self.measure_gain(tuned, default, held_out & np.equal(values, name))
 
     def _threshold_reports(self, chosen: Trial, dataset: Dataset) -> tuple[ThresholdReport, ...]:
         """The tuned system's lists first, then every rerank list with absolute scores by itself."""

@@ -7,14 +7,15 @@ import pytest
 from fusion_bench.report.page import Table
 from fusion_bench.report.tuning.format_values import format_value, format_values
 from fusion_bench.report.tuning.tables import (
+    class_gain_table,
     gain_table,
     parameter_table,
     per_type_table,
     threshold_table,
     tuning_tables,
-    type_gain_table,
 )
 from fusion_bench.report.tuning_records.trials import Value
+from fusion_bench.report.tuning_records.tuning_report import IntentGain
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 
@@ -84,9 +85,18 @@ def test_weights_of_which_only_the_ratio_counts_are_noted() -> None:
 
 
 def test_gains_by_type() -> None:
-    table = type_gain_table(record(by_type=typed()))
+    report = record(by_type=typed())
+    table = class_gain_table(report, "type", report.class_gains["type"])
     assert column(table, "type") == ["local", "(no type)"]
     assert column(table, "difference") == ["+0.0800", "-0.0400"]
+
+
+def test_gains_by_intent() -> None:
+    intents = tuple(IntentGain(intent=item.type, gain=item.gain) for item in typed())
+    report = record(by_intent=intents)
+    assert [*report.class_gains] == ["type", "intent"]
+    [table] = [table for table in tuning_tables(report) if table.title == "Gain by intent"]
+    assert column(table, "intent") == ["local", "(no intent)"]
 
 
 @pytest.mark.parametrize(("verdict", "tone"), [("ship", "better"), ("keep", "plain")])
