@@ -20,6 +20,7 @@ import numpy as np
 from fusion_bench import Pipeline, System, read_experiment
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Query
+from fusion_bench.data.run import Run
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
@@ -32,13 +33,33 @@ from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.util.formatting import pluralize
 
 ROOT = Path(__file__).parents[1]
-Lists = Mapping[str, Mapping[str, Mapping[str, float]]]
 #: Of a system that is not compared whole, every so many queries are.
 RARE = 100
 #: So many systems are compared with ``--toy``.
 TOYS = 3
 #: No time limit, and an error where a score is missing.
 PATIENT = RerankSettings()
+
+
+class StoredList:
+    """The list of each query, read when it is asked for.
+
+    Args:
+        run: The lists.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._index = {query: q for q, query in enumerate(run.queries)}
+
+    def of_query(self, query: str) -> dict[str, float]:
+        """Document → score, best first; empty where there is no list."""
+        if (q := self._index.get(query)) is None:
+            return {}
+        rows = slice(*self._run.offsets[q : q + 2].tolist())
+        scores = self._run.scores[rows].tolist()
+        codes = self._run.documents[rows].tolist()
+        return {self._run.vocabulary[c]: s for c, s in zip(codes, scores, strict=True)}
 
 
 class StoredScores:
@@ -52,13 +73,14 @@ class StoredScores:
 
     batch = 1000
 
-    def __init__(self, name: str, scores: Mapping[str, Mapping[str, float]], space: Any) -> None:  # noqa: ANN401
+    def __init__(self, name: str, scores: StoredList, space: Any) -> None:  # noqa: ANN401
         self.identity = Identity("stored", name, space)
         self._scores = scores
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """The stored score of each document."""
-        return Reply(tuple(self._scores[query][document] for document in documents))
+        known = self._scores.of_query(query)
+        return Reply(tuple(known[document] for document in documents))
 
 
 @dataclass(frozen=True)
@@ -68,19 +90,19 @@ class Replay:
     Attributes:
         dataset: The collection.
         runs: Its aligned lists.
-        lists: List → query → document → score, rerank lists included.
+        lists: Its lists by name, rerank lists included.
     """
 
     dataset: Dataset
     runs: AlignedRuns
-    lists: Lists
+    lists: Mapping[str, StoredList]
 
     @classmethod
     def load(cls, path: Path) -> Replay:
         """Read a collection."""
         dataset = load_dataset(path)
         tables = {**dataset.runs, **dataset.rerankers}
-        lists = {name: run.to_dict() for name, run in tables.items()}
+        lists = {name: StoredList(run) for name, run in tables.items()}
         return cls(dataset, dataset.aligned(list(dataset.runs)), lists)
 
     def expected_orders(self, system: System, runs: AlignedRuns) -> dict[str, list[str]]:
@@ -130,7 +152,7 @@ class Replay:
     def _live_lists(self, system: System, query: str) -> dict[str, list[tuple[str, float, str]]]:
         """The lists of one query; the text of a document that can be scored is its id."""
         return {
-            name: [(d, score, d) for d, score in self.lists[name].get(query, {}).items()]
+            name: [(d, score, d) for d, score in self.lists[name].of_query(query).items()]
             for name in system.base_runs
         }
 

@@ -82,6 +82,8 @@ def test_the_files_defaults_are_the_profiles(tmp_path: Path) -> None:
     first, second = chain.providers
     assert (first.method, first.base_url) == ("jina", "https://api.jina.ai")  # type: ignore[union-attr]
     assert (second.method, second.base_url) == ("cohere_v1", "https://api.cohere.ai")  # type: ignore[union-attr]
+    limits = [(p.batch, p.max_tokens, p.price.per_1000_searches) for p in (first, second)]  # type: ignore[union-attr]
+    assert limits == [(1000, 8192, 0.02), (1000, 4096, 1.0)]
     assert second.model == "rerank-multilingual-v3.0"  # type: ignore[union-attr]
     assert chain.settings.deadline == Deadline(rerank_ms=100, total_ms=300)
     assert chain.settings.breaker.model_dump() == {
@@ -107,6 +109,17 @@ def test_beta_combines_both_scores() -> None:
     assert best.id == "d49"
     assert best.score == pytest.approx(0.7 * 0.49 + 0.3 * 0.51)
     assert best.fused_score == 0.51
+
+
+def test_its_prices_count() -> None:
+    with serving(Loopback("jina")) as state:
+        config = {"jina": {"endpoint": f"{state.url}/v1/rerank"}, "timeout-ms": 5000}
+        with Pipeline.profile("nablarch", config=config) as pipeline:
+            for query in ("q1", "q2"):
+                pipeline.search_sync(query, {"hybrid": HYBRID})
+            summary = pipeline.summarize_calls()["reranker"]
+    assert (summary["searches"], summary["documents"]) == (2, 100)
+    assert summary["cost"] == pytest.approx(2 * 0.02 / 1000)
 
 
 def test_switched_off_it_returns_the_hybrid_list() -> None:

@@ -24,8 +24,22 @@ HYBRID, RERANKER = "hybrid", "reranker"
 PREFIX = ("nablarch", "rag", "rerank")
 #: A key of the environment, as ``application.yml`` writes it.
 VARIABLE = re.compile(r"\$\{(\w+)\}")
-#: The document's endpoint of Cohere is that of version 1.
-METHODS = {"jina": "jina", "cohere": "cohere_v1"}
+#: Method, limits and prices as the document has them (sections 2 and B): documents of a request,
+#: tokens of a document, US dollars for 1,000 searches. Its endpoint of Cohere is of version 1.
+PROVIDERS: Mapping[str, Mapping[str, Any]] = {
+    "jina": {
+        "method": "jina",
+        "batch": 1000,
+        "max_tokens": 8192,
+        "price": {"per_1000_searches": 0.02},
+    },
+    "cohere": {
+        "method": "cohere_v1",
+        "batch": 1000,
+        "max_tokens": 4096,
+        "price": {"per_1000_searches": 1.0},
+    },
+}
 #: Milliseconds of the document's whole pipeline, and of the search before the reranking.
 TOTAL_MS = 300.0
 
@@ -177,7 +191,7 @@ def _underscore(data: Any) -> Any:  # noqa: ANN401 - as YAML says it
 
 
 def _build_provider(name: str, entry: ProviderEntry) -> Provider:
-    keys: dict[str, Any] = {"method": METHODS[name]}
+    keys: dict[str, Any] = dict(PROVIDERS[name])
     where = f"{NablarchRerank.where}.{name}"
     if entry.api_key is not None:
         variable = VARIABLE.fullmatch(entry.api_key)
@@ -189,7 +203,7 @@ def _build_provider(name: str, entry: ProviderEntry) -> Provider:
     if entry.model is not None:
         keys["model"] = entry.model
     if entry.endpoint is not None:
-        model = providers.find_model(METHODS[name])
+        model = providers.find_model(keys)
         path = model.path if issubclass(model, HttpProvider) else ""
         if not urlsplit(entry.endpoint).path.endswith(path):
             raise ConfigError(f"{where}.endpoint {entry.endpoint!r}: a URL that ends in {path}")
