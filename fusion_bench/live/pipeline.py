@@ -23,7 +23,7 @@ from fusion_bench.live.list_verdict import judge_documents
 from fusion_bench.live.loop_thread import LoopThread
 from fusion_bench.live.profiles import PROFILES
 from fusion_bench.live.query_lists import ListRules, align_lists
-from fusion_bench.live.rerankers import open_chain
+from fusion_bench.live.rerankers import open_chains
 from fusion_bench.live.results import LiveDocument, LiveResult
 from fusion_bench.live.scoring import QueryScoring, ScoringTools
 from fusion_bench.live.sources import Source, gather_lists
@@ -242,10 +242,7 @@ class Pipeline:
             raise ConfigError("the pipeline is open already: one pipeline, one 'with'")
         self._stack, config = AsyncExitStack(), self._config
         try:
-            chains = {
-                name: await open_chain(name, chain, self._stack, self._store)
-                for name, chain in config.chains.items()
-            }
+            chains = await open_chains(config.chains, self._stack, self._store, config.spaces)
         except BaseException:
             await self.__aexit__()
             raise

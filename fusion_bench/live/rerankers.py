@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import HttpProvider, Provider, providers
@@ -83,6 +84,34 @@ def _read_provider(given: Any) -> Provider | Reranker:  # noqa: ANN401 - see Rer
         f"{given!r:.80} is no reranker: give a provider's method or keys, a YAML file, or an "
         "object with identity, batch and score"
     )
+
+
+async def open_chains(
+    configs: Mapping[str, ChainConfig],
+    stack: AsyncExitStack,
+    store: RecentScores,
+    spaces: Mapping[str, ScoreSpace],
+) -> dict[str, ProviderChain]:
+    """Connect the providers of all chains; see :func:`open_chain`.
+
+    Args:
+        configs: By name of the rerank list.
+        stack: Releases what is opened.
+        store: Keeps scores and events.
+        spaces: Score space of each stored list; another one of its chain is logged.
+    """
+    chains = {}
+    for name, config in configs.items():
+        chains[name] = chain = await open_chain(name, config, stack, store)
+        if chain.score_space != spaces.get(name, chain.score_space):
+            log.warning(
+                "reranker %r: its scores are %r, and those of the stored list %r: a blend that was "
+                "tuned on these may weigh them otherwise",
+                name,
+                chain.score_space,
+                spaces[name],
+            )
+    return chains
 
 
 async def open_chain(

@@ -106,6 +106,16 @@ def test_spaces_without_a_common_scale_are_refused() -> None:
         pass
 
 
+def test_another_score_space_than_that_of_the_stored_list_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for space, count in (("order", 0), ("unbounded", 1)):
+        pipeline = Pipeline(SYSTEM, rerankers={"r": "noop"}, score_spaces={"r": space})
+        with pipeline:
+            assert len(caplog.records) == count
+    assert "its scores are 'order', and those of the stored list 'unbounded'" in caplog.text
+
+
 def test_the_most_recent_scores_are_kept() -> None:
     store = RecentScores(pairs=2, events=2)
     store.save_scores(WHO, "q", {"a": 0.1, "b": 0.2, "c": 0.3}, ("r", {"n": 1}), unread={"c"})
