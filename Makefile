@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard policies methods pictures schemas test check lint layers types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies methods pictures schemas test check lint layers types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -50,6 +50,9 @@ scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a qu
 
 leaderboard: $(VENV)/.dev ## Run every method on every collection (half an hour; resumes)
 	$(BIN)/python -m benchmarks.leaderboard
+
+hybrid: $(VENV)/.dev ## Compare semche's retriever over Chroma with its figures on nfcorpus (some three minutes)
+	$(BIN)/python -m benchmarks.hybrid
 
 methods: $(VENV)/.dev ## Renew experiments/methods.yaml from the registries
 	$(BIN)/python -m benchmarks.leaderboard.methods

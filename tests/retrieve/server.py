@@ -26,7 +26,7 @@ def word_vector(text: str) -> list[float]:
         ).normal(size=WIDTH)
         for word in text.lower().split()
     ]
-    return [float(number) for number in np.sum(rows, axis=0)]
+    return [float(number) for number in np.sum([np.zeros(WIDTH), *rows], axis=0)]
 
 
 @dataclass
