@@ -46,11 +46,12 @@ SUBJECTS: Final[Sequence[Evidence]] = (
         QueryType.RELATIONSHIP,
         2,
         r"\b(?:affects?|influences?|causes?|impacts?)\b",
-        r"\b(?:together|combined?|combine[sd]?|in combination|at the same time)\b",
+        r"\b(?:together|combin(?:e[sd]?|ing|ations?)|combos?|synerg\w+|at the same time)\b",
+        r"\bhelps? with\b|\b(?:goes|go|fits?|works?) (?:well )?with\b",
         r"\bbetween\b.+\band\b",
         r"\b(?:instead of|rather than|take precedence|override[sn]?|overrul\w+)\b",
-        r"\b(?:influence|affecte|cause|combine[rz]?|ensemble|en même temps|prime sur)\b",
-        r"影響|組み合わせ|同時に|と一緒に|優先",
+        r"\b(?:influence|affecte|cause|combinent?|combine[rz]|ensemble|en même temps|prime sur)\b",
+        r"影響|組み合わせ|同時に|と一緒に|優先|噛み合|相性",
     ),
     _compile(
         QueryType.GLOBAL,
@@ -59,8 +60,12 @@ SUBJECTS: Final[Sequence[Evidence]] = (
         r"\b(?:main|key|major|common|recurring)"
         r" (?:themes?|topics?|ideas?|trends?|points?|types?)\b",
         r"\b(?:themes?|trends?)\b.*\b(?:across|throughout|in)\b",
+        r"\b(?:walk|talk|run|take|guide) (?:me|us) through\b|\bstep by step\b",
+        r"\bfrom (?:the )?(?:start|beginning|first)\b.*\bto\b",
+        r"\bthe (?:whole|entire|full|complete) \w+",
+        r"\bcomment se (?:déroule|passe)\b|\bdu début (?:à|jusqu)|\bétape par étape\b",
         r"\b(?:résum(?:é|er|ez)|aperçu|vue d'ensemble|en général|dans l'ensemble|globalement)\b",
-        r"概要|要約|まとめ|全体|全般|おおまか|傾向",
+        r"概要|要約|まとめ|全体|全般|おおまか|傾向|最初から最後|順番で何を|一通り",
     ),
     _compile(
         QueryType.GLOBAL,
@@ -69,6 +74,7 @@ SUBJECTS: Final[Sequence[Evidence]] = (
         r"\b(?:what|which) (?:are|were) (?:all|the (?:different|various|possible|available))\b",
         r"\b(?:kinds?|types?|sorts?|categories) of\b",
         r"\bhow (?:do|does|is|are) .+ (?:work|played|organi[sz]ed|structured)\b",
+        r"\bwhat all\b|\b(?:in all|all told)\b|\b(?:steps|phases|stages) (?:of|in|make)\b",
         r"\b(?:all|every) (?:the )?\w+s?\b.*\b(?:across|throughout|among)\b",
         r"\b(?:quels|quelles) (?:sont|étaient) (?:tous|toutes|les (?:différent|principa)\w+)\b",
         r"\bcomment (?:se joue|fonctionne|marche)\b|\btous les\b|\btoutes les\b",
@@ -76,6 +82,16 @@ SUBJECTS: Final[Sequence[Evidence]] = (
     ),
 )
 
+#: Several questions in one; they count beside any other evidence.
+SEVERAL: Final = _compile(
+    QueryType.HYBRID,
+    2,
+    r"\?.+\?",
+    r"\b(?:and|or|but|also)\b[^?]{0,20}"
+    r"\b(?:what|how|who|where|when|why|which|do|does|did|can|is|are|will)\b",
+    r"\b(?:et|ou|mais)\b[^?]{0,20}\b(?:qui|quand|où|pourquoi|comment|combien|est-ce|puis-je)\b",
+    r"[？?].+[？?]|か[、。].+か[。？?]?\s*$",
+)
 #: Forms of a question about one fact. The heaviest counts; half where a subject says more.
 QUESTIONS: Final[Sequence[Evidence]] = (
     _compile(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from fusion_bench.classify.entities import extract_entities
 from fusion_bench.classify.expansion import SYNONYMS, expand_query
-from fusion_bench.classify.patterns import QUESTIONS, SUBJECTS
+from fusion_bench.classify.patterns import QUESTIONS, SEVERAL, SUBJECTS
 from fusion_bench.classify.protocol import ClassifiedQuery, make_classification
 from fusion_bench.schema import QueryClassification, QueryType
 
@@ -59,6 +59,8 @@ def weigh_evidence(text: str, entities: Sequence[str]) -> Counter[QueryType]:
     for each in SUBJECTS:
         if each.pattern.search(text):
             evidence[each.query_type] += each.weight
+    if SEVERAL.pattern.search(text):
+        evidence[SEVERAL.query_type] += SEVERAL.weight
     is_about_more = bool(evidence)
     asked = max((each.weight for each in QUESTIONS if each.pattern.search(text)), default=0)
     if asked:

@@ -31,6 +31,9 @@ RULES = RuleClassifier()
         ("rook versus bishop", "relationship"),
         ("リッチとヴァンパイアの違いは？", "relationship"),
         ("Quelle est la différence entre un roi et une reine ?", "relationship"),
+        ("Walk me through one round", "global"),
+        ("Comment se déroule une partie ?", "global"),
+        ("Does the bell ring, and who pays?", "hybrid"),
         ("Give me an overview of the game and how bidding relates to scoring", "hybrid"),
         ("List all cards that affect movement", "hybrid"),
         ("wizard", "hybrid"),
@@ -55,7 +58,7 @@ def test_the_type_of_a_query(text: str, wanted: str) -> None:
         ("who is Gandalf", {"local": 3}, 3.25 / 4),
         ("who compares it", {"relationship": 4, "local": 1}, 4.25 / 6),
         ("an overview of what compares", {"relationship": 4, "global": 4}, 4.25 / 9),
-        ("how are they related, and what affects them", {"relationship": 6}, 6.25 / 7),
+        ("how are they related if he affects them", {"relationship": 6}, 6.25 / 7),
     ],
 )
 def test_the_confidence_is_the_share_of_the_evidence(
