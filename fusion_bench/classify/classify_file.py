@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.classify.protocol import ClassifiedQuery, Classifier
-from fusion_bench.config.query_types import type_of
+from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE, type_of
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.schema import QueryType
 from fusion_bench.util.atomic_files import write_atomic
-
-#: Keys that a prediction adds to a query.
-TYPE_KEY, CONFIDENCE_KEY = "predicted_type", "predicted_confidence"
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,8 @@ def classify_file(
     answers = classifier.classify([query.text or "" for query in known.values()])
     objects = [item for _, item in read_objects(path)]
     lines = [
-        {**item, TYPE_KEY: str(answer.classification.type)}
-        | {CONFIDENCE_KEY: answer.classification.confidence}
+        {**item, PREDICTED_TYPE: str(answer.classification.type)}
+        | {PREDICTED_CONFIDENCE: answer.classification.confidence}
         for item, answer in zip(objects, answers, strict=True)
     ]
     files = [write_atomic(out, _json_lines(lines))]

@@ -7,7 +7,7 @@ that is absent or below the minimum confidence counts as ``hybrid``. A source th
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import RootModel, model_validator
 
@@ -19,6 +19,10 @@ ByRole: TypeAlias = dict[str, Weight]
 MIN_CONFIDENCE = 0.7
 #: The type of queries without a sure classification.
 UNSURE = "hybrid"
+#: Fields of a query with what a classifier said of its type.
+PREDICTED_TYPE, PREDICTED_CONFIDENCE = "predicted_type", "predicted_confidence"
+#: Which type of a query counts: the one given to it, the predicted one, or ``hybrid`` for all.
+TypeSource: TypeAlias = Literal["given", "predicted", "hybrid"]
 #: How far the weights of one type may be from adding up to 1.
 SUM_TOLERANCE = 0.01
 

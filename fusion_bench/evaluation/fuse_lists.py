@@ -11,6 +11,7 @@ import numpy as np
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.evaluation.ranking.final_lists import (
     FinalLists,
     align_all_queries,
@@ -64,6 +65,7 @@ def fuse_experiment(
     alone = experiment.model_copy(update={"systems": {system: chosen}})
     alone.check_datasets(roles, spec.rerank, source)
     loaded = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)
+    check_predictions([chosen], source, loaded)
     runs = align_all_queries(
         [loaded.runs[name] for name in chosen.base_runs],
         rerankers=list(loaded.rerankers.values()),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
@@ -114,6 +115,7 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
     elif split is not None and split not in dataset.splits:
         raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=dataset.name)
     _check_fields(experiment, source, dataset)
+    check_predictions(experiment.systems.values(), source, dataset)
     filters = experiment.query_filters
     selected = _selected(aligned, dataset, split, filters)
     is_trained = any(map(needs_fitting, experiment.systems.values()))
@@ -127,6 +129,23 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
         training=aligned if is_trained else selected,
     )
+
+
+def check_predictions(systems: Iterable[System], source: Source, dataset: Dataset) -> None:
+    """Refuse a system that goes by predicted types where no query has one.
+
+    Raises:
+        ConfigError: Says which system, and how to predict them.
+    """
+    for system in systems:
+        if system.types == "predicted" and not any(
+            PREDICTED_TYPE in query.fields for query in dataset.queries.values()
+        ):
+            place = source.where(("systems", system.name, "types"))
+            raise ConfigError(
+                f"{place}: no query of {dataset.name} has a {PREDICTED_TYPE!r}: predict them with "
+                "'fusion-bench classify', and name its file under 'queries' of the dataset"
+            )
 
 
 def _check_fields(experiment: Experiment, source: Source, dataset: Dataset) -> None:

@@ -47,13 +47,15 @@ from fusion_bench.experiment.system_methods import (
     AnyPolicy,
     Depth,
     PerTypeConfig,
+    Types,
+    refuse_together,
 )
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.policies import Variant
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"by_intent", "dialect", "policy", "stages"})
+OMITTED = frozenset({"by_intent", "dialect", "policy", "stages", "types"})
 
 
 class System(StrictModel):
@@ -71,6 +73,7 @@ class System(StrictModel):
         by_query_type: Fusion and blend by query type. In place of any number in them, YAML may
             have ``{by_query_type: {local: 0.3, hybrid: 0.5}}``, which becomes this.
         by_intent: The same by intent; queries of another intent, or of none, use ``default``.
+        types: Which types count: ``given`` (None too), ``predicted``, or ``hybrid`` for all.
         policy: Picks weights, fusion or "do not rerank" for each query; None = the same for all.
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
@@ -86,6 +89,7 @@ class System(StrictModel):
     weights_by_type: TypeWeights | None = None
     by_query_type: dict[str, PerTypeConfig] | None = None
     by_intent: dict[str, PerTypeConfig] | None = None
+    types: Types | None = None
     policy: AnyPolicy | None = None
     min_relevance: Number | None = None
     top_k: Annotated[WholeNumber, Field(ge=1)] | None = None
@@ -153,10 +157,8 @@ class System(StrictModel):
     @model_validator(mode="after")
     def _check_types(self) -> System:
         check_stages(self)
-        given = ("weights_by_type", *CLASS_KEYS)
-        stated = [name for name in given if getattr(self, name) is not None]
-        if len(stated) > 1:
-            raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
+        by_class = ("weights_by_type", *CLASS_KEYS)
+        refuse_together(self, by_class, ("types", "by_intent"), ("types", "policy"))
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo
@@ -9,6 +10,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo
 from fusion_bench.blend import Blend, blends
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.models import StrictModel, WholeNumber
+from fusion_bench.config.query_types import TypeSource
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
@@ -36,8 +38,29 @@ AnyPolicy = Annotated[SerializeAsAny[Policy], BeforeValidator(_build_policy)]
 Depth = Annotated[WholeNumber, Field(ge=1)]
 
 
+def _read_type_source(value: object) -> object:
+    """``given`` for ``true``, as in "true types"; anything else as it is."""
+    return "given" if value is True or value == "true" else value
+
+
+#: Which types count; None = the given ones.
+Types = Annotated[TypeSource, BeforeValidator(_read_type_source)]
+
+
 class PerTypeConfig(StrictModel):
     """Fusion and blend for the queries of one type or intent."""
 
     fusion: AnyFusion = RRF()
     blend: AnyBlend = NoBlend()
+
+
+def refuse_together(model: StrictModel, *groups: Sequence[str]) -> None:
+    """Refuse a model of which two fields of one group are given.
+
+    Raises:
+        ValueError: Names them.
+    """
+    for group in groups:
+        stated = [name for name in group if getattr(model, name) is not None]
+        if len(stated) > 1:
+            raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")

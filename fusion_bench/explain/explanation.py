@@ -15,12 +15,9 @@ from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.plain_systems import (
-    plain_system_of,
-    resolve_classes,
-    runs_with_stages,
-)
+from fusion_bench.evaluation.ranking.plain_systems import plain_system_of, runs_with_stages
 from fusion_bench.evaluation.ranking.policy_choice import query_features
+from fusion_bench.evaluation.ranking.query_classes import resolve_classes
 from fusion_bench.evaluation.ranking.system_ranking import (
     SystemRanking,
     fused_list,
@@ -65,7 +62,7 @@ def explain_ranking(
     plain, alone = plain_system_of(fitted, runs, query, spaces)
     chosen, key = None, system.class_key
     if key is not None and system.query_classes is not None:
-        chosen = resolve_classes(alone, key, system.query_classes)[0]
+        chosen = resolve_classes(alone, key, system.query_classes, system.types)[0]
     ranking = rank_candidates(plain, alone, spaces)
     fused = fused_list(ranking.runs, plain.fusion)
     parts = plain.fusion.score_terms(ranking.runs)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Document, Query, ScoreSpace
@@ -155,7 +156,7 @@ class Dataset(TableView):
         """SHA-256 of each loaded part; of the queries every field that decides a value."""
         queries = repr(
             sorted(
-                (q.id, q.type, q.confidence, q.group, q.split, *filter(None, [q.intent]))
+                (q.id, q.type, q.confidence, q.group, q.split, *_optional_facts(q))
                 for q in self.queries.values()
             )
         )
@@ -235,6 +236,12 @@ def load_dataset(
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
     )
+
+
+def _optional_facts(query: Query) -> list[str]:
+    """What decides a value for some systems only; a digest without it stays what it was."""
+    fields = [query.intent, *(query.fields.get(n) for n in (PREDICTED_TYPE, PREDICTED_CONFIDENCE))]
+    return [value for value in fields if value]
 
 
 def documents_of(path: Path) -> dict[str, Document]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.data.records import COMPARED_FIELDS, Document, Query
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
@@ -53,10 +54,10 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
         for key in ("text", "type", "intent", "group", "split")
         if item.get(key) is not None
     }
-    confidence = item.get("confidence")
-    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    if confidence is not None and not (number and 0 <= confidence <= 1):
-        raise DataError(f"{where}: confidence must be between 0 and 1, given {confidence!r}")
+    for key in ("confidence", PREDICTED_CONFIDENCE):
+        _check_confidence(item.get(key), key, where)
+    if item.get(PREDICTED_TYPE) is not None:
+        require_text(item[PREDICTED_TYPE], PREDICTED_TYPE, where)
     others = {
         key: value
         for key, value in item.items()
@@ -64,7 +65,7 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
     }
     return Query(
         id=require_text(given, "id", where),
-        confidence=confidence,
+        confidence=item.get("confidence"),
         fields={
             key: value if isinstance(value, str) else json.dumps(value)
             for key, value in others.items()
@@ -73,6 +74,12 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
         nested=frozenset(key for key, value in others.items() if isinstance(value, list | dict)),
         **texts,
     )
+
+
+def _check_confidence(value: object, key: str, where: str) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 <= value <= 1):
+        raise DataError(f"{where}: {key} must be between 0 and 1, given {value!r}")
 
 
 def load_documents(path: Path) -> dict[str, Document]:

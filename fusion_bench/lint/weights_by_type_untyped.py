@@ -22,6 +22,8 @@ class WeightsByTypeUntyped(Rule):
         key, known = subject.whole.class_key, subject.whole.query_classes
         if key is None or known is None or not subject.is_fallback or subject.dataset is None:
             return
+        if subject.whole.types in {"hybrid", "predicted"}:
+            return
         values = subject.dataset.classes(key)
         if values is None or values & set(known) - {key.fallback}:
             return

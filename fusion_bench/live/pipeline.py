@@ -15,6 +15,7 @@ from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import Query
 from fusion_bench.data.switches import Condition
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.ranking.query_classes import choose_class
 from fusion_bench.experiment.system import System
 from fusion_bench.live.configuration import PipelineConfig, configure_pipeline, read_roles
 from fusion_bench.live.final_list import rank_documents
@@ -275,14 +276,6 @@ class Pipeline:
         if thread is not None:
             thread.run(self.__aexit__())
             thread.close()
-
-
-def choose_class(system: System, query: Query) -> str | None:
-    """The query type or intent whose numbers a query gets; None = one set for all."""
-    key, known = system.class_key, system.query_classes
-    if key is None or known is None:
-        return None
-    return key.class_of(query.value_of(key.field), query.confidence, known)
 
 
 def _make_query(

@@ -14,6 +14,7 @@ from fusion_bench.cli import main
 from fusion_bench.cli._exit_codes import MEANINGS
 from tests.commands import leaf_commands, options_of
 from tests.gate import cases
+from tests.logs.test_from_logs import A, make_search, write_log
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
@@ -66,6 +67,8 @@ def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(cases.make_project(tmp_path))
+    write_log(tmp_path, make_search("one", A))
+    (tmp_path / "queries.jsonl").write_text('{"id": "a", "text": "one"}', encoding="utf-8")
     no_plots = ["--no-plots"]
     small = ["--trials", "4", "--folds", "0", *no_plots]
     policy = "{method: overlap_rules, threshold: 0.5, below: {weights: {a: 2}}}"

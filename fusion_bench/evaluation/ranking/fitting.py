@@ -8,8 +8,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.plain_systems import runs_of_class, runs_with_stages
+from fusion_bench.evaluation.ranking.plain_systems import runs_with_stages
 from fusion_bench.evaluation.ranking.policy_fitting import fit_policy
+from fusion_bench.evaluation.ranking.query_classes import runs_of_class
 from fusion_bench.evaluation.ranking.system_ranking import (
     name_owner_in_errors,
     name_system_in_errors,
@@ -89,7 +90,7 @@ def fit_system(
         return fit_policy(system, runs)
     parts = dict(configs)
     for name, part in parts.items():
-        own = runs_of_class(runs, name, key, tuple(parts))
+        own = runs_of_class(runs, name, key, tuple(parts), system.types)
         if isinstance(part.fusion, Trainable) and own is not None:
             fitted = _fit_fusion(system.of_class(name), own, f"{key.field} {name!r}: ")
             parts[name] = part.model_copy(update={"fusion": fitted})

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fusion_bench.config.query_classes import BY_TYPE, ClassKey
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
@@ -15,6 +13,7 @@ from fusion_bench.data.switches import Switch
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.evaluation.ranking.list_scores import list_scores
 from fusion_bench.evaluation.ranking.policy_choice import choose_variants, runs_of_choice
+from fusion_bench.evaluation.ranking.query_classes import resolve_classes, runs_of_resolved_class
 from fusion_bench.evaluation.ranking.switched_sources import split_by_switches
 from fusion_bench.evaluation.ranking.system_ranking import (
     name_owner_in_errors,
@@ -61,9 +60,9 @@ def _split_by_class(
     if key is None or known is None:
         yield np.arange(len(runs.queries)), system, runs
         return
-    classes = resolve_classes(runs, key, known)
+    classes = resolve_classes(runs, key, known, system.types)
     for name in sorted(set(classes.tolist())):
-        part = _runs_of_class(runs, name, key, known)
+        part = runs_of_resolved_class(runs, name, key, known, system.types)
         yield np.flatnonzero(classes == name), system.of_class(name), part
 
 
@@ -76,41 +75,6 @@ def _split_by_policy(
             keep = codes == code
             plain = system.with_variant(variants[code])
             yield np.flatnonzero(keep), plain, runs_of_choice(runs, keep)
-
-
-def resolve_classes(runs: AlignedRuns, key: ClassKey, known: Collection[str]) -> NDArray[np.str_]:
-    """(Q,): the query type or intent whose numbers each query gets.
-
-    Args:
-        runs: Aligned runs.
-        key: What decides.
-        known: The classes that have numbers.
-    """
-    values = runs.types if key is BY_TYPE else runs.values_of(key.field)
-    pairs = zip(values, runs.confidences, strict=True)
-    return np.array([key.class_of(value, confidence, known) for value, confidence in pairs])
-
-
-def runs_of_class(
-    runs: AlignedRuns, name: str, key: ClassKey, known: tuple[str, ...]
-) -> AlignedRuns | None:
-    """The queries that get the numbers of a class; None = there are none.
-
-    Args:
-        runs: Aligned runs.
-        name: One of the known classes.
-        key: What decides.
-        known: The classes that have numbers.
-    """
-    is_present = (resolve_classes(runs, key, known) == name).any()
-    return _runs_of_class(runs, name, key, known) if is_present else None
-
-
-@cached_by_view()
-def _runs_of_class(
-    runs: AlignedRuns, name: str, key: ClassKey, known: tuple[str, ...]
-) -> AlignedRuns:
-    return runs.subset(resolve_classes(runs, key, known) == name)
 
 
 def plain_system_of(

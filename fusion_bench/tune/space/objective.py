@@ -12,6 +12,7 @@ import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.config.query_classes import BY_INTENT
+from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
@@ -110,6 +111,9 @@ class TuningObjective:
             digest.update(runs.off.tobytes())
         if self.system.class_key is BY_INTENT:
             digest.update(repr(runs.values_of("intent")).encode())
+        if self.system.types == "predicted":
+            for name in (PREDICTED_TYPE, PREDICTED_CONFIDENCE):
+                digest.update(repr(runs.values_of(name)).encode())
         arrays = (runs.offsets, runs.ranks, runs.scores, runs.grades, runs.rerank, runs.documents)
         for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -13,8 +13,9 @@ import numpy as np
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_classes import BY_TYPE, ClassKey
+from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.evaluation.ranking.plain_systems import resolve_classes
+from fusion_bench.evaluation.ranking.query_classes import resolve_classes
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.system_methods import PerTypeConfig
 from fusion_bench.report.tuning_records import tuning_report as model
@@ -96,8 +97,10 @@ def _objective_by_class(objective: TuningObjective, params: Params) -> TuningObj
 def _class_masks(objective: TuningObjective, key: ClassKey) -> Mapping[str, BoolArray]:
     """(Q,) by class: the queries that a system by class would answer with its parameters."""
     runs = objective.runs
-    known = {value for value in runs.values_of(key.field) if value is not None} | {key.fallback}
-    classes = resolve_classes(runs, key, known)
+    types = objective.system.types
+    field = PREDICTED_TYPE if key is BY_TYPE and types == "predicted" else key.field
+    known = {value for value in runs.values_of(field) if value is not None} | {key.fallback}
+    classes = resolve_classes(runs, key, known, types)
     return {name: classes == name for name in sorted(set(classes.tolist()))}
 
 
