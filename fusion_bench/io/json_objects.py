@@ -76,7 +76,7 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
     )
 
 
-def _check_confidence(value: object, key: str, where: str) -> None:
+def _check_confidence(value: Any, key: str, where: str) -> None:  # noqa: ANN401 - JSON
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and 0 <= value <= 1):
         raise DataError(f"{where}: {key} must be between 0 and 1, given {value!r}")
