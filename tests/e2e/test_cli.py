@@ -100,9 +100,9 @@ def test_a_misused_command_is_exit_code_2(
     [
         (
             ["evl"],
-            "unknown command 'evl'; did you mean 'eval'? (known: compare, dataset, diagnose,",
+            "unknown command 'evl'; did you mean 'eval'? (known: classify, compare, dataset,",
         ),
-        (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: compare,"),
+        (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: classify, compare,"),
         (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'?"),
         (["eval", "--splt", "dev"], "No such option: --splt (Possible options: "),
         (["dataset", "show"], "Missing argument 'NAME'."),
