@@ -39,7 +39,7 @@ class TextEncoder(Method):
     source: ClassVar[str]
 
     model: str = ""
-    batch: Annotated[int, Field(ge=1)] = 64
+    batch: Annotated[int, Field(ge=1)] = 32
     query_prefix: str = ""
     document_prefix: str = ""
 
