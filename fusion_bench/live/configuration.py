@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from fusion_bench.config.models import Location, parse_model
+from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
@@ -44,6 +45,11 @@ class PipelineConfig:
 
     def __post_init__(self) -> None:
         system = self.system
+        for name, space in self.spaces.items():
+            if space not in get_args(ScoreSpace):
+                raise UnknownNameError("score space", space, get_args(ScoreSpace), where=name)
+        if self.rules.ties not in get_args(Ties):
+            raise UnknownNameError("tie rule", self.rules.ties, get_args(Ties), where="ties")
         if needs_fitting(system):
             raise ConfigError(
                 f"system {system.name!r} is trained and not fitted: Pipeline.from_experiment fits "
@@ -141,6 +147,8 @@ def parse_system(keys: Mapping[str, Any]) -> System:
     Raises:
         ConfigError: A key or value breaks a rule.
     """
+    if not isinstance(keys, Mapping):
+        raise ConfigError(f"system: give a System or its keys as in YAML, not {keys!r:.80}")
     name = str(keys.get("name", "live"))
 
     def where(location: Location) -> str:

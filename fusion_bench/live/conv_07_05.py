@@ -16,7 +16,8 @@ from fusion_bench.errors import ProviderError
 from fusion_bench.live.configuration import parse_system
 from fusion_bench.live.final_list import rank_documents
 from fusion_bench.live.hits import read_hits
-from fusion_bench.live.pipeline import LIVE_QUERY, Pipeline
+from fusion_bench.live.live_query import LIVE_QUERY
+from fusion_bench.live.pipeline import Pipeline
 from fusion_bench.live.profiles.conv_07_05 import RERANKER, SETTINGS
 from fusion_bench.live.query_lists import ListRules, align_lists
 from fusion_bench.live.rerankers import RerankerLike

@@ -6,34 +6,33 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE
 from fusion_bench.data.aligned_runs import Ties
-from fusion_bench.data.records import Query
+from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.switches import Condition
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.query_classes import choose_class
+from fusion_bench.experiment.crag_settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.live.configuration import PipelineConfig, configure_pipeline, read_roles
 from fusion_bench.live.final_list import rank_documents
 from fusion_bench.live.limits import apply_limit
 from fusion_bench.live.list_verdict import judge_documents
+from fusion_bench.live.live_query import make_query
 from fusion_bench.live.loop_thread import LoopThread
 from fusion_bench.live.profiles import PROFILES
 from fusion_bench.live.query_lists import ListRules, align_lists
-from fusion_bench.live.rerankers import open_chains
+from fusion_bench.live.rerankers import RerankerLike, open_chains
 from fusion_bench.live.results import LiveDocument, LiveResult
 from fusion_bench.live.scoring import QueryScoring, ScoringTools
 from fusion_bench.live.sources import Source, gather_lists
 from fusion_bench.live.tuned_system import load_tuned_system
 from fusion_bench.rerank.ledger import summarize_events
 from fusion_bench.rerank.recent_scores import RecentScores
-
-#: Stands for the id of a query that has none: no trained part has learned from it.
-LIVE_QUERY = "live query"
+from fusion_bench.rerank.settings import RerankSettings
 
 
 class Pipeline:
@@ -74,12 +73,26 @@ class Pipeline:
         system: System | Mapping[str, Any],
         *,
         roles: Mapping[str, Collection[str]] | None = None,
+        rerankers: Mapping[str, RerankerLike] | None = None,
+        retrievers: Mapping[str, Source] | None = None,
+        settings: RerankSettings | Mapping[str, Any] | None = None,
+        score_spaces: Mapping[str, ScoreSpace] | None = None,
         ties: Ties = "trec",
         when: Mapping[str, Condition] | None = None,
-        **options: Any,  # noqa: ANN401 - as documented above
+        crag: CragRule | Mapping[str, Any] | None = None,
+        enabled: bool = True,
     ) -> None:
-        rules = ListRules(read_roles(roles), {}, ties, when or {})
-        self._configure(configure_pipeline(system, rules, **options))
+        config = configure_pipeline(
+            system,
+            ListRules(read_roles(roles), {}, ties, when or {}),
+            rerankers=rerankers,
+            retrievers=retrievers,
+            settings=settings,
+            score_spaces=score_spaces,
+            crag=crag,
+            enabled=enabled,
+        )
+        self._configure(config)
 
     @classmethod
     def from_config(cls, config: PipelineConfig) -> Self:
@@ -194,7 +207,7 @@ class Pipeline:
         started = time.monotonic() - elapsed_ms / 1e3
         if self._tools is None:
             raise ConfigError("the pipeline is not open: search inside 'async with pipeline'")
-        asked = _make_query(query, query_type, intent, confidence)
+        asked = make_query(query, query_type, intent, confidence)
         system = self.system if limit is None else apply_limit(self.system, limit)
         off = self._config.rules.explain_off(asked)
         sources = self._config.choose_sources(lists or {}, off)
@@ -276,17 +289,3 @@ class Pipeline:
         if thread is not None:
             thread.run(self.__aexit__())
             thread.close()
-
-
-def _make_query(
-    query: str | Query, query_type: str | None, intent: str | None, confidence: float | None
-) -> Query:
-    if not isinstance(query, str | Query):
-        raise ConfigError(f"query: text or a Query is needed, given {query!r:.80}")
-    made = query if isinstance(query, Query) else Query(LIVE_QUERY, query)
-    return replace(
-        made,
-        type=made.type if query_type is None else query_type,
-        intent=made.intent if intent is None else intent,
-        confidence=made.confidence if confidence is None else confidence,
-    )

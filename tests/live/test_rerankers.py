@@ -110,7 +110,7 @@ def test_another_score_space_than_that_of_the_stored_list_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for space, count in (("order", 0), ("unbounded", 1)):
-        pipeline = Pipeline(SYSTEM, rerankers={"r": "noop"}, score_spaces={"r": space})
+        pipeline = Pipeline(SYSTEM, rerankers={"r": "noop"}, score_spaces={"r": space})  # type: ignore[dict-item]
         with pipeline:
             assert len(caplog.records) == count
     assert "its scores are 'order', and those of the stored list 'unbounded'" in caplog.text
