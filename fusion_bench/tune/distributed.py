@@ -194,7 +194,8 @@ def join_folders(
         raise ConfigError("cluster: a query is in two folders: put each query into one")
     offsets = np.zeros(len(joined["queries"]) + 1, dtype=np.int64)
     first, paths, _ = outlines[0]
-    runs = replace(first.runs, **joined, offsets=offsets, ideal_offsets=offsets)
+    empty = {"offsets": offsets, "ideal_offsets": offsets, "switches": ()}  # workers have them
+    runs = replace(first.runs, **joined, **empty)
     parts = tuple((paths, np.arange(len(outline.runs.queries))) for outline, paths, _ in outlines)
     joint = replace(distribute_objective(first, paths, pool), runs=runs, parts=parts)
     return joint, {name: query for *_, known in outlines for name, query in known.items()}
