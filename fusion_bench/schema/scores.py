@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from fusion_bench.config.relevance_thresholds import CORRECT_FROM, INCORRECT_TO
 from fusion_bench.schema._base import Record, Score
 
 Relevance: TypeAlias = Literal["correct", "incorrect", "ambiguous"]
-#: From this score a result is correct …
-CORRECT_FROM = 0.7
-#: … and up to this one incorrect.
-INCORRECT_TO = 0.3
 
 
 class CRAGScore(Record):

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from fusion_bench import System, fuse
 from fusion_bench.config.query_types import CONV_03_05, UNSURE
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.evaluation.crag.verdicts import judge_list
 from fusion_bench.schema import (
     CRAGScore,
     DateRange,
@@ -194,7 +195,7 @@ def test_what_does_not_run_has_no_score(key: str, value: object, option: str) ->
 )
 def test_br_016_the_score_decides_the_verdict(score: float, wanted: str) -> None:
     assert judge_relevance(score) == wanted
-    assert CRAGScore.of_score(score).relevance == wanted
+    assert CRAGScore.of_score(score).relevance == judge_list([score]).relevance == wanted
 
 
 def test_br_017_all_but_correct_recommend_a_web_search() -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
+from fusion_bench.config.relevance_thresholds import CORRECT_FROM, INCORRECT_TO
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.crag_settings import Verdict
@@ -25,8 +26,8 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 class CragThresholds(NamedTuple):
     """Where the verdict changes; ``lower`` is at most ``upper``."""
 
-    upper: float = 0.7
-    lower: float = 0.3
+    upper: float = CORRECT_FROM
+    lower: float = INCORRECT_TO
 
 
 DEFAULT_THRESHOLDS = CragThresholds()
