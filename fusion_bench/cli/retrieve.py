@@ -38,7 +38,9 @@ def bm25_command(
     queries: shared.Queries = None,
     tokens: shared.Tokens = shared.TokenKind.STEM,
     language: shared.Language = "english",
-    k1: Annotated[float, typer.Option(help="How soon more of a word stops counting.", min=0)] = 1.5,
+    k1: Annotated[
+        float, typer.Option(help="How soon a repeated word saturates.", min=0, max=1000)
+    ] = 1.5,
     b: Annotated[float, typer.Option(help="How much long documents lose.", min=0, max=1)] = 0.75,
     padding: Annotated[
         bool | None,
@@ -226,7 +228,7 @@ def graph_command(
         float, typer.Option(help="Share of a name that a query must hold.", min=0.001, max=1)
     ] = 0.5,
     sharpness: Annotated[
-        float, typer.Option(help="The higher, the less half a name counts.", min=0)
+        float, typer.Option(help="The higher, the less half a name counts.", min=0, max=100)
     ] = 2.0,
     mention_weight: Annotated[
         float, typer.Option(help="Weight of an edge between an entity and a document.", min=0.001)

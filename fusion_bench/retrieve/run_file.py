@@ -18,6 +18,8 @@ from fusion_bench.util.atomic_files import require_folder, write_atomic
 #: Folder and suffix of a run in a dataset's folder.
 FOLDER: Final = "runs"
 SUFFIX: Final = ".trec.gz"
+#: What a name may hold besides letters and digits.
+NAME_CHARACTERS: Final = frozenset("._+-")
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,28 @@ def check_target(target: RunTarget, texts: SearchTexts) -> None:
         UnknownNameError: No format has that suffix.
     """
     path = target.path
+    if not set(target.name) <= NAME_CHARACTERS | {c for c in target.name if c.isalnum()}:
+        raise ConfigError(f"--name {target.name!r}: letters, digits and . _ + - are allowed")
     encode = find_writer(path)
     require_folder(path.parent)
     _check_ids(target.name, encode, texts)
     if path.is_dir():
         raise ConfigError(f"--out {path}: a folder: name a file")
+    own = read_run_path(target)
+    if path.resolve() in {file.resolve() for file in texts.inputs if file.resolve() != own}:
+        raise ConfigError(f"{path}: the dataset's own, or an input: name another file with --out")
     if path.exists() and not target.replace:
         raise ConfigError(f"{path}: there is a run already: --replace it, or choose another --name")
     if target.dataset is not None and target.is_inside:
         _edit_entries(target.dataset, target)
+
+
+def read_run_path(target: RunTarget) -> Path | None:
+    """The file of the run in the ``dataset.yaml`` that has the name now; None = there is none."""
+    if target.dataset is None:
+        return None
+    known = read_planned_spec(target.dataset, {})[0].runs.get(target.name)
+    return None if known is None else (target.dataset.parent / known.path).resolve()
 
 
 def _check_ids(name: str, encode: Callable[[RunRows], bytes], texts: SearchTexts) -> None:

@@ -43,11 +43,13 @@ class SearchTexts:
         documents: Document id → text.
         queries: Query id → text, of those that are searched for.
         queries_file: The file of the queries.
+        inputs: Files that were read, and all others that the dataset names.
     """
 
     documents: Mapping[str, str]
     queries: Mapping[str, str]
     queries_file: Path
+    inputs: tuple[Path, ...] = ()
 
 
 def read_texts(files: TextFiles) -> SearchTexts:
@@ -59,9 +61,11 @@ def read_texts(files: TextFiles) -> SearchTexts:
         AlignmentError: No query is judged.
     """
     documents, queries, judged = files.documents, files.queries, None
+    inputs: list[Path] = []
     if files.dataset is not None:
         spec, source = read_planned_spec(files.dataset, {})
         paths = DatasetPaths(source)
+        inputs = [files.dataset, *(files.dataset.parent / path for path in spec.files)]
         if documents is None and spec.documents is not None:
             documents = paths.existing(spec.documents, "documents")
         if queries is None and spec.queries is not None:
@@ -78,7 +82,7 @@ def read_texts(files: TextFiles) -> SearchTexts:
         )
     texts = {name: document.text for name, document in load_documents(documents).items()}
     chosen = _choose_queries(load_queries(queries), queries, judged, files.split)
-    return SearchTexts(texts, chosen, queries)
+    return SearchTexts(texts, chosen, queries, (documents, queries, *inputs))
 
 
 def _choose_queries(

@@ -108,6 +108,25 @@ def test_a_file_outside_the_dataset_is_not_named_by_it(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == YAML
 
 
+@pytest.mark.parametrize("name", ["../x", "a/b", "a: b", "a b", "a,b", "{a}"])
+def test_names_that_no_run_has(name: str, tmp_path: Path) -> None:
+    path = make(tmp_path)
+    with pytest.raises(ConfigError, match="letters, digits and"):
+        check_target(target(path, name), read_texts(TextFiles(path)))
+    check_target(target(path, "bm25+日本.v2_x"), read_texts(TextFiles(path)))
+
+
+@pytest.mark.parametrize("out", ["qrels.txt", "queries.jsonl", "runs/../documents.jsonl", "a.trec"])
+def test_no_input_is_overwritten(out: str, tmp_path: Path) -> None:
+    path = make(tmp_path)
+    path.write_text(f"{YAML}runs:\n  a: {{path: a.trec}}\n", encoding="utf-8")
+    texts = read_texts(TextFiles(path))
+    aimed = RunTarget(path, "new", (), path.parent / out, replace=True)
+    with pytest.raises(ConfigError, match="the dataset's own, or an input"):
+        check_target(aimed, texts)
+    check_target(RunTarget(path, "a", (), path.parent / "a.trec", replace=True), texts)
+
+
 @pytest.mark.parametrize("out", ["new.docx", "", "qrels.txt/new.trec"])
 def test_places_that_are_none(out: str, tmp_path: Path) -> None:
     path = make(tmp_path)
