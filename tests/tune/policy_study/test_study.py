@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +14,7 @@ from fusion_bench.cli import main
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import evaluate_systems
@@ -30,7 +32,9 @@ RR = parse_measure("RR@10")
 BUDGET = StudyBudget(trials=12, folds=3, shufflings=39)
 
 
-def make_collection(*, is_told: bool, queries: int = 60) -> tuple[AlignedRuns, Qrels]:
+def make_collection(
+    *, is_told: bool, queries: int = 60, rerankers: Sequence[Run] = ()
+) -> tuple[AlignedRuns, Qrels]:
     """Where ``is_told``, the keyword list is right exactly where its first score stands out."""
     random = Random(4)
     keyword, semantic, judged = {}, {}, {}
@@ -46,7 +50,7 @@ def make_collection(*, is_told: bool, queries: int = 60) -> tuple[AlignedRuns, Q
         Run.from_dict("bm25", keyword, roles=frozenset({"keyword"})),
         Run.from_dict("dense", semantic, roles=frozenset({"semantic"})),
     ]
-    return align(qrels, runs), qrels
+    return align(qrels, runs, rerankers=rerankers), qrels
 
 
 def study(runs: AlignedRuns, qrels: Qrels, **policy: Any) -> PolicyResult:  # noqa: ANN401 - as YAML
@@ -122,9 +126,15 @@ def test_a_system_without_a_policy_is_refused() -> None:
 
 
 def test_a_variant_without_a_reranker_counts_as_not_reranked() -> None:
-    runs, qrels = make_collection(is_told=True)
+    scores = {f"q{q:02}": {"k0": 0.9, "s0": 0.1} for q in range(60)}
+    runs, qrels = make_collection(is_told=True, rerankers=[Run.from_dict("ce", scores)])
     policy = {"method": "overlap_rules", "below": {"rerank": False}, "above": {}}
-    result = study(runs, qrels, **policy)
+    blend = {"method": "replace", "reranker": "ce", "missing": "below"}
+    system = System("s", ["bm25", "dense"], blend=blend, policy=policy)
+    spaces: dict[str, ScoreSpace] = {"ce": "unit"}
+    result = study_policy(
+        system, runs, RR, spaces=spaces, qrels=qrels, collection="c", budget=BUDGET
+    )
     assert result.reranked == 0.0  # the lists share nothing
 
 
