@@ -161,6 +161,7 @@ STUDIES = (
     "front",
     "front_example",
     "guidance",
+    "hybrid",
     "live_replay",
     "python_calls",
     "salts",
