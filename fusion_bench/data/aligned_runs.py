@@ -10,22 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
+from fusion_bench.data.grouped_rows import count_retrieved, query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    first_seen_order,
+    make_readonly,
+)
 from fusion_bench.data.records import Query
-from fusion_bench.data.switches import Switch
+from fusion_bench.data.switches import Switch, mark_switched_off
 from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,13 +128,7 @@ class AlignedRuns(TableView):
     @cached_property
     def lengths(self) -> IntArray:
         """(S, Q): how many documents each source returned for each query."""
-        counts = [
-            np.bincount(self.query_index[ranks > 0], minlength=len(self.queries))
-            for ranks in self.ranks
-        ]
-        lengths = np.array(counts, dtype=np.int64).reshape(len(self.sources), len(self.queries))
-        make_readonly(lengths)
-        return lengths
+        return count_retrieved(self.ranks, self.query_index, len(self.queries))
 
     @cached_property
     def max_rank(self) -> int:
@@ -144,12 +143,7 @@ class AlignedRuns(TableView):
     @cached_property
     def off(self) -> BoolArray:
         """(S, Q): whether a source is switched off for a query."""
-        off = np.zeros((len(self.sources), len(self.queries)), dtype=bool)
-        for row, switch in zip(off, self.switches, strict=False):
-            if switch is not None:
-                row[:] = [query not in switch.queries for query in self.queries]
-        make_readonly(off)
-        return off
+        return mark_switched_off(self.switches or (None,) * len(self.sources), self.queries)
 
     def values_of(self, name: str) -> tuple[str | None, ...]:
         """(Q,): the value of a field of each query, as text; None = absent."""
@@ -198,7 +192,7 @@ class AlignedRuns(TableView):
         scores = np.where(ranks > 0, self.scores[index], np.nan)
         kept = np.flatnonzero((ranks > 0).any(axis=0))
         if self.ties == "first_seen":
-            kept = kept[_first_seen(ranks[:, kept], self.query_index[kept])]
+            kept = kept[first_seen_order(ranks[:, kept], self.query_index[kept])]
         counts = np.bincount(self.query_index[kept], minlength=len(self.queries))
         return replace(
             self,
@@ -301,10 +295,3 @@ class AlignedRuns(TableView):
             ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),
             ideal_grades=self.ideal_grades[ideal],
         )
-
-
-def _first_seen(ranks: IntArray, query: IntArray) -> IntArray:
-    """Order of first appearance: by query, then by first source that has it, then by its rank."""
-    first = np.argmax(ranks > 0, axis=0)
-    rank = np.take_along_axis(ranks, first[None], axis=0)[0]
-    return np.lexsort((rank, first, query))

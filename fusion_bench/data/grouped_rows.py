@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.ids import CategoricalIds, IdVocabulary, encode_ids
-from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.ordering import IntArray, make_readonly
 from fusion_bench.errors import DataError
 
 T = TypeVar("T", bound=np.generic)
@@ -155,3 +155,17 @@ def hash_table(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> s
         elif isinstance(part, IdVocabulary):
             sha.update("\0".join(part).encode())
     return sha.hexdigest()
+
+
+def count_retrieved(ranks: IntArray, query: IntArray, queries: int) -> IntArray:
+    """(S, Q): how many documents each source returned for each query, read-only.
+
+    Args:
+        ranks: Shape (S, N), 1-based; 0 = not retrieved by that source.
+        query: The query that owns each candidate, shape (N,).
+        queries: Q.
+    """
+    counts = [np.bincount(query[row > 0], minlength=queries) for row in ranks]
+    lengths = np.array(counts, dtype=np.int64).reshape(len(ranks), queries)
+    make_readonly(lengths)
+    return lengths

@@ -232,3 +232,18 @@ def tie_group_starts(
     group_head = np.maximum.accumulate(np.where(new, np.arange(len(ordered)), 0))
     firsts[ordered] = placed[ordered][group_head]
     return firsts
+
+
+def first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
+    """Order of first appearance: by query, then by first source that has it, then by its rank.
+
+    Args:
+        ranks: Shape (S, N), 1-based; 0 = not retrieved by that source.
+        query: The query that owns each candidate, shape (N,).
+
+    Returns:
+        Shape (N,): the index of each candidate, in that order.
+    """
+    first = np.argmax(ranks > 0, axis=0)
+    rank = np.take_along_axis(ranks, first[None], axis=0)[0]
+    return np.lexsort((rank, first, query))
