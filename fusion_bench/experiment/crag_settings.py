@@ -12,6 +12,10 @@ from fusion_bench.config.models import Number, StrictModel, WholeNumber
 Verdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
 
 
+#: On the unit scale of the scores.
+UnitNumber: TypeAlias = Annotated[Number, Field(ge=0, le=1)]
+
+
 class CragRule(StrictModel):
     """Thresholds on the best rerank score: is there a relevant document in the top of the list?
 
@@ -22,8 +26,8 @@ class CragRule(StrictModel):
         grade: From which a document is relevant.
     """
 
-    upper: Number = 0.7
-    lower: Number = 0.3
+    upper: UnitNumber = 0.7
+    lower: UnitNumber = 0.3
     top: Annotated[WholeNumber, Field(ge=1)] = 10
     grade: Annotated[WholeNumber, Field(ge=1)] = 1
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
-from fusion_bench.io.json_objects import load_queries
+from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.write_run import RunRows
 from fusion_bench.logs.lists_of_log import (
@@ -24,7 +25,7 @@ from fusion_bench.logs.logged_queries import (
     group_searches,
 )
 from fusion_bench.logs.production import describe_production
-from fusion_bench.logs.read_log import read_log
+from fusion_bench.logs.read_log import SearchLog, read_log
 from fusion_bench.logs.replay import ReplayCheck, check_replay, count_same_scores
 from fusion_bench.logs.write_folder import check_free, write_folder
 from fusion_bench.schema import RRFConfig
@@ -84,8 +85,9 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
             is of a logged query, or no strategy returned anything.
     """
     check_free(options.out)
-    known = None if options.queries is None else load_queries(options.queries)
-    grouped = group_searches(read_log(log), known, on_duplicate=options.on_duplicate)
+    known = None if options.queries is None else _load_named_queries(options.queries)
+    searches = read_log(log)
+    grouped = group_searches(searches, known, on_duplicate=options.on_duplicate)
     queries = grouped.queries
     if options.qrels is not None:
         _check_judged(options.qrels, queries)
@@ -111,8 +113,34 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
         queries=len(queries),
         lists={name: len(rows.documents) for name, rows in counted.items()},
         check=check,
-        notes=(*_list_notes(grouped, check, options), *production.notes),
+        notes=(
+            *_list_notes(grouped, check, options),
+            *_note_unsearched(searches),
+            *production.notes,
+        ),
     )
+
+
+def _load_named_queries(path: Path) -> dict[str, Query]:
+    """The queries of a file of which at least one has a text."""
+    items = list(read_objects(path))
+    if items and not any(item.get("text") for _, item in items):
+        number, item = items[0]
+        raise DataError(
+            f"{path}:{number}: a query needs a 'text', the logged one (found: "
+            f"{', '.join(item) or 'nothing'})"
+        )
+    return load_queries(path)
+
+
+def _note_unsearched(log: SearchLog) -> Iterator[str]:
+    texts = {search.result.query.text for search in log.searches}
+    unsearched = [text for text in log.classifications if text not in texts]
+    if unsearched:
+        yield (
+            f"{pluralize(len(unsearched), 'classification')} left out: no search has the text (for "
+            f"example {unsearched[0]!r:.80})"
+        )
 
 
 def _check_judged(qrels: Path, queries: Sequence[LoggedQuery]) -> None:
@@ -138,8 +166,8 @@ def _choose_scale(
 def _list_notes(grouped: LoggedQueries, check: ReplayCheck, options: LogOptions) -> Iterator[str]:
     if options.qrels is None:
         yield (
-            "judgments are missing: a log does not say what is relevant. Give --qrels FILE, or "
-            f"write {options.out / 'qrels.txt'}"
+            "judgments are missing: a log does not say what is relevant. Write "
+            f"{options.out / 'qrels.txt'}, or give --qrels FILE and another --out folder"
         )
     if options.queries is None:
         yield f"queries are named q1 to q{check.queries} in the order of the log"

@@ -27,8 +27,8 @@ WRITTEN_BY: Final = "# Written by: fusion-bench dataset from-logs\n"
 NO_QRELS: Final = """\
 # Missing: the judgments. A log says what was returned, and not what was relevant. Write them to
 # qrels.txt in this folder, one 'QUERY 0 DOCUMENT GRADE' a line, with the ids of queries.jsonl and
-# documents.jsonl. Or run the command again with --qrels FILE. Until then eval, tune and gate
-# refuse the dataset.
+# documents.jsonl. Or run the command again with --qrels FILE and another --out folder. Until then
+# eval, tune and gate refuse the dataset.
 """
 
 
@@ -116,7 +116,10 @@ def _dataset_text(
 def _experiment_text(runs: Mapping[str, RunRows], replay: Mapping[str, Any]) -> str:
     single = {key: {"runs": [key]} for key in runs}
     data = {
-        "description": "Production as it was logged, and the system that replays it.",
+        "description": (
+            "Production as it was logged, and the system that replays it. A comparison with the "
+            "best single source counts 'production', the logged final list, as a source."
+        ),
         "dataset": DATASET_FILE,
         "ties": "first_seen",
         "baseline": PRODUCTION,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from fusion_bench.errors import ConfigError
 from fusion_bench.schema._base import Record, Score, Texts
 from fusion_bench.schema.ids import FileId
 
@@ -53,7 +54,16 @@ class DateRange(Record):
         return self
 
     def contains(self, moment: datetime) -> bool:
-        """Whether a moment lies in it."""
+        """Whether a moment lies in it.
+
+        Raises:
+            ConfigError: It is no ``datetime``.
+        """
+        if not isinstance(moment, datetime):
+            raise ConfigError(
+                f"contains: a datetime is needed, given {moment!r}: read a text with "
+                "datetime.fromisoformat"
+            )
         moment = _set_zone(moment)
         is_early = self.start is not None and moment < self.start
         is_late = self.end is not None and moment > self.end

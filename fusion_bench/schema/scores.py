@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Literal, TypeAlias
 
 from fusion_bench.config.relevance_thresholds import CORRECT_FROM, INCORRECT_TO
+from fusion_bench.errors import ConfigError
 from fusion_bench.schema._base import Record, Score
 
 Relevance: TypeAlias = Literal["correct", "incorrect", "ambiguous"]
@@ -66,7 +68,15 @@ class RelevanceScore(Record):
 
 
 def judge_relevance(score: float) -> Relevance:
-    """``correct`` from 0.7, ``incorrect`` up to 0.3, ``ambiguous`` between them."""
+    """``correct`` from 0.7, ``incorrect`` up to 0.3, ``ambiguous`` between them.
+
+    Raises:
+        ConfigError: The score is NaN.
+    """
+    if isnan(score):
+        raise ConfigError(
+            "score: a number is needed, given nan: a result without one has no verdict"
+        )
     if score >= CORRECT_FROM:
         return "correct"
     return "incorrect" if score <= INCORRECT_TO else "ambiguous"

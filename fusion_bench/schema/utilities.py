@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import fsum
+from math import fsum, isfinite
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.schema.enumerations import SINGLE_STRATEGIES, SearchStrategy
@@ -43,9 +43,15 @@ def normalize_scores(scores: Sequence[float]) -> list[float]:
     """The scores of one list on a scale of 0 to 1: (x − least) / (greatest − least).
 
     Equal scores become 1. Source: min-max normalization, as BM25 scores need it (REQ-TYPE-009).
+
+    Raises:
+        ConfigError: A score is NaN or infinite.
     """
     if not scores:
         return []
+    for score in scores:
+        if not isfinite(score):
+            raise ConfigError(f"scores: finite numbers are needed, given {score}: leave it out")
     low, high = min(scores), max(scores)
     return [1.0 if high == low else (score - low) / (high - low) for score in scores]
 

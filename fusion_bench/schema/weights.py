@@ -8,7 +8,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config.query_types import CONV_03_05, SUM_TOLERANCE
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.schema._base import Record, Score
 from fusion_bench.schema.enumerations import SINGLE_STRATEGIES, QueryType, SearchStrategy
 
@@ -37,7 +37,13 @@ class SearchWeights(Record):
 
     @classmethod
     def of_type(cls, query_type: QueryType) -> SearchWeights:
-        """The weights that CONV-03-05 suggests for queries of a type."""
+        """The weights that CONV-03-05 suggests for queries of a type.
+
+        Raises:
+            UnknownNameError: There is no such type.
+        """
+        if query_type not in CONV_03_05:
+            raise UnknownNameError("query type", query_type, CONV_03_05, where="of_type")
         return cls(**CONV_03_05[query_type])
 
     def restrict(self, strategies: Collection[SearchStrategy]) -> SearchWeights:

@@ -383,3 +383,20 @@ def test_the_command_says_what_it_made(tmp_path: Path, capsys: Capture) -> None:
     printed = capsys.readouterr().out
     assert "replay: 1 of 1 queries in the logged order" in printed
     assert "note: judgments are missing" in printed
+
+
+def test_a_classification_that_nobody_searched_is_noted(tmp_path: Path) -> None:
+    made = convert(
+        tmp_path,
+        make_search("one", make_item("a", 0.5, keyword=1.0)),
+        make_classification("two", "local", 0.9),
+    )
+    assert "1 classification left out: no search has the text (for example 'two')" in made.notes
+
+
+def test_a_named_query_needs_its_text(tmp_path: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": "x", "query": "one"}\n', encoding="utf-8")
+    log = write_log(tmp_path, make_search("one", make_item("a", 0.5, keyword=1.0)))
+    with pytest.raises(DataError, match=r"queries\.jsonl:1: a query needs a 'text'.*id, query"):
+        write_log_dataset(log, LogOptions(tmp_path / "out", queries=queries))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -66,12 +67,21 @@ def judge_list(
         refined_query: A better query, where one is known.
 
     Raises:
-        ConfigError: A score outside [0, 1], or ``lower`` above ``upper``.
+        ConfigError: A score that is no number or outside [0, 1], NaN as a
+            threshold, or ``lower`` above ``upper``.
     """
+    if math.isnan(thresholds.lower) or math.isnan(thresholds.upper):
+        raise ConfigError(
+            f"thresholds: numbers are needed, given upper {thresholds.upper:g} and lower "
+            f"{thresholds.lower:g}"
+        )
     if thresholds.lower > thresholds.upper:
         raise ConfigError(
             f"thresholds: lower {thresholds.lower:g} is above upper {thresholds.upper:g}: swap them"
         )
+    for score in scores[:top]:
+        if isinstance(score, bool) or not isinstance(score, Real):
+            raise ConfigError(f"scores: numbers are needed, given {score!r}: NaN = not scored")
     known = [score for score in scores[:top] if not math.isnan(score)]
     for score in known:
         if not 0 <= score <= 1:
