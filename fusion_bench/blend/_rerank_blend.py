@@ -91,7 +91,9 @@ class RerankBlend(Blend):
         if self.reranker not in spaces:
             raise ConfigError(
                 f"reranker {self.reranker!r} has no score_space: declare what its scores mean "
-                f"({', '.join(get_args(ScoreSpace))})"
+                f"({', '.join(get_args(ScoreSpace))}), with "
+                f"score_spaces={{{self.reranker!r}: …}} in Python, "
+                "with score_space in dataset.yaml otherwise"
             )
         candidates = self.select_candidates(runs, fused)
         row = runs.rerankers.index(self.reranker)

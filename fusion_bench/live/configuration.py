@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -47,7 +48,9 @@ class PipelineConfig:
         system = self.system
         for name, space in self.spaces.items():
             if space not in get_args(ScoreSpace):
-                raise UnknownNameError("score space", space, get_args(ScoreSpace), where=name)
+                raise UnknownNameError(
+                    "score space", space, get_args(ScoreSpace), where=f"score_spaces: {name}"
+                )
         if self.rules.ties not in get_args(Ties):
             raise UnknownNameError("tie rule", self.rules.ties, get_args(Ties), where="ties")
         if needs_fitting(system):
@@ -133,6 +136,19 @@ def configure_pipeline(
         settings=chosen,
         crag=_read_crag(crag),
     )
+
+
+def check_options(options: Collection[str]) -> None:
+    """Refuse an option of ``Pipeline.from_experiment`` that there is not.
+
+    Raises:
+        UnknownNameError: Names the known ones.
+    """
+    parameters = inspect.signature(configure_pipeline).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("option", name, known, where="Pipeline.from_experiment")
 
 
 def _read_crag(crag: CragRule | Mapping[str, Any] | None) -> CragRule | None:

@@ -6,10 +6,16 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, did_you_mean
 
+#: Score spaces with limits: least and greatest score, and both in words.
+LIMITS: Mapping[ScoreSpace, tuple[float, float, str]] = {
+    "unit": (0.0, 1.0, "0 to 1"),
+    "log_prob": (-math.inf, 0.0, "at most 0"),
+}
 #: The keys of a result that is a mapping, and the attributes of one that is an object.
 KEYS = ("id", "score", "text", "metadata")
 
@@ -50,6 +56,29 @@ def read_hits(given: object, source: str) -> list[Hit]:
     if items and all(isinstance(item, str) for item in items):
         items = [(item, float(len(items) - i)) for i, item in enumerate(items)]
     return [_read_hit(item, source, i) for i, item in enumerate(items, 1)]
+
+
+def check_scores(hits: Iterable[Hit], source: str, space: ScoreSpace) -> None:
+    """Check that the scores of a rerank list lie where their score space says.
+
+    Args:
+        hits: The list, as it was handed over.
+        source: Its name, for messages.
+        space: What its scores mean.
+
+    Raises:
+        DataError: A score does not.
+    """
+    if space not in LIMITS:
+        return
+    low, high, allowed = LIMITS[space]
+    for number, hit in enumerate(hits, 1):
+        if not low <= hit.score <= high:
+            raise DataError(
+                f"list {source!r}, item {number}: a score of the score space {space!r} is "
+                f"{allowed}, given {hit.score:g}: declare what the scores mean "
+                f"({', '.join(get_args(ScoreSpace))})"
+            )
 
 
 def _read_hit(item: object, source: str, number: int) -> Hit:

@@ -17,11 +17,16 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.query_classes import choose_class
 from fusion_bench.experiment.crag_settings import CragRule
 from fusion_bench.experiment.system import System
-from fusion_bench.live.configuration import PipelineConfig, configure_pipeline, read_roles
+from fusion_bench.live.configuration import (
+    PipelineConfig,
+    check_options,
+    configure_pipeline,
+    read_roles,
+)
 from fusion_bench.live.final_list import rank_documents
 from fusion_bench.live.limits import apply_limit
 from fusion_bench.live.list_verdict import judge_documents
-from fusion_bench.live.live_query import make_query
+from fusion_bench.live.live_query import check_elapsed, check_type, make_query
 from fusion_bench.live.loop_thread import LoopThread
 from fusion_bench.live.profiles import PROFILES
 from fusion_bench.live.query_lists import ListRules, align_lists
@@ -147,6 +152,7 @@ class Pipeline:
         Raises:
             FusionBenchError: A file breaks a rule, or a name is unknown.
         """
+        check_options(options)
         loaded = load_tuned_system(
             Path(path),
             system,
@@ -195,28 +201,30 @@ class Pipeline:
             query_type: Its type.
             intent: Its intent.
             confidence: How sure the type is, 0 to 1.
-            limit: Documents to return, in place of the system's ``top_k``; unless the blend says
-                ``always_rerank``, at most so many candidates are not reranked.
+            limit: Documents to return, in place of the system's ``top_k``. Where the blend says
+                ``always_rerank: false``, at most so many candidates are not reranked.
             elapsed_ms: Milliseconds that the query has taken so far.
 
         Raises:
-            ConfigError: The pipeline is not open, or a list is missing or unknown.
+            ConfigError: The pipeline is not open, a list is missing, or an argument breaks a rule.
             DataError: A list breaks a rule, or a candidate has no text.
             ProviderError: A refusal, when settings are strict.
         """
+        check_elapsed(elapsed_ms)
         started = time.monotonic() - elapsed_ms / 1e3
         if self._tools is None:
             raise ConfigError("the pipeline is not open: search inside 'async with pipeline'")
-        asked = make_query(query, query_type, intent, confidence)
+        asked, rules = make_query(query, query_type, intent, confidence), self._config.rules
+        check_type(query_type, self.system, rules.conditions.values())
         system = self.system if limit is None else apply_limit(self.system, limit)
-        off = self._config.rules.explain_off(asked)
+        off = rules.explain_off(asked)
         sources = self._config.choose_sources(lists or {}, off)
-        strict = self._config.settings.strict
-        gathered = await gather_lists(sources, asked.text or "", strict=strict)
-        runs = align_lists(asked, gathered.hits, system.base_runs, self._config.rules)
+        strict, spaces = self._config.settings.strict, self._tools.spaces
+        gathered = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
+        runs = align_lists(asked, gathered.hits, system.base_runs, rules)
         scoring = QueryScoring(self._tools, asked, gathered.hits, started)
         documents: tuple[LiveDocument, ...] = ()
-        plain, spaces = system, self._tools.spaces
+        plain = system
         if runs is not None:
             plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
             documents = rank_documents(plain, scored, spaces, gathered.hits)
@@ -227,6 +235,7 @@ class Pipeline:
             provider=scoring.provider,
             degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),
+            source_failures=gathered.failures,
             skipped=runs is None or scoring.is_skipped,
             switched_off=off,
             query_type=chosen if key is BY_TYPE else None,

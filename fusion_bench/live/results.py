@@ -56,10 +56,12 @@ class LiveResult:
 
     Attributes:
         documents: Best first.
-        provider: ``provider/model`` that scored, or ``fused order``.
+        provider: ``provider/model`` that scored; the name of the rerank list whose scores were
+            handed over; or ``fused order``.
         degraded: Why the first provider did not score, or which source failed; empty if all went
             well.
         failures: ``provider/model`` of each provider that failed, and how, in order.
+        source_failures: Source whose retriever failed → what happened.
         skipped: Whether there were too few candidates to rerank.
         switched_off: Source that was off for this query → why.
         query_type: The type whose settings applied; None = the system has none by type.
@@ -74,6 +76,7 @@ class LiveResult:
     provider: str
     degraded: str = ""
     failures: tuple[tuple[str, FailureKind], ...] = ()
+    source_failures: Mapping[str, str] = field(default_factory=dict)
     skipped: bool = False
     switched_off: Mapping[str, str] = field(default_factory=dict)
     query_type: str | None = None

@@ -13,7 +13,7 @@ from fusion_bench.blend import RerankBlend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Query, ScoreSpace
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import AlignmentError, ConfigError, DataError
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import fused_list, name_system_in_errors
 from fusion_bench.experiment.system import System
@@ -69,6 +69,7 @@ class QueryScoring:
     is_skipped: bool = field(default=False, init=False)
     took_ms: float = field(default=0.0, init=False)
     _scores: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
+    _given: list[str] = field(default_factory=list, init=False)
 
     def add_given_scores(self, runs: AlignedRuns) -> AlignedRuns:
         """The runs with the rerank lists that were handed over."""
@@ -87,6 +88,7 @@ class QueryScoring:
             runs: Of this query alone.
 
         Raises:
+            AlignmentError: A candidate has no score in a list that was handed over.
             ConfigError: A rerank list is needed that nobody gives.
             DataError: A candidate has no text.
             ProviderError: A refusal, when settings are strict.
@@ -99,7 +101,7 @@ class QueryScoring:
         spaces = self.tools.spaces
         [(_, plain, part)] = plain_systems(system, runs, spaces)
         blend = plain.blend
-        if not isinstance(blend, RerankBlend) or blend.reranker in self.lists:
+        if not isinstance(blend, RerankBlend):
             return plain, runs
         with name_system_in_errors(plain):
             view = plain.active_runs(part)
@@ -109,11 +111,28 @@ class QueryScoring:
         candidates = [ids[row] for row in rows[np.argsort(fused.positions[rows])]]
         if not candidates:
             self.is_skipped = True
-        elif not await self._score_candidates(blend, candidates):
+        if blend.reranker in self.lists:
+            self._check_given_scores(blend, candidates)
+            return plain, runs
+        if candidates and not await self._score_candidates(blend, candidates):
             return plain.model_copy(update={"blend": NoBlend()}), runs
         scores = self._scores.get(blend.reranker, {})
         hits = [Hit(document, score) for document, score in scores.items()]
         return plain, add_rerank_list(runs, blend.reranker, hits, self.tools.rules)
+
+    def _check_given_scores(self, blend: RerankBlend, candidates: Sequence[str]) -> None:
+        """Note a list that was handed over as the one that scored."""
+        name = blend.reranker
+        scored = {hit.id for hit in self.lists[name]}
+        missing = [document for document in candidates if document not in scored]
+        if missing and blend.missing == "error":
+            raise AlignmentError(
+                f"list {name!r}: no score for document {missing[0]!r}, a candidate of query "
+                f"{self.query.text!r:.80} ({len(missing)} of {len(candidates)} candidates have "
+                "none): hand over a score for each, or set the blend's 'missing' to zero or below"
+            )
+        if len(missing) < len(candidates):
+            self._given.append(name)
 
     async def _score_candidates(self, blend: RerankBlend, candidates: Sequence[str]) -> bool:
         """Ask for the scores of candidates, best first; whether a provider gave them."""
@@ -180,8 +199,9 @@ class QueryScoring:
 
     @property
     def provider(self) -> str:
-        """Who scored: ``provider/model``, each once, or ``fused order``."""
-        labels = dict.fromkeys(a.provider_label for a in self.answers if a.scores is not None)
+        """Who scored: ``provider/model`` or a list's name, each once; or ``fused order``."""
+        asked = (a.provider_label for a in self.answers if a.scores is not None)
+        labels = dict.fromkeys((*self._given, *asked))
         return ", ".join(labels) or FUSED_ORDER
 
     @property

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError
-from fusion_bench.live.hits import Hit, read_hits
+from fusion_bench.live.hits import Hit, check_scores, read_hits
 
 log = logging.getLogger("fusion_bench.live")
 
@@ -33,20 +34,27 @@ class GatheredLists:
     failures: Mapping[str, str]
 
 
-async def gather_lists(sources: Mapping[str, Source], query: str, *, strict: bool) -> GatheredLists:
+async def gather_lists(
+    sources: Mapping[str, Source],
+    query: str,
+    *,
+    strict: bool,
+    spaces: Mapping[str, ScoreSpace],
+) -> GatheredLists:
     """Ask all retrievers at once, and read what was handed over.
 
     Args:
         sources: By name.
         query: The query's text.
         strict: Whether a retriever that fails is an error; else its list is empty.
+        spaces: Score space of each rerank list, which its scores have to lie in.
 
     Raises:
         DataError: A list that was handed over breaks a rule, or a retriever failed.
     """
     asked = {name: source for name, source in sources.items() if callable(source)}
-    hits = {name: read_hits(sources[name], name) for name in sources if name not in asked}
-    calls = (_ask_retriever(name, source, query) for name, source in asked.items())
+    hits = {name: _read_list(sources[name], name, spaces) for name in sources if name not in asked}
+    calls = (_ask_retriever(name, source, query, spaces) for name, source in asked.items())
     answers = await asyncio.gather(*calls, return_exceptions=True)
     failures = {}
     for name, answer in zip(asked, answers, strict=True):
@@ -64,7 +72,16 @@ async def gather_lists(sources: Mapping[str, Source], query: str, *, strict: boo
     return GatheredLists({name: hits[name] for name in sources}, failures)
 
 
-async def _ask_retriever(name: str, retriever: Retriever, query: str) -> list[Hit]:
+def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[Hit]:
+    hits = read_hits(given, name)
+    if name in spaces:
+        check_scores(hits, name, spaces[name])
+    return hits
+
+
+async def _ask_retriever(
+    name: str, retriever: Retriever, query: str, spaces: Mapping[str, ScoreSpace]
+) -> list[Hit]:
     called = getattr(retriever, "__call__", retriever)  # noqa: B004 - an object may be one
     if inspect.iscoroutinefunction(retriever) or inspect.iscoroutinefunction(called):
         answer = await retriever(query)
@@ -72,4 +89,4 @@ async def _ask_retriever(name: str, retriever: Retriever, query: str) -> list[Hi
         answer = await asyncio.to_thread(retriever, query)
         if isinstance(answer, Awaitable):
             answer = await answer
-    return read_hits(answer, name)
+    return _read_list(answer, name, spaces)

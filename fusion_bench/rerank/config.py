@@ -78,7 +78,10 @@ def merge_settings(
     Raises:
         ConfigError: A setting breaks a rule.
     """
-    base = RerankSettings.for_profile(profile).model_dump()
+    start = RerankSettings.for_profile(profile)
+    base = start.model_dump()
+    if start.deadline is not None:  # what a profile leaves open gives way to what is given
+        base["deadline"] = start.deadline.model_dump(exclude_unset=True)
     data = merge_mappings(base, given)
     return parse_model(RerankSettings, data, lambda path: ".".join(map(str, (where, *path))))
 

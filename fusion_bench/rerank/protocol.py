@@ -49,8 +49,8 @@ class Identity:
 
     @property
     def label(self) -> str:
-        """``provider/model``."""
-        return f"{self.provider}/{self.model}"
+        """``provider/model``, or the provider alone where no model is known."""
+        return f"{self.provider}/{self.model}" if self.model else self.provider
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.rerank.breaker import BreakerRules
@@ -40,12 +40,21 @@ class Deadline(StrictModel):
     """Time limit of a query, in milliseconds.
 
     Attributes:
-        rerank_ms: For the reranking.
+        rerank_ms: For the reranking; where it is given, at most ``total_ms``.
         total_ms: For the whole query, including the time before the reranking.
     """
 
     rerank_ms: Milliseconds = 100.0
     total_ms: Milliseconds = 300.0
+
+    @model_validator(mode="after")
+    def _check_total(self) -> Deadline:
+        if "rerank_ms" in self.model_fields_set and self.rerank_ms > self.total_ms:
+            raise ValueError(
+                f"rerank_ms {self.rerank_ms:g} exceeds total_ms {self.total_ms:g}, which covers "
+                "the reranking: raise total_ms, or lower rerank_ms"
+            )
+        return self
 
     def remaining_ms(self, elapsed_ms: float) -> float:
         """Milliseconds left for the reranking; 0 or less = none."""

@@ -212,6 +212,8 @@ def test_a_retriever_that_fails_is_named_and_the_others_answer() -> None:
     found = search({"runs": RUNS}, lists)
     assert [name for name, _ in found.ranked] == ["a"]
     assert found.degraded == "source bm25: OSError: index is closed"
+    assert found.source_failures == {"bm25": "OSError: index is closed"}
+    assert found.failures == ()
     with pytest.raises(DataError, match="retriever 'bm25' failed: OSError: index is closed"):
         search({"runs": RUNS}, lists, settings={"strict": True})
 
@@ -322,7 +324,31 @@ def test_scores_may_be_handed_over() -> None:
     lists = {**LISTS, "r": [("d", 4.0), ("a", 2.0), ("b", 0.0), ("c", 1.0), ("other", 9.0)]}
     found = search(system, lists, score_spaces={"r": "unbounded"})
     assert found.ranked == (("d", 1.0), ("a", 0.5), ("c", 0.25), ("b", 0.0))
+    assert (found.provider, found.skipped) == ("r", False)
+    few = {**system, "blend": {**REPLACE, "always_rerank": False}}
+    kept = search(few, lists, score_spaces={"r": "unbounded"}, given={"limit": 10})
+    assert [name for name, _ in kept.ranked] == ["b", "a", "d", "c"]
+    assert (kept.provider, kept.skipped) == ("fused order", True)
     assert found.documents[0].sources == (SourceHit("dense", 2, 0.8, 1.0),)
+
+
+@pytest.mark.parametrize(
+    ("space", "score", "problem"),
+    [
+        ("unit", 5.0, "list 'r', item 2: a score of the score space 'unit' is 0 to 1, given 5: "),
+        ("log_prob", 0.5, "item 2: a score of the score space 'log_prob' is at most 0, given 0.5"),
+        ("unit", 1.0, "list 'r': no score for document 'd', a candidate of query 'q' (2 of 4 "),
+        (None, 1.0, "r' has no score_space: declare what its scores mean (unit, logit, log_prob, "
+         "unbounded, order), with score_spaces={'r': …} in Python, with score_space in"),
+    ],
+)  # fmt: skip
+def test_handed_over_scores_that_do_not_fit(space: Anything, score: float, problem: str) -> None:
+    lists = {**LISTS, "r": [("a", 0.0), ("b", score), *([("c", 0), ("d", 0)] * (space is None))]}
+    system = {"runs": RUNS, "blend": REPLACE}
+    with pytest.raises(FusionBenchError) as caught:
+        search(system, lists, score_spaces={} if space is None else {"r": space})
+    assert problem in str(caught.value)
+    assert "live query" not in str(caught.value)
 
 
 @pytest.mark.parametrize("missing", ["zero", "below"])
@@ -434,7 +460,12 @@ TRAINED = {"runs": RUNS, "fusion": {"method": "map_fuse"}}
         ("rrf", {}, "system: give a System or its keys as in YAML, not 'rrf'"),
         ({}, {}, "live.runs: is required"),
         ({"runs": RUNS}, {"ties": "x"}, "ties: unknown tie rule 'x'"),
-        ({"runs": RUNS}, {"score_spaces": {"r": "units"}}, "r: unknown score space 'units'"),
+        ({"runs": RUNS}, {"score_spaces": {"r": "units"}}, "score_spaces: r: unknown score space"),
+        (
+            {"runs": RUNS},
+            {"settings": {"deadline": {"rerank_ms": 500}}},
+            "rerank_ms 500 exceeds total_ms 300",
+        ),
         ({"runs": RUNS}, {"settings": {"deadline": 5}}, "settings.deadline: a mapping of keys"),
         ({"runs": RUNS}, {"roles": {"bm25": "keyword"}}, "roles: bm25: give a list of names"),
         ({"runs": RUNS}, {"rerankers": {"r": "jina"}}, "rerankers: unknown reranker 'r'"),
@@ -472,6 +503,13 @@ def test_what_a_pipeline_refuses(
         ({**LISTS, "bm25": [{"id": 1, "scores": 1}]}, {}, "did you mean 'score'?"),
         ({**LISTS, "bm25": ["a", ("b", 1)]}, {}, "item 1: 'id' and 'score' are needed"),
         (LISTS, {"limit": 0}, "limit: a whole number from 1 on is needed, given 0"),
+        (LISTS, {"confidence": 7}, "confidence: a number from 0 to 1 or None is needed, given 7"),
+        (LISTS, {"confidence": math.nan}, "confidence: a number from 0 to 1 or None is needed"),
+        (LISTS, {"confidence": "x"}, "from 0 to 1 or None is needed, given 'x'"),
+        (LISTS, {"query_type": 5}, "query_type: a name or None is needed, given 5"),
+        (LISTS, {"intent": 5}, "intent: a name or None is needed, given 5"),
+        (LISTS, {"elapsed_ms": -2}, "elapsed_ms: a finite number of milliseconds from 0 on is"),
+        (LISTS, {"elapsed_ms": math.inf}, "milliseconds from 0 on is needed, given inf"),
     ],
 )
 def test_what_a_query_refuses(
@@ -480,6 +518,38 @@ def test_what_a_query_refuses(
     with pytest.raises(FusionBenchError) as caught:
         search({"runs": RUNS}, lists, given=given)
     assert problem in str(caught.value)
+
+
+def test_an_empty_text_and_an_unknown_type_are_refused() -> None:
+    for text in ("", " ", Query("7", "")):
+        with pytest.raises(ConfigError, match="query: a text that is not empty is needed"):
+            search({"runs": RUNS}, query=text)
+    weights = {"local": {"bm25": 1.0}, "mine": {"bm25": 1.0}, "hybrid": {"dense": 1.0}}
+    system = {"runs": RUNS, "weights_by_type": weights}
+    with pytest.raises(ConfigError, match="unknown type 'lcoal'; did you mean 'local'"):
+        search(system, given={"query_type": "lcoal"})
+    assert search(system, given={"query_type": "mine"}).query_type == "mine"
+    assert search(system, given={"query_type": "global"}).query_type == "hybrid"
+
+
+def test_a_total_alone_may_be_below_the_default_of_the_reranking() -> None:
+    pipeline = Pipeline({"runs": RUNS}, settings={"deadline": {"total_ms": 50}})
+    assert pipeline.system.base_runs == tuple(RUNS)
+
+
+def test_a_misspelt_option_names_the_known_ones() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Pipeline.from_experiment("experiments/default.yaml", rerankes={})
+    assert str(caught.value).startswith("Pipeline.from_experiment: unknown option 'rerankes'; did")
+    assert "known: crag, enabled, rerankers, retrievers, score_spaces, settings" in str(
+        caught.value
+    )
+
+
+def test_a_provider_without_a_model_has_no_slash() -> None:
+    assert (Identity("tei", "", "unit").label, Identity("tei", "m", "unit").label) == (
+        "tei", "tei/m",
+    )  # fmt: skip
 
 
 def test_a_reranker_that_nobody_gives(caplog: pytest.LogCaptureFixture) -> None:
