@@ -83,7 +83,7 @@ def test_a_server_that_is_down_at_first_is_connected_later() -> None:
             return said
 
     assert asyncio.run(go()) == [
-        "fused order after tei/: connection",
+        "fused order after tei: connection",
         "tei/resolved-model@abc",
         "tei/resolved-model@abc",
     ]
