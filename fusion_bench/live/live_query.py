@@ -88,4 +88,6 @@ def check_type(
 
 def _lies_within(value: object, high: float) -> bool:
     """Whether it is a number from 0 to this one."""
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= high
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return 0 <= float(value) <= high

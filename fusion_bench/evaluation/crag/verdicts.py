@@ -79,9 +79,10 @@ def judge_list(
         raise ConfigError(
             f"thresholds: lower {thresholds.lower:g} is above upper {thresholds.upper:g}: swap them"
         )
-    for score in scores[:top]:
-        if isinstance(score, bool) or not isinstance(score, Real):
-            raise ConfigError(f"scores: numbers are needed, given {score!r}: NaN = not scored")
+    given: Sequence[object] = scores[:top]
+    for value in given:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ConfigError(f"scores: numbers are needed, given {value!r}: NaN = not scored")
     known = [score for score in scores[:top] if not math.isnan(score)]
     for score in known:
         if not 0 <= score <= 1:
