@@ -124,7 +124,8 @@ def _refuse(report: ExportReport, *, as_json: bool) -> None:
     if as_json:
         print_json(report)
     else:
-        reasons = "; ".join(report.reasons)
+        decisive, *others = report.reasons
+        reasons = decisive + (f" (also lost: {'; '.join(others)})" if others else "")
         echo_error(f"system {report.system!r} cannot be written for {report.title}: {reasons}")
     raise typer.Exit(ExitCode.FAILED)
 

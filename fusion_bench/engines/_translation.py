@@ -93,7 +93,8 @@ class Draft:
         """Lower the fidelity, and say why."""
         order = get_args(Fidelity)
         self.fidelity = max(self.fidelity, fidelity, key=order.index)
-        self.reasons.append(reason)
+        place = 0 if fidelity == "unsupported" else len(self.reasons)
+        self.reasons.insert(place, reason)
 
     def note(self, remark: str) -> None:
         """Say what to know, without a loss."""
@@ -252,8 +253,8 @@ class Draft:
         return Translation(self.fidelity, tuple(self.reasons), system)
 
     def refuse(self, reason: str) -> Translation:
-        """The engine has nothing like it."""
-        return Translation("unsupported", (*self.reasons, reason))
+        """The engine has nothing like it; the reason that decides stands first."""
+        return Translation("unsupported", (reason, *self.reasons))
 
     def refuse_fusion(self) -> Translation:
         """The engine has nothing like the fusion."""

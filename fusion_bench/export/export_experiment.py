@@ -55,7 +55,7 @@ def export_experiment(
 
 
 def choose_system(experiment: Experiment, name: str | None) -> System:
-    """The system of that name; else the only one, the tuned one, or the one to tune.
+    """The system of that name; else the only one, or that of a ``tuned.yaml``.
 
     Raises:
         UnknownNameError: There is none of that name.
@@ -65,7 +65,6 @@ def choose_system(experiment: Experiment, name: str | None) -> System:
     if name is None:
         preferred = [known for known in systems if known.startswith(f"{experiment.baseline} tuned")]
         preferred += [*systems] if len(systems) == 1 else []
-        preferred += [] if experiment.tune is None else [experiment.tune.system]
         name = next((known for known in preferred if known in systems), None)
     if name is None:
         raise ConfigError(f"--system: name one of the systems: {', '.join(systems)}")
