@@ -58,8 +58,8 @@ class Comparisons(TableView):
         Systems with numbers by query type are linted too.
         """
         lines = lint_lines([item for item in self.report.lint if item.severity == "warning"])
-        found = (*lines, *data_warnings(self.report, self.collection))
-        return tuple(warning.text for warning in found)
+        warnings = (*lines, *data_warnings(self.report, self.collection))
+        return tuple(warning.text for warning in warnings)
 
     @property
     def baseline(self) -> str:

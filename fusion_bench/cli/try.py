@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +21,7 @@ from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.starter.comparison import StarterComparison
+    from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
     from fusion_bench.report.page import Page
 
 command = base.command_app()
@@ -90,7 +90,6 @@ def try_command(
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
-    from fusion_bench.cli._command_words import list_words
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
     from fusion_bench.evaluation.starter.saved_files import save_starter
@@ -118,15 +117,9 @@ def try_command(
         )
         if save is not None:
             written += save_starter(given, done, save)
-    repeated = {
-        "--queries": None if queries is None else [queries],
-        "--rerank": rerank,
-        "--measure": measure,
-        "--binary-relevance": [binary_relevance] if binary_relevance > 1 else None,
-        "--qrels-columns": qrels_columns,
-        "--run-columns": run_columns,
-    }
-    words = ["try", "--qrels", qrels, *lists, *list_words(repeated)]
+    columns = {"--qrels-columns": qrels_columns, "--run-columns": run_columns}
+    options = {"--rerank": rerank, "--measure": measure}
+    words = _list_command_words(given, lists, options, columns)
     page = _build_page(done, words, save)
     verdict = page.headline and page.headline.text
     record = {"verdict": verdict, "notes": done.notes, "report": done.report}
@@ -164,6 +157,32 @@ def _check_folders(save: Path | None, out: Path) -> None:
             f"{save} lies in the folder of outputs {out}, which git ignores: name another",
             param_hint="--save",
         )
+
+
+def _list_command_words(
+    given: StarterInput,
+    lists: Sequence[str],
+    options: Mapping[str, Sequence[object] | None],
+    columns: Mapping[str, Sequence[object] | None],
+) -> list[object]:
+    """The words of the command, to be run again with one more option.
+
+    Args:
+        given: What was compared.
+        lists: The ranked lists, as given.
+        options: The values of the options that may be repeated, as given.
+        columns: The same of the options that name columns.
+    """
+    from fusion_bench.cli._command_words import list_words
+
+    relevance = given.binary_relevance
+    repeated = {
+        "--queries": None if given.queries is None else [given.queries],
+        **options,
+        "--binary-relevance": [relevance] if relevance > 1 else None,
+        **columns,
+    }
+    return ["try", "--qrels", given.qrels, *lists, *list_words(repeated)]
 
 
 def _build_page(done: StarterComparison, words: Sequence[object], save: Path | None) -> Page:

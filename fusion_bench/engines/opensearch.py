@@ -95,24 +95,13 @@ class OpenSearch(Dialect):
         """The same with a ``knn`` query for each list of role ``semantic``."""
         check_writable(cls, system)
         reranker = find_reranker(cls, system)
-        weights, window = weights_by_source(system), common_window(system)
-        fusion = system.fusion
-        processor: dict[str, Any]
-        if isinstance(fusion, NormalizationProcessor):
-            combination: dict[str, Any] = {"technique": fusion.combination}
-            processor = {"normalization": {"technique": fusion.normalization}}
-        else:
-            constant = fusion.model_dump()["rank_constant"]
-            combination, processor = {"technique": "rrf", "rank_constant": constant}, {}
-        if isinstance(fusion, WeightedFusion) and fusion.weights:
-            combination["parameters"] = {"weights": [*weights.values()]}
-        processor["combination"] = combination
+        window = common_window(system)
         queries = [
             write_query(name, window, is_vector=is_vector_search(name, roles))
             for name in system.runs
         ]
         size = min(system.top_k or window, window)
-        pipeline: dict[str, Any] = {"phase_results_processors": [{fusion.method: processor}]}
+        pipeline: dict[str, Any] = {"phase_results_processors": [_write_processor(system)]}
         request: dict[str, Any] = {
             "query": {"hybrid": {"pagination_depth": window, "queries": queries}},
             "size": size if reranker is None else reranker.depth,
@@ -176,3 +165,19 @@ def _query_name(query: Mapping[str, Any]) -> str:
             except KeyError:
                 continue
     raise KeyError("_name")
+
+
+def _write_processor(system: System) -> dict[str, Any]:
+    """The processor that fuses, by its name."""
+    fusion = system.fusion
+    processor: dict[str, Any]
+    if isinstance(fusion, NormalizationProcessor):
+        combination: dict[str, Any] = {"technique": fusion.combination}
+        processor = {"normalization": {"technique": fusion.normalization}}
+    else:
+        constant = fusion.model_dump()["rank_constant"]
+        combination, processor = {"technique": "rrf", "rank_constant": constant}, {}
+    if isinstance(fusion, WeightedFusion) and fusion.weights:
+        combination["parameters"] = {"weights": [*weights_by_source(system).values()]}
+    processor["combination"] = combination
+    return {fusion.method: processor}

@@ -87,15 +87,9 @@ def export_system(
     if not_replayed is None and data.load is not None:
         exported = read_back(dialect, configuration, f"{system.name} in {dialect.title}")
         replays = tuple(
-            replay_system(
-                _select_queries(experiment, dataset, options),
-                source,
-                dataset,
-                system,
-                exported,
-                dialect,
-            )
+            replay_system(selected, source, dataset, system, exported, dialect)
             for dataset in data.load((system, exported))
+            for selected in [_select_queries(experiment, dataset, options)]
         )
     return ExportReport(
         name=name_experiment(source.path),

@@ -76,11 +76,11 @@ def _build_witness(subject: Subject, dialect: type[Dialect], translation: Transl
         other = translation.system
         if other is None:
             break
-        ours = _run(subject, system, lists)
-        theirs = _run(subject, without_blend(other), lists)
-        for first, second in combinations(ours.ranks, 2):
-            if _is_above(ours, first, second) and _is_above(theirs, second, first):
-                scores = f"{theirs.scores[second]:.4f} and {theirs.scores[first]:.4f}"
+        expected = _run(subject, system, lists)
+        engine_order = _run(subject, without_blend(other), lists)
+        for first, second in combinations(expected.ranks, 2):
+            if _is_above(expected, first, second) and _is_above(engine_order, second, first):
+                scores = f"{engine_order.scores[second]:.4f} and {engine_order.scores[first]:.4f}"
                 claim = f"{dialect.title} ranks {second} above {first}: it scores them {scores}"
                 return _witness(subject, system, lists, claim, (first, second))
     lists = _draw_lists(subject, random.Random(0))  # noqa: S311 - as above

@@ -30,14 +30,14 @@ class RecentScores:
     ) -> list[float | None]:
         """The score of each document text; None where none is kept."""
         known = (self._scores.get((identity, query, document)) for document in documents)
-        return [None if found is None else found[0] for found in known]
+        return [None if kept is None else kept[0] for kept in known]
 
     def find_unread(
         self, identity: Identity, query: str, documents: Sequence[str]
     ) -> tuple[int, ...]:
         """The 0-based positions of the documents whose kept score was filled in."""
         known = (self._scores.get((identity, query, document)) for document in documents)
-        return tuple(i for i, found in enumerate(known) if found is not None and found[1])
+        return tuple(i for i, kept in enumerate(known) if kept is not None and kept[1])
 
     def save_scores(
         self,

@@ -94,8 +94,8 @@ def check_target(target: RunTarget, texts: SearchTexts) -> None:
     _check_ids(target.name, encode, texts)
     if path.is_dir():
         raise ConfigError(f"--out {path}: a folder: name a file")
-    own = read_run_path(target)
-    if path.resolve() in {file.resolve() for file in texts.inputs if file.resolve() != own}:
+    present = read_run_path(target)
+    if path.resolve() in {file.resolve() for file in texts.inputs if file.resolve() != present}:
         raise ConfigError(f"{path}: the dataset's own, or an input: name another file with --out")
     if path.exists() and not target.replace:
         raise ConfigError(f"{path}: there is a run already: --replace it, or choose another --name")
@@ -198,10 +198,10 @@ def _insert_line(text: str, line: str) -> str | None:
         lines[-1] += end
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    found = [(key, value) for key, value in pairs if key.value == "runs"]
-    if not found:
+    entries = [(key, value) for key, value in pairs if key.value == "runs"]
+    if not entries:
         return "".join([*lines, f"runs:{end}", f"  {line}{end}"])
-    key, value = found[0]
+    key, value = entries[0]
     if isinstance(value, yaml.ScalarNode) and not value.value:
         at, indent = key.start_mark.line + 1, key.start_mark.column + 2
     elif isinstance(value, yaml.MappingNode) and not value.flow_style:

@@ -90,9 +90,9 @@ def fit_system(
         return fit_policy(system, runs)
     parts = dict(configs)
     for name, part in parts.items():
-        own = runs_of_class(runs, name, key, tuple(parts), system.types)
-        if isinstance(part.fusion, Trainable) and own is not None:
-            fitted = _fit_fusion(system.of_class(name), own, f"{key.field} {name!r}: ")
+        members = runs_of_class(runs, name, key, tuple(parts), system.types)
+        if isinstance(part.fusion, Trainable) and members is not None:
+            fitted = _fit_fusion(system.of_class(name), members, f"{key.field} {name!r}: ")
             parts[name] = part.model_copy(update={"fusion": fitted})
     return system.model_copy(update={key.key: parts})
 

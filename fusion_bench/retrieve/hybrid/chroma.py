@@ -111,10 +111,10 @@ class ChromaDBManager:
                 embedding_function=None,
                 configuration={"hnsw": {"space": space}},
             )
-            found = self._collection.configuration_json["hnsw"]["space"]
+            metric = self._collection.configuration_json["hnsw"]["space"]
         self.vectorstore: VectorStore | None = None
         if embedding_function is not None:
-            self.vectorstore = ChromaVectorStore(self._collection, embedding_function, found)
+            self.vectorstore = ChromaVectorStore(self._collection, embedding_function, metric)
 
     def add(
         self,
