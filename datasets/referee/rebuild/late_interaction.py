@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from search import DECIMALS, load_encoder
+from search import DECIMALS
 
 from fusion_bench.rerank.protocol import Identity, Reply
+from fusion_bench.retrieve.encoders.minilm import load_minilm
 
 DOCUMENTS = Path(__file__).parents[1] / "documents.jsonl"
 
@@ -30,7 +31,7 @@ class LateInteraction:
     batch = 1_000
 
     def __init__(self) -> None:
-        self._encoder = load_encoder()
+        self._encoder = load_minilm()
         lines = DOCUMENTS.read_text(encoding="utf-8").splitlines()
         texts = [f"{row['title']} {row['text']}" for row in map(json.loads, lines)]
         self._known: dict[str, NDArray[np.float32]] = {}

