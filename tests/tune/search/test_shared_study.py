@@ -164,7 +164,7 @@ def slow(self, trials):
         time.sleep(float(sys.argv[2]))
     return evaluate(self, trials)
 TuningObjective.evaluate_params = slow
-search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1], heartbeat=(1, 2))
+search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1], heartbeat=(1, 4))
 """
 
 
@@ -186,9 +186,9 @@ def test_processes_share_a_postgresql_and_one_is_killed(postgres: str) -> None:
     doomed = start(postgres, 60.0)
     doomed.send_signal(signal.SIGKILL)
     doomed.communicate()
-    time.sleep(2.5)  # its heartbeat is overdue
+    time.sleep(4.5)  # its heartbeat is overdue
     other = start(postgres, 0.05)
-    result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=(1, 2))
+    result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=(1, 4))
     other.communicate(timeout=120)
     assert other.returncode == 0
     assert len(result.trials) >= 10
