@@ -100,6 +100,5 @@ def _run(
         settings,
         folder=None,
         alpha=experiment.alpha,
-        interval=experiment.interval,
     )
     return TuningResult(run.run("tune", report_provenance(experiment, source)), objective)

@@ -122,7 +122,7 @@ def _contrast(
 
 
 def _inference_settings(report: Report) -> dict[str, Any]:
-    names = ("seed", "alpha", "interval", "resamples")
+    names = ("seed", "alpha", "resamples")
     for name in names:
         if name not in report.settings:
             raise ConfigError(

@@ -24,8 +24,7 @@ from fusion_bench.stats.intervals import estimate_mean
 def _measure_result(
     task: EvaluationSet, values: FloatArray, ties: TieResult | None = None
 ) -> MeasureResult:
-    options = task.experiment.model_dump(include={"alpha", "interval", "seed"})
-    estimate = estimate_mean(values, task.groups, **options)
+    estimate = estimate_mean(values, task.groups, alpha=task.experiment.alpha)
     return MeasureResult(
         mean=estimate.mean,
         low=estimate.low,
@@ -103,7 +102,7 @@ def compare_assessments(
     speak against an answer only where some are not relevant.
     """
     settings = task.experiment
-    options = settings.model_dump(include={"seed", "alpha", "interval", "resamples"})
+    options = settings.model_dump(include={"seed", "alpha", "resamples"})
     results = []
     for m, measure in enumerate(task.measures):
         comparisons = compare_with_baseline(

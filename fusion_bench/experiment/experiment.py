@@ -74,7 +74,7 @@ class Experiment(TableView, StrictModel):
         slices: Fields of the queries by which the report breaks down the primary measure.
         ties: The tie rule: ``trec`` or ``first_seen``.
         alpha: Level of intervals and tests.
-        interval: ``t`` or ``bootstrap``.
+        interval: ``t``.
         resamples: Of the randomization test; max(10,000, 200 × comparisons) by default.
         tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
         seed: Of all random numbers.
@@ -97,7 +97,7 @@ class Experiment(TableView, StrictModel):
     slices: FieldNames = ("type",)
     ties: Ties = "trec"
     alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
-    interval: Literal["t", "bootstrap"] = "t"
+    interval: Literal["t"] = "t"
     resamples: Annotated[WholeNumber, Field(ge=10_000)] | None = None
     tune: TuneSettings | None = None
     seed: Annotated[WholeNumber, Field(ge=0)] = 7

@@ -66,7 +66,7 @@ def _compare(
     now, before = (item.failures[kind].is_failed & compared for item in (system, baseline))
     cures, causes = before & ~now, now & ~before
     difference = (scope.count_by_query(now) - scope.count_by_query(before))[queries]
-    mean = estimate_mean(difference, scope.groups[queries], **scope.statistics)
+    mean = estimate_mean(difference, scope.groups[queries], alpha=scope.alpha)
     return ChangeRecord(
         cures=int(cures.sum()),
         cures_without_gain=int((cures & (system.returned >= baseline.returned)).sum()),

@@ -119,7 +119,7 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         task.runs.queries,
         task.groups,
         relevant,
-        task.experiment.model_dump(include={"alpha", "interval", "seed"}),
+        task.experiment.alpha,
         top,
     )
     return DiagnosedCollection(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -71,14 +70,14 @@ class Scope:
         queries: Query ids, (Q,).
         groups: Shape (Q,): codes of the groups.
         relevant: The M relevant documents.
-        statistics: ``alpha``, ``interval`` and ``seed`` of the intervals.
+        alpha: 1 − coverage of the intervals.
         top: The number of failures to list.
     """
 
     queries: tuple[str, ...]
     groups: IntArray
     relevant: RelevantDocuments
-    statistics: Mapping[str, Any]
+    alpha: float
     top: int
 
     def count_by_query(self, is_counted: BoolArray) -> FloatArray:

@@ -14,7 +14,6 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.intervals import (
-    IntervalMethod,
     estimate_mean,
     exact_mean,
     minimum_detectable_difference,
@@ -99,7 +98,6 @@ def compare_with_baseline(
     primary: bool,
     seed: int = 0,
     alpha: float = 0.05,
-    interval: IntervalMethod = "t",
     resamples: int | None = None,
 ) -> tuple[Comparison, ...]:
     """Compare every other system with the baseline.
@@ -114,9 +112,8 @@ def compare_with_baseline(
         baseline: The system to compare with.
         groups: Shape (Q,), integer codes of the groups that a dataset declares.
         primary: Whether this is the primary measure; only it gets adjusted p-values.
-        seed: Seed of the randomization test and of the bootstrap.
+        seed: Seed of the randomization test.
         alpha: 1 − coverage of the interval, and the level of the minimum detectable difference.
-        interval: ``t`` or ``bootstrap``.
         resamples: B of the randomization test; by default and at least max(10,000, 200 × family).
 
     Returns:
@@ -133,7 +130,7 @@ def compare_with_baseline(
     tested = _p_values(values, differences, groups, primary, resamples, seed)
     comparisons = []
     for name, difference in differences.items():
-        mean = estimate_mean(difference, groups, alpha=alpha, interval=interval, seed=seed)
+        mean = estimate_mean(difference, groups, alpha=alpha)
         p, p_holm = tested.get(name, (1.0, 1.0 if primary else None))
         wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
         comparisons.append(

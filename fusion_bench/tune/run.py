@@ -27,7 +27,6 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.lint import describe_dataset, lint_systems
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
-from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.export_experiment import relocate_dataset, tuned_experiment
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
@@ -86,7 +85,6 @@ def run_tuning(
                     tuning,
                     folder,
                     alpha=experiment.alpha,
-                    interval=experiment.interval,
                     storage=options.storage,
                     export=options.export,
                     progress=progress,
@@ -154,7 +152,6 @@ class TuningRun:
         tuning: The settings.
         folder: Where the logs of the searches are kept; None = in memory only.
         alpha: Level of intervals and tests.
-        interval: ``t`` or ``bootstrap``.
         storage: Database through which several machines search together; None = this one alone.
         export: Database that the finished search is copied to; None = not copied.
         progress: Called at each step.
@@ -166,7 +163,6 @@ class TuningRun:
     tuning: TuneSettings
     folder: Path | None
     alpha: float = 0.05
-    interval: IntervalMethod = "t"
     storage: str | None = None
     export: str | None = None
     progress: Progress = ignore_progress
@@ -183,7 +179,7 @@ class TuningRun:
         split = split_queries(
             objective.runs, dataset.queries, split_seed=tuning.split_seed, held_out=tuning.held_out
         )
-        evaluation = HeldOutEvaluation(objective, split, tuning, self.alpha, self.interval)
+        evaluation = HeldOutEvaluation(objective, split, tuning, self.alpha)
         evaluation.check_feasible()
         result = self._search(split.tune, 0)
         if self.export is not None:

@@ -46,12 +46,12 @@ def test_qrels_of_any_name_will_do(name: str, dataset: str, tmp_path: Path) -> N
 
 def test_within_a_report_the_numbers_are_its_own(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
-    edit(root, EXPERIMENT, "baseline: one", "baseline: one\ninterval: bootstrap\nresamples: 11000")
+    edit(root, EXPERIMENT, "baseline: one", "baseline: one\nalpha: 0.1\nresamples: 11000")
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
     found = report(root)
     [contrast] = compare_reports(found, None, baseline=None, candidates=[])
     assert contrast.collection == "tiny"
-    assert (contrast.queries, contrast.alpha) == (3, 0.05)
+    assert (contrast.queries, contrast.alpha) == (3, 0.1)
     for made, own in zip(contrast.comparisons, found.collections[0].comparisons, strict=True):
         assert (made.measure, made.candidate) == (own.measure, own.candidate)
         assert (made.difference, made.low, made.high) == (own.difference, own.low, own.high)

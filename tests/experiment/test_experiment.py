@@ -51,7 +51,7 @@ def test_every_default_is_spelled_out() -> None:
         ({"seed": "7"}, "seed: input should be a valid integer, given '7'"),
         ({"seed": 1.5}, "seed: input should be a valid integer"),
         ({"resamples": 9_999}, "resamples: input should be greater than or equal to 10000"),
-        ({"interval": "z"}, "interval: input should be 't' or 'bootstrap', given 'z'"),
+        ({"interval": "z"}, "interval: input should be 't', given 'z'"),
         ({"systems": []}, "systems: a mapping of keys to values is needed, given []"),
         ({"systems": {"one": 3}}, "systems.one: a mapping of keys to values is needed, given 3"),
         ({"systems": {"one": {"runs": []}}}, "systems.one.runs: value should have at least 1"),

@@ -38,7 +38,7 @@ def make_scope() -> Scope:
     names = tuple(f"d{m}" for m in range(SIZE))
     grades = np.ones(SIZE, dtype=np.int64)
     relevant = RelevantDocuments(OWNERS, names, grades, np.arange(SIZE))
-    return Scope(QUERIES, GROUPS, relevant, {"alpha": 0.1}, top=3)
+    return Scope(QUERIES, GROUPS, relevant, 0.1, top=3)
 
 
 @settings(max_examples=30)

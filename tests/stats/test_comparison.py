@@ -53,13 +53,13 @@ def test_every_number_is_what_statistics_says() -> None:
     assert [decide_answer(row, None) for row in found][:2] == ["better", "no difference shown"]
 
 
-def test_groups_interval_and_level_are_handed_on() -> None:
+def test_groups_and_level_are_handed_on() -> None:
     values, groups = systems(), np.arange(QUERIES) // 4
     (row, *_) = compare_with_baseline(
-        "m", values, "base", groups=groups, primary=True, alpha=0.1, interval="bootstrap", seed=9
+        "m", values, "base", groups=groups, primary=True, alpha=0.1, seed=9
     )
     difference = values["better"] - values["base"]
-    one = estimate_mean(difference, groups, alpha=0.1, interval="bootstrap", seed=9)
+    one = estimate_mean(difference, groups, alpha=0.1)
     assert (row.low, row.high, row.groups) == (one.low, one.high, 15)
     assert row.p == randomization_p_values(difference[None], groups, seed=9)[0]
     assert row.min_detectable_difference == minimum_detectable_difference(one, alpha=0.1)
@@ -193,7 +193,7 @@ def test_inputs_are_not_written() -> None:
     before = {name: array.copy() for name, array in values.items()}
     for array in (*values.values(), groups):
         array.setflags(write=False)
-    compare_with_baseline("m", values, "base", groups=groups, primary=True, interval="bootstrap")
+    compare_with_baseline("m", values, "base", groups=groups, primary=True)
     assert all((values[name] == before[name]).all() for name in values)
 
 

@@ -15,7 +15,6 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import (
-    IntervalMethod,
     MeanEstimate,
     clopper_pearson,
     estimate_mean,
@@ -45,9 +44,6 @@ def test_one_query_per_group_is_the_plain_estimate() -> None:
     values = normal(40)
     labels = np.random.default_rng(3).permutation(1000)[:40]
     assert estimate_mean(values, labels) == estimate_mean(values)
-    assert estimate_mean(values, labels, interval="bootstrap") == estimate_mean(
-        values, interval="bootstrap"
-    )
 
 
 def test_estimate_by_group_is_the_formula() -> None:
@@ -57,21 +53,18 @@ def test_estimate_by_group_is_the_formula() -> None:
     spread = 0.0
     for group in (5, 2, 9, 7):
         members = [v for v, g in zip(values, groups, strict=True) if g == group]
-        spread += (sum(members) - len(members) * mean) ** 2
-    error = math.sqrt(4 / 3 * spread) / 12
-    reach = stats.t.ppf(0.975, 3) * error
+        share = len(members) / 12
+        spread += (sum(members) - len(members) * mean) ** 2 / (1 - share)
     assert found.mean == pytest.approx(mean)
-    assert found.standard_error == pytest.approx(error)
-    assert (found.low, found.high) == pytest.approx((mean - reach, mean + reach))
+    assert found.standard_error == pytest.approx(math.sqrt(spread) / 12)
     assert (found.queries, found.groups) == (12, 4)
 
 
-@pytest.mark.parametrize("interval", ["t", "bootstrap"])
-def test_labels_of_groups_mean_nothing(interval: IntervalMethod) -> None:
+def test_labels_of_groups_mean_nothing() -> None:
     values, groups = normal(30), np.arange(30) % 7
     other = np.array([40, -3, 8, 100, 0, 2, 1])[groups]
-    first = estimate_mean(values, groups, interval=interval)
-    assert estimate_mean(values, other, interval=interval) == first
+    first = estimate_mean(values, groups)
+    assert estimate_mean(values, other) == first
     p = randomization_p_values(values[None], groups, resamples=500)
     assert randomization_p_values(values[None], other, resamples=500) == p
 
@@ -86,64 +79,23 @@ def test_interval_by_group_covers_where_the_naive_one_does_not() -> None:
     assert sum(e.low <= 0 <= e.high for e in naive) < 0.8 * len(rows)
 
 
-def test_bootstrap_is_roughly_scipys() -> None:
-    values = np.random.default_rng(4).gamma(1.0, size=60)
-    found = estimate_mean(values, interval="bootstrap", seed=1)
-    reference = stats.bootstrap(
-        (values,), np.mean, n_resamples=10_000, method="percentile", rng=5
-    ).confidence_interval
-    width = reference.high - reference.low
-    assert found.low == pytest.approx(reference.low, abs=0.03 * width)
-    assert found.high == pytest.approx(reference.high, abs=0.03 * width)
-    plain = estimate_mean(values)
-    assert (found.mean, found.standard_error) == (plain.mean, plain.standard_error)
-
-
-@pytest.mark.parametrize("uneven", [False, True])
-def test_bootstrap_resamples_whole_groups(uneven: bool) -> None:
-    sizes = np.arange(1, 31) if uneven else np.full(30, 5)
-    groups = np.repeat(np.arange(30), sizes)
-    values = normal(30, seed=20)[groups] + 0.3 * normal(len(groups), seed=21)
-    members = [values[groups == group] for group in range(30)]
-    random = np.random.default_rng(22)
-    means = [
-        np.concatenate([members[g] for g in random.integers(30, size=30)]).mean()
-        for _ in range(4000)
-    ]
-    low, high = np.quantile(means, [0.025, 0.975])
-    found = estimate_mean(values, groups, interval="bootstrap")
-    assert found.low == pytest.approx(low, abs=0.05 * (high - low))
-    assert found.high == pytest.approx(high, abs=0.05 * (high - low))
-
-
-def test_bootstrap_is_fixed_by_its_seed() -> None:
-    values = normal(33)
-    first = estimate_mean(values, interval="bootstrap", seed=7)
-    assert estimate_mean(values, interval="bootstrap", seed=8).low != first.low
-    again = estimate_mean(values, interval="bootstrap", seed=7)
-    assert (again.low, again.high) == pytest.approx((first.low, first.high), rel=1e-12)
-
-
-@pytest.mark.parametrize("interval", ["t", "bootstrap"])
-def test_one_query_or_group_is_never_certain(interval: IntervalMethod) -> None:
-    one = estimate_mean(np.array([0.3]), interval=interval)
+def test_one_query_or_group_is_never_certain() -> None:
+    one = estimate_mean(np.array([0.3]))
     assert one.mean == 0.3
     assert all(map(math.isnan, (one.low, one.high, one.sd, one.standard_error)))
-    group = estimate_mean(np.array([0.3, 0.5]), np.array([4, 4]), interval=interval)
+    group = estimate_mean(np.array([0.3, 0.5]), np.array([4, 4]))
     assert (group.queries, group.groups) == (2, 1)
     assert group.sd == pytest.approx(math.sqrt(0.02))
     assert all(map(math.isnan, (group.low, group.high, group.standard_error)))
 
 
-@pytest.mark.parametrize("interval", ["t", "bootstrap"])
 @pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_constant_values_have_no_spread_to_the_last_bit(
-    interval: IntervalMethod, constant: float, grouped: bool
-) -> None:
+def test_constant_values_have_no_spread_to_the_last_bit(constant: float, grouped: bool) -> None:
     groups = np.array([0, 0, 0, 1, 1, 2, 2]) if grouped else None
-    found = estimate_mean(np.full(7, constant), groups, interval=interval)
-    assert found == MeanEstimate(constant, constant, constant, 0.0, 0.0, 7, 3 if grouped else 7)
+    found = estimate_mean(np.full(7, constant), groups)
+    shape = (7, 3, found.freedom) if grouped else (7, 7, 6)
+    assert found == MeanEstimate(constant, constant, constant, 0.0, 0.0, *shape)
 
 
 @settings(deadline=None)
@@ -186,7 +138,7 @@ def test_detectable_is_the_formula() -> None:
 @pytest.mark.parametrize("queries", [20, 60])
 def test_power_at_the_detectable_difference_is_as_promised(queries: int) -> None:
     trials = 2000
-    unit = MeanEstimate(0, 0, 0, 1, 1 / math.sqrt(queries), queries, queries)
+    unit = MeanEstimate(0, 0, 0, 1, 1 / math.sqrt(queries), queries, queries, queries - 1)
     shift = minimum_detectable_difference(unit)
     assert shift is not None
     found = [estimate_mean(row) for row in normal(trials, queries, seed=40) + shift]
@@ -195,7 +147,7 @@ def test_power_at_the_detectable_difference_is_as_promised(queries: int) -> None
 
 
 def test_power_of_the_randomisation_test_is_as_promised() -> None:
-    unit = MeanEstimate(0, 0, 0, 1, 1 / math.sqrt(60), 60, 60)
+    unit = MeanEstimate(0, 0, 0, 1, 1 / math.sqrt(60), 60, 60, 59)
     shift = minimum_detectable_difference(unit)
     assert shift is not None
     p_values = randomization_p_values(normal(2000, 60, seed=41) + shift, resamples=2000)

@@ -24,7 +24,7 @@ def paired_difference(
     """Mean of first - second with its interval; None where no query has both values.
 
     Args:
-        report: Whose level, kind of interval and seed are used.
+        report: Whose level is used.
         collection: Whose groups are used.
         first: Shape (Q,), values by query.
         second: Likewise.
@@ -39,6 +39,4 @@ def paired_difference(
         difference[is_used],
         number_by_appearance(collection.groups)[0][is_used],
         alpha=report.alpha,
-        interval=report.settings.get("interval", "t"),
-        seed=int(report.settings.get("seed", 0)),
     )

@@ -27,7 +27,6 @@ from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
-from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -63,14 +62,12 @@ class HeldOutEvaluation:
         split: Which queries it was tuned on, and which decide.
         tuning: What the experiment's ``tune:`` says.
         alpha: Level of intervals and tests.
-        interval: ``t`` or ``bootstrap``.
     """
 
     objective: TuningObjective
     split: QuerySplit
     tuning: TuneSettings
     alpha: float = 0.05
-    interval: IntervalMethod = "t"
 
     def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> Gain:
         """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
@@ -79,7 +76,6 @@ class HeldOutEvaluation:
             default[mask],
             self.objective.group_codes[mask],
             alpha=self.alpha,
-            interval=self.interval,
             seed=self.tuning.seed,
         )
 
@@ -186,7 +182,7 @@ class HeldOutEvaluation:
         rules = self.tuning.model_dump(
             mode="json", exclude={"parameters", "system", "split_seed", "effort", "crag", "front"}
         )
-        return {**rules, "alpha": self.alpha, "interval": self.interval}
+        return {**rules, "alpha": self.alpha}
 
     def _fold_records(
         self, cross: CrossValidation | None, default: FloatArray

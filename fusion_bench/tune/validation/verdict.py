@@ -10,7 +10,7 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.intervals import IntervalMethod, estimate_mean
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.randomization_tests import randomization_p_values
 
 TuningVerdict: TypeAlias = Literal["ship", "worse", "keep", "too few queries"]
@@ -27,7 +27,6 @@ def paired_gain(
     groups: IntArray | None = None,
     *,
     alpha: float = 0.05,
-    interval: IntervalMethod = "t",
     seed: int = 0,
 ) -> Gain:
     """The mean paired difference tuned − default, with its interval by group.
@@ -37,8 +36,7 @@ def paired_gain(
         default: Shape (Q,), the same queries.
         groups: Shape (Q,), integer codes; None = every query is its own group.
         alpha: 1 − coverage.
-        interval: ``t`` or ``bootstrap``.
-        seed: Of the randomization test and the bootstrap.
+        seed: Of the randomization test.
 
     Returns:
         Its ``p`` is two-sided, by the paired randomization test by group; 1 where nothing differs.
@@ -47,7 +45,7 @@ def paired_gain(
     """
     difference = tuned - default
     difference = np.where(np.abs(difference) <= NOISE, 0.0, difference)
-    mean = estimate_mean(difference, groups, alpha=alpha, interval=interval, seed=seed)
+    mean = estimate_mean(difference, groups, alpha=alpha)
     differs = bool(difference.any())
     p = float(randomization_p_values(difference[None], groups, seed=seed)[0]) if differs else 1.0
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
