@@ -9,17 +9,19 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, positions
+from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
+from fusion_bench.evaluation.unjudged.unjudged_values import (
+    UnjudgedCollector,
+    UnjudgedValues,
+    cut_positions,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
-
-#: Depth at which the unjudged share is stated.
-UNJUDGED_DEPTH = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +30,14 @@ class Assessment:
 
     Attributes:
         values: Shape (M, Q).
-        judged_only: Shape (Q,): the primary measure over judged documents only, of the list
-            before ``top_k`` cuts it.
         ties: What the order of ties could make of the values.
-        unjudged: Shape (Q,): share of unjudged documents among the first 10 that are returned;
-            0 where nothing is.
+        unjudged: What unjudged documents could change in the primary measure, its only one.
         candidates: Documents returned over all queries.
     """
 
     values: FloatArray
-    judged_only: FloatArray
     ties: TieSensitivity
-    unjudged: FloatArray
+    unjudged: UnjudgedValues
     candidates: int
 
 
@@ -62,33 +60,22 @@ def assess_system(
     """
     size = (len(measures), len(runs.queries))
     values, extremes = np.zeros(size), np.zeros((3, *size))
-    judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
+    unjudged = UnjudgedCollector(runs, measures[:1], qrels)
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
     for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
         view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
-        positions = placed if plain.top_k is None else np.where(placed > plain.top_k, 0, placed)
+        positions = cut_positions(placed, plain.top_k)
         values[:, index] = measure.compute_measures(measures, view, positions, qrels=qrels)
-        # Before top_k cuts: with the unjudged documents gone, others must be able to move up.
-        judged_only[index] = measure.compute_measures(
-            [measures[0].with_judged_only()], view, placed, qrels=qrels
-        )[0]
+        unjudged.add_part(index, view, placed, positions)
         ties = measure.tie_sensitivity(
             measures, view, placed, tie_starts, limit=plain.top_k, qrels=qrels
         )
         extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
         affected += ties.affected
-        unjudged[index] = _unjudged_share(view, positions)
         candidates += int((positions > 0).sum())
     ties = TieSensitivity(affected, *extremes)
-    return Assessment(values, judged_only, ties, unjudged, candidates)
-
-
-def _unjudged_share(runs: AlignedRuns, placed: IntArray) -> FloatArray:
-    top = (placed >= 1) & (placed <= UNJUDGED_DEPTH)
-    shown = np.bincount(runs.query_index[top], minlength=len(runs.queries))
-    unknown = np.bincount(runs.query_index[top & ~runs.judged], minlength=len(runs.queries))
-    return unknown / np.maximum(shown, 1)
+    return Assessment(values, ties, unjudged.make_values(), candidates)
 
 
 def perfect_order_values(

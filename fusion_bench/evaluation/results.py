@@ -48,8 +48,8 @@ def system_result(task: EvaluationSet, system: System, assessment: Assessment) -
         kind="system",
         config=system.resolved_config,
         measures=results,
-        judged_only=tuple(assessment.judged_only.tolist()),
-        unjudged_share=float(assessment.unjudged.mean()),
+        judged_only=tuple(assessment.unjudged.judged_only[0].tolist()),
+        unjudged_share=float(assessment.unjudged.share.mean()),
         returned_documents=assessment.candidates,
     )
 
@@ -117,7 +117,8 @@ def compare_assessments(
             result = ComparisonResult.model_validate(comparison, from_attributes=True)
             if m == 0:
                 pair = (
-                    assessments[name].judged_only for name in (result.candidate, result.baseline)
+                    assessments[name].unjudged.judged_only[0]
+                    for name in (result.candidate, result.baseline)
                 )
                 judged = float(np.mean(np.subtract(*pair)))
                 against = judged if task.has_irrelevant_judgments else None

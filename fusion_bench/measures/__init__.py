@@ -4,6 +4,7 @@ from fusion_bench.measures._base import BinaryMeasure, Measure, list_distributio
 from fusion_bench.measures.compute import compute_measures
 from fusion_bench.measures.names import parse_measure
 from fusion_bench.measures.ranking import Ranking, no_relevant
+from fusion_bench.measures.returned_documents import ReturnedDocuments, collect_returned
 from fusion_bench.measures.tied_lists import TiedLists
 from fusion_bench.measures.ties import TieSensitivity, tie_sensitivity
 
@@ -11,8 +12,10 @@ __all__ = [
     "BinaryMeasure",
     "Measure",
     "Ranking",
+    "ReturnedDocuments",
     "TieSensitivity",
     "TiedLists",
+    "collect_returned",
     "compute_measures",
     "list_distributions",
     "measure_classes",

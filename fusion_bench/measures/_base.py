@@ -13,6 +13,7 @@ from fusion_bench.config.plugins import distribution_of
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures.ranking import Ranking
+from fusion_bench.measures.returned_documents import ReturnedDocuments
 from fusion_bench.measures.tied_lists import TiedLists
 
 #: The documents whose ranks a measure reads: relevant ones, judged ones, or all.
@@ -74,6 +75,21 @@ class Measure(Method):
             depth: Shape (Q,): documents beyond this rank do not count.
         """
         return np.full(len(lists.runs.queries), np.nan)
+
+    def filled_values(
+        self,
+        returned: ReturnedDocuments,  # noqa: ARG002 - measures with a formula read it
+    ) -> FloatArray | None:
+        """(Q,): its values where unjudged documents have the gain of judged ones at their rank.
+
+        A gain may be a fraction. To a sum of gains that is all; a measure that asks which
+        document is relevant takes it for a probability, independent from document to document,
+        and gives its expected value. No value exceeds 1; ideals are those of the judgments.
+
+        Returns:
+            None = no formula. NaN where a list has documents, and none of any list is judged.
+        """
+        return None
 
     def cut_depth(self, depth: IntArray) -> IntArray:
         """(Q,): the depth, but at most the cutoff."""

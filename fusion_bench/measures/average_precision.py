@@ -9,6 +9,7 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
 from fusion_bench.measures.ranking import Ranking, count_in_groups, divide_or_zero, relevant_counts
+from fusion_bench.measures.returned_documents import ReturnedDocuments
 from fusion_bench.measures.tied_lists import TiedLists
 
 
@@ -44,3 +45,10 @@ class AveragePrecision(BinaryMeasure):
         terms = r / n * (earlier[lists.group] + 1 + others) / lists.position
         terms[lists.position > depth[lists.query]] = 0
         return divide_or_zero(lists.by_query(terms), relevant_counts(lists.runs, self.rel))
+
+    def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
+        """(Q,): Σ_r p_r (1 + Σ_{s<r} p_s) / r over the relevant ones, at most 1."""
+        p = returned.fill_gains(returned.grade >= self.rel, self.cutoff)
+        terms = p * (1 + np.cumsum(p, axis=1) - p) / np.arange(1, p.shape[1] + 1)
+        relevant = relevant_counts(returned.runs, self.rel)
+        return np.minimum(divide_or_zero(terms.sum(axis=1), relevant), 1)

@@ -15,6 +15,7 @@ from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import DataError
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
 from fusion_bench.measures.ranking import Ranking, divide_or_zero
+from fusion_bench.measures.returned_documents import ReturnedDocuments
 from fusion_bench.measures.tied_lists import TiedLists
 
 Dcg: TypeAlias = Literal["log2", "exp-log2"]
@@ -52,6 +53,12 @@ class NDCG(Measure):
         terms = lists.mean_by_rank(_grade_gains(lists.grade, self.dcg), depth)
         dcg = lists.by_query(terms / _log_discounts(lists.runs)[lists.position])
         return divide_or_zero(dcg, _ideal_dcg(lists.runs, self.dcg, self.cutoff))
+
+    def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
+        """(Q,): the sum of known and mean gains over the ideal, at most 1."""
+        gains = returned.fill_gains(_grade_gains(returned.grade, self.dcg), self.cutoff)
+        dcg = (gains / _log_table(gains.shape[1])[1 : gains.shape[1] + 1]).sum(axis=1)
+        return np.minimum(divide_or_zero(dcg, _ideal_dcg(returned.runs, self.dcg, self.cutoff)), 1)
 
 
 def _grade_gains(grades: IntArray, dcg: Dcg) -> FloatArray:

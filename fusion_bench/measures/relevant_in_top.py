@@ -9,6 +9,7 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
 from fusion_bench.measures.ranking import Ranking, divide_or_zero, relevant_counts
+from fusion_bench.measures.returned_documents import ReturnedDocuments
 from fusion_bench.measures.tied_lists import TiedLists
 
 
@@ -24,6 +25,10 @@ class _RelevantInTop(BinaryMeasure):
 
     def _expected_count(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         return lists.by_query(lists.mean_by_rank(lists.grade >= self.rel, depth))
+
+    def _filled_gains(self, returned: ReturnedDocuments) -> FloatArray:
+        """(Q, L): the probability that each rank within the cutoff is relevant."""
+        return returned.fill_gains(returned.grade >= self.rel, self.cutoff)
 
 
 @measure_classes.register
@@ -44,6 +49,11 @@ class Recall(_RelevantInTop):
             self._expected_count(lists, depth), relevant_counts(lists.runs, self.rel)
         )
 
+    def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
+        """(Q,): the expected number of relevant documents over the known ones, at most 1."""
+        count = self._filled_gains(returned).sum(axis=1)
+        return np.minimum(divide_or_zero(count, relevant_counts(returned.runs, self.rel)), 1)
+
 
 @measure_classes.register
 class Precision(_RelevantInTop):
@@ -59,6 +69,10 @@ class Precision(_RelevantInTop):
         """(Q,): every member of a group counts as the group's mean."""
         return self._expected_count(lists, depth) / np.float64(self.cutoff or 1)
 
+    def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
+        """(Q,): the expected number of relevant documents over the cutoff."""
+        return np.asarray(self._filled_gains(returned).sum(axis=1) / (self.cutoff or 1))
+
 
 @measure_classes.register
 class Success(_RelevantInTop):
@@ -73,3 +87,7 @@ class Success(_RelevantInTop):
     def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): the probability that the first relevant document falls within the depth."""
         return lists.expect_at_first(lists.grade >= self.rel, depth, np.ones_like)
+
+    def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
+        """(Q,): 1 − Π_r (1 − p_r), p_r the probability that rank r is relevant."""
+        return np.asarray(1 - np.prod(1 - self._filled_gains(returned), axis=1))

@@ -38,19 +38,19 @@ def test_values_by_hand() -> None:
 
 
 def test_judged_documents_alone_move_up() -> None:
-    assert assessed().judged_only.tolist() == pytest.approx([1 / 2, 0, 1])
-    assert assessed(complete=True).judged_only.tolist() == pytest.approx([1 / 3, 0, 1])
+    assert assessed().unjudged.judged_only[0].tolist() == pytest.approx([1 / 2, 0, 1])
+    assert assessed(complete=True).unjudged.judged_only[0].tolist() == pytest.approx([1 / 3, 0, 1])
 
 
 def test_the_unjudged_share_is_of_what_is_returned() -> None:
-    assert assessed().unjudged.tolist() == pytest.approx([1 / 4, 0, 0])
-    assert assessed(top_k=1).unjudged.tolist() == pytest.approx([1, 0, 0])
-    assert assessed(complete=True).unjudged.tolist() == [0, 0, 0]
+    assert assessed().unjudged.share.tolist() == pytest.approx([1 / 4, 0, 0])
+    assert assessed(top_k=1).unjudged.share.tolist() == pytest.approx([1, 0, 0])
+    assert assessed(complete=True).unjudged.share.tolist() == [0, 0, 0]
     long = Run.from_dict("a", {"q1": {f"x{n:02}": float(-n) for n in range(30)} | {"d1": 99.0}})
     runs = align(QRELS, [long])
     system = System(name="a", runs=("a",))
     found = assess_system(system, runs, MEASURES, spaces={}, qrels=QRELS)
-    assert found.unjudged[0] == pytest.approx(9 / 10)
+    assert found.unjudged.share[0] == pytest.approx(9 / 10)
 
 
 def test_a_cut_list_has_fewer_candidates() -> None:
@@ -102,5 +102,5 @@ def test_the_perfect_order_takes_negative_grades_for_none() -> None:
 def test_a_cut_leaves_the_judged_only_values_alone() -> None:
     """Without the unjudged documents others move up, and a cut must not keep them from it."""
     whole, cut = assessed(), assessed(top_k=1)
-    assert cut.judged_only.tolist() == whole.judged_only.tolist()
+    assert cut.unjudged.judged_only.tolist() == whole.unjudged.judged_only.tolist()
     assert cut.values.tolist() != whole.values.tolist()

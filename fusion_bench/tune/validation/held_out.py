@@ -279,7 +279,7 @@ class HeldOutEvaluation:
                 [self.objective.measure],
                 spaces=self.objective.spaces,
                 qrels=dataset.qrels,
-            ).judged_only
+            ).unjudged.judged_only[0]
             for system in (self.objective.build_system(chosen.params), self.objective.system)
         ]
         return float((values[0] - values[1]).mean())

@@ -1,0 +1,42 @@
+"""What unjudged documents could change in one difference."""
+
+from __future__ import annotations
+
+from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.util.formatting import format_difference, format_number, format_percent
+
+
+class UnjudgedResult(ReportRecord):
+    """One difference, candidate − baseline, seen through its unjudged documents.
+
+    Attributes:
+        candidate_share: Mean share of unjudged documents in the candidate's top 10.
+        baseline_share: In the baseline's.
+        judged_only: The difference over judged documents only; None = not computed, as no
+            document is judged not relevant.
+        low: Lower end of its interval; None where no spread is known.
+        high: Upper end.
+        filled: The difference where an unjudged document has the mean gain of the same system's
+            judged documents at its rank; None = not computed, as above, or the measure has no
+            formula for it, or no list has a judged document.
+    """
+
+    candidate_share: float
+    baseline_share: float
+    judged_only: OptionalFloat = None
+    low: OptionalFloat = None
+    high: OptionalFloat = None
+    filled: OptionalFloat = None
+
+    @property
+    def description(self) -> str:
+        """All three views in one line."""
+        shares = (
+            f"unjudged in the top 10: {format_percent(self.candidate_share)} "
+            f"(baseline {format_percent(self.baseline_share)})"
+        )
+        if self.judged_only is None:
+            return f"{shares}; no document is judged not relevant, so no difference corrects for it"
+        judged = format_difference(self.judged_only, self.low, self.high)
+        filled = "not computed" if self.filled is None else format_number(self.filled, signed=True)
+        return f"{shares}; over judged documents only {judged}; unjudged filled {filled}"

@@ -1,0 +1,100 @@
+"""The difference of two systems as their unjudged documents could change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.unjudged.unjudged_values import UnjudgedValues
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
+from fusion_bench.stats.unjudged_rule import Direction, unjudged_decide
+
+
+@dataclass(frozen=True, eq=False)
+class UnjudgedEvidence:
+    """One system on one measure.
+
+    Attributes:
+        share: Shape (Q,): share of unjudged documents in the top 10.
+        judged_only: Shape (Q,): values over judged documents only.
+        filled: Shape (Q,): values with unjudged documents filled; None = no formula.
+    """
+
+    share: FloatArray
+    judged_only: FloatArray
+    filled: FloatArray | None
+
+    @classmethod
+    def of_measure(cls, values: UnjudgedValues, measure: int = 0) -> UnjudgedEvidence:
+        """Those of the measure with this index."""
+        return cls(values.share, values.judged_only[measure], values.filled[measure])
+
+    def select_queries(self, keep: BoolArray) -> UnjudgedEvidence:
+        """Only the queries where ``keep``, shape (Q,), is true."""
+        filled = None if self.filled is None else self.filled[keep]
+        return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
+
+
+@dataclass(frozen=True)
+class UnjudgedDifference:
+    """Candidate − baseline on one measure.
+
+    Attributes:
+        candidate_share: Mean share of unjudged documents in the candidate's top 10.
+        baseline_share: In the baseline's.
+        judged_only: The difference over judged documents only; None = sparse judgments.
+        filled: The mean difference with unjudged documents filled; None = sparse judgments or
+            no formula; NaN = no list has a judged document.
+    """
+
+    candidate_share: float
+    baseline_share: float
+    judged_only: MeanEstimate | None
+    filled: float | None
+
+    def decides(self, direction: Direction, m: float, *, is_pass: bool = False) -> bool:
+        """Whether unjudged documents decide an answer; see :func:`unjudged_decide`."""
+        return unjudged_decide(direction, self.judged_only, self.filled, m, is_pass=is_pass)
+
+    @property
+    def record(self) -> UnjudgedResult:
+        """As report files hold it."""
+        judged = self.judged_only
+        return UnjudgedResult(
+            candidate_share=self.candidate_share,
+            baseline_share=self.baseline_share,
+            judged_only=None if judged is None else judged.mean,
+            low=None if judged is None else judged.low,
+            high=None if judged is None else judged.high,
+            filled=self.filled,
+        )
+
+
+def compare_unjudged(
+    candidate: UnjudgedEvidence,
+    baseline: UnjudgedEvidence,
+    *,
+    groups: IntArray | None = None,
+    alpha: float = 0.05,
+    is_sparse: bool = False,
+) -> UnjudgedDifference:
+    """Compare two systems over the same Q queries.
+
+    Args:
+        candidate: One system.
+        baseline: The system to compare with.
+        groups: Shape (Q,), codes of the groups; None = every query is its own.
+        alpha: 1 − coverage of the interval.
+        is_sparse: Whether no document is judged not relevant. Then values over judged documents
+            only, and filled ones, see the order among relevant documents alone, and are left out.
+    """
+    shares = float(candidate.share.mean()), float(baseline.share.mean())
+    if is_sparse:
+        return UnjudgedDifference(*shares, None, None)
+    difference = paired_difference(candidate.judged_only, baseline.judged_only)
+    filled = None
+    if candidate.filled is not None and baseline.filled is not None:
+        filled = exact_mean(paired_difference(candidate.filled, baseline.filled))
+    return UnjudgedDifference(*shares, estimate_mean(difference, groups, alpha=alpha), filled)
