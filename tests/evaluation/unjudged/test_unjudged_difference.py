@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedEvidence,
     compare_unjudged,
 )
+from fusion_bench.stats.unjudged_rule import Direction
 
 BASELINE = UnjudgedEvidence(
     share=np.array([0.0, 0.1, 0.2, 0.1]),
@@ -65,7 +67,7 @@ def test_without_a_formula_the_filled_difference_is_missing() -> None:
 def test_lists_without_a_judged_document_decide_whatever_is_answered() -> None:
     blind = UnjudgedEvidence(CANDIDATE.share, CANDIDATE.judged_only, np.full(4, math.nan))
     difference = compare_unjudged(blind, BASELINE)
-    assert all(difference.decides(direction, 0.01) for direction in (1, 0, -1))
+    assert all(difference.decides(direction, 0.01) for direction in get_args(Direction))
     assert difference.record.filled is None
 
 

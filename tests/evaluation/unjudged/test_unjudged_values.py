@@ -57,7 +57,7 @@ def test_means_are_taken_over_all_parts_of_a_system() -> None:
     """One plain system for each query type, and still one mean at each rank."""
     queries = {name: Query(id=name, type=kind) for name, kind in TYPES.items()}
     runs = align(QRELS, [RUN, replace(RUN, name="other")], queries=queries)
-    weights = {kind: {"r": 1.0, "other": 0.5} for kind in ("local", "global", "hybrid")}
+    weights = {kind: {"r": 0.6, "other": 0.4} for kind in ("local", "global", "hybrid")}
     parts = System.model_validate(
         {"name": "s", "runs": ["r", "other"], "fusion": "rrf", "weights_by_type": weights}
     )
