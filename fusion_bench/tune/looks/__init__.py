@@ -1,0 +1,1 @@
+"""Looks at held-out queries: the ledger that counts them, and the level of each."""

@@ -1,0 +1,44 @@
+"""Where the looks at a dataset are counted."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from fusion_bench.experiment.look_settings import LookSettings
+from fusion_bench.tune.looks.ledger import LEDGER_NAME
+from fusion_bench.tune.looks.look_counter import LookCounter
+
+
+def find_ledger(
+    settings: LookSettings,
+    *,
+    alpha: float,
+    base: Path | None,
+    dataset: Path | None,
+    out: Path | None,
+) -> LookCounter:
+    """Where the looks at a dataset are counted.
+
+    Args:
+        settings: Of the experiment.
+        alpha: Two-sided level of a single look.
+        base: Folder of the experiment's file, for a relative ``file``; None = the working folder.
+        dataset: Folder of the ``dataset.yaml``; None = the data are in memory.
+        out: Folder of the outputs, for a dataset that cannot be written to; None = there is none.
+    """
+    counter = LookCounter(None, alpha, settings.max_queries)
+    if not settings.count:
+        return replace(counter, note="'tune.looks.count' is false")
+    if settings.file is not None:
+        return replace(counter, path=(base or Path()) / settings.file)
+    if dataset is None:
+        return replace(counter, note="the data are in memory: name a ledger, looks: {file: …}")
+    beside = dataset / LEDGER_NAME
+    if os.access(dataset, os.W_OK):
+        return replace(counter, path=beside)
+    if out is None:
+        return replace(counter, note=f"{dataset} cannot be written to: name a ledger")
+    note = f"{dataset} cannot be written to"
+    return replace(counter, path=out / LEDGER_NAME, readonly=beside, note=note)

@@ -1,0 +1,165 @@
+"""The ledger of looks, ``looks.jsonl``: one line for each look at held-out queries.
+
+A look is written before its result is known, and its verdict afterwards, so that an interrupted run
+counts too. The file is replaced as a whole under a lock: concurrent runs wait for each other, and a
+killed one leaves the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.parameters import Value
+from fusion_bench.errors import DataError
+from fusion_bench.util.atomic_files import write_atomic
+
+#: The name of the file, beside a dataset's ``dataset.yaml``.
+LEDGER_NAME = "looks.jsonl"
+Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
+
+
+class LookPlan(StrictModel):
+    """What was declared before the first look of a plan.
+
+    Attributes:
+        max_queries: Held-out queries of its last look.
+        parameters: The frozen numbers, path → value.
+        tuned_on: Digests of the queries that they were tuned on.
+    """
+
+    max_queries: Annotated[int, Field(ge=1)]
+    parameters: dict[str, Value]
+    tuned_on: tuple[Digest, ...]
+
+
+class Look(StrictModel):
+    """One look.
+
+    Attributes:
+        version: Of the layout of a line.
+        experiment: Name of the experiment.
+        system: The system that was tuned.
+        measure: What was compared.
+        date: When, ISO 8601.
+        numbers: Digest of the measure, the chosen numbers and the held-out values.
+        number: j, counted from 1 among the looks that share held-out queries.
+        level: The one-sided level that it was tested at.
+        verdict: Of the run; None = it did not end.
+        plan: The plan that it belongs to; None = none.
+        queries: Digests of the held-out queries, sorted.
+    """
+
+    version: Literal[1] = 1
+    experiment: str
+    system: str
+    measure: str
+    date: str
+    numbers: Digest
+    number: Annotated[int, Field(ge=1)]
+    level: Annotated[float, Field(ge=0, le=1)]
+    verdict: str | None = None
+    plan: LookPlan | None = None
+    queries: Annotated[tuple[Digest, ...], Field(min_length=1)]
+
+    def asks_same(self, other: Look) -> bool:
+        """Whether both ask about the same numbers on the same queries."""
+        return (self.numbers, self.queries) == (other.numbers, other.queries)
+
+
+def read_looks(path: Path) -> list[Look]:
+    """The looks of a ledger, in its order; empty where there is no such file.
+
+    Raises:
+        DataError: A line is no look; names file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    return [
+        _parse_line(line, f"{path}:{number}")
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip()
+    ]
+
+
+def _parse_line(line: str, where: str) -> Look:
+    try:
+        return Look.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        reason = f"{place}: {first['msg']}" if place else first["msg"]
+        raise DataError(
+            f"{where}: not a line of a ledger of looks ({reason}): restore the file, for example "
+            "from version control; without it looks are miscounted"
+        ) from None
+
+
+def related_looks(looks: Sequence[Look], queries: Sequence[str]) -> list[Look]:
+    """The looks that belong together with one at these queries, in their order.
+
+    Two looks belong together where they share held-out queries. Links are followed: where A shares
+    queries with B, and B with C, all three belong together.
+
+    Args:
+        looks: Of the ledger.
+        queries: Digests of held-out queries.
+    """
+    reached, related = set(queries), [False] * len(looks)
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for index, look in enumerate(looks):
+            if not related[index] and not reached.isdisjoint(look.queries):
+                reached.update(look.queries)
+                related[index] = is_growing = True
+    return [look for look, is_related in zip(looks, related, strict=True) if is_related]
+
+
+def update_ledger(path: Path, change: Callable[[list[Look]], list[Look]]) -> list[Look]:
+    """Replace the looks of a ledger by what ``change`` makes of them, one process at a time.
+
+    Args:
+        path: The file; made with its folder if need be.
+        change: The looks in the file → those to write.
+
+    Returns:
+        The looks as written.
+
+    Raises:
+        DataError: A line is no look.
+        FusionBenchError: The file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _lock_folder(path.parent):
+        before = read_looks(path)
+        after = change(list(before))
+        if after != before:
+            write_atomic(path, "".join(f"{look.model_dump_json()}\n" for look in after).encode())
+    return after
+
+
+@contextmanager
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; it ends with the process. Without ``fcntl`` there is no lock."""
+    try:
+        import fcntl  # POSIX only
+    except ImportError:  # pragma: no cover
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.look_settings import LookSettings
+from fusion_bench.tune.looks.digests import numbers_digest, query_digests
+from fusion_bench.tune.looks.find_ledger import find_ledger
+from fusion_bench.tune.looks.lan_demets import planned_levels
+from fusion_bench.tune.looks.ledger import Look, LookPlan, read_looks
+from fusion_bench.tune.looks.look_counter import LookCounter
+
+
+def ask(
+    counter: LookCounter, queries: Sequence[str], numbers: str = "0", plan: LookPlan | None = None
+) -> Look:
+    asked = Look(
+        experiment="e",
+        system="s",
+        measure="nDCG@10",
+        date="2026-01-01",
+        numbers=numbers,
+        number=1,
+        level=0.0,
+        plan=plan,
+        queries=query_digests(queries),
+    )
+    return counter.open_look(asked)
+
+
+def names(first: int, last: int) -> list[str]:
+    return [f"q{n}" for n in range(first, last)]
+
+
+@pytest.fixture
+def counter(tmp_path: Path) -> LookCounter:
+    return LookCounter(tmp_path / "looks.jsonl")
+
+
+def test_added_queries_new_splits_and_new_numbers_are_further_looks(counter: LookCounter) -> None:
+    asked = [
+        (names(0, 10), "0"),
+        (names(0, 20), "0"),  # queries were added
+        (names(0, 20), "1"),  # other numbers
+        (names(15, 30), "2"),  # another split
+        (names(40, 50), "0"),  # no query in common
+        (names(25, 45), "0"),  # joins both
+    ]
+    looks = [ask(counter, queries, numbers) for queries, numbers in asked]
+    assert [look.number for look in looks] == [1, 2, 3, 4, 1, 6]
+    levels = [0.02, 0.0025, 0.00125, 0.000625, 0.02, 0.00015625]
+    assert [look.level for look in looks] == pytest.approx(levels)
+
+
+def test_the_same_numbers_on_the_same_queries_are_no_new_look(counter: LookCounter) -> None:
+    first = ask(counter, names(0, 10))
+    counter.close_look(first, "too few queries")
+    ask(counter, names(0, 10), "1")
+    again = ask(counter, names(0, 10)[::-1])
+    assert (again.number, again.level) == (first.number, first.level)
+    described = counter.describe(again)
+    assert described.is_repeated
+    assert described.next_number == 3
+    assert described.next_level == pytest.approx(0.00125)
+    assert counter.path is not None
+    assert [look.verdict for look in read_looks(counter.path)] == ["too few queries", None]
+
+
+def test_the_price_of_the_first_look_and_of_the_next(counter: LookCounter) -> None:
+    described = counter.describe(ask(counter, names(0, 10)))
+    assert described.power == pytest.approx(0.773, abs=5e-4)
+    assert described.next_number == 2
+    assert described.next_level == pytest.approx(0.0025)
+    assert described.next_query_factor == pytest.approx(1.70, abs=0.01)
+    assert not described.is_repeated
+
+
+def test_numbers_are_the_same_by_parameters_and_values_in_any_order_of_queries() -> None:
+    default, tuned = np.array([0.1, 0.2]), np.array([0.3, 0.2])
+    digest = numbers_digest("nDCG@10", {"k": 1, "b": 2}, ["x", "y"], default, tuned)
+    turned = numbers_digest("nDCG@10", {"b": 2, "k": 1}, ["y", "x"], default[::-1], tuned[::-1])
+    assert turned == digest
+    noisy = numbers_digest("nDCG@10", {"k": 1, "b": 2}, ["x", "y"], default, tuned + 1e-14)
+    assert noisy == digest
+    others = [
+        numbers_digest("RR@10", {"k": 1, "b": 2}, ["x", "y"], default, tuned),
+        numbers_digest("nDCG@10", {"k": 2, "b": 2}, ["x", "y"], default, tuned),
+        numbers_digest("nDCG@10", {"k": 1, "b": 2}, ["x", "y"], default, tuned + 0.1),
+    ]
+    assert digest not in others
+
+
+def test_without_a_ledger_a_look_has_the_whole_level_and_says_why() -> None:
+    counter = find_ledger(LookSettings(), alpha=0.05, base=None, dataset=None, out=None)
+    look = ask(counter, names(0, 3))
+    assert look.level == 0.025
+    described = counter.describe(look)
+    assert described.number is None
+    assert "in memory" in described.note
+    assert described.power == pytest.approx(0.8)
+
+
+def test_the_ledger_stands_beside_the_dataset_or_where_the_file_says(tmp_path: Path) -> None:
+    def find(settings: LookSettings) -> LookCounter:
+        return find_ledger(
+            settings, alpha=0.05, base=tmp_path / "base", dataset=tmp_path, out=tmp_path / "out"
+        )
+
+    assert find(LookSettings()).path == tmp_path / "looks.jsonl"
+    named = find(LookSettings(file=Path("mine.jsonl")))
+    assert named.path == tmp_path / "base" / "mine.jsonl"
+    assert find(LookSettings(count=False)).path is None
+
+
+def test_a_dataset_that_cannot_be_written_to_is_counted_in_the_output_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    ask(LookCounter(data / "looks.jsonl"), names(0, 5))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    counter = find_ledger(LookSettings(), alpha=0.05, base=None, dataset=data, out=out)
+    assert counter.path == out / "looks.jsonl"
+    assert ask(counter, names(0, 5), "1").number == 2  # the looks beside the dataset count
+    assert ask(counter, names(0, 5)).number == 1  # and are not made again
+    unnamed = find_ledger(LookSettings(), alpha=0.05, base=None, dataset=data, out=None)
+    assert unnamed.path is None
+    assert "cannot be written" in unnamed.note
+
+
+def plan_of(queries: int) -> LookPlan:
+    return LookPlan(max_queries=queries, parameters={"fusion.k": 10}, tuned_on=("a",))
+
+
+def test_planned_looks_have_the_levels_of_the_spending_function(tmp_path: Path) -> None:
+    counter = LookCounter(tmp_path / "looks.jsonl", max_queries=20)
+    assert counter.find_plan(names(0, 5)) is None
+    looks = [ask(counter, names(0, last), plan=plan_of(20)) for last in (5, 10, 20)]
+    expected = planned_levels([0.25, 0.5, 1.0])
+    assert [look.level for look in looks] == pytest.approx(expected)
+    assert counter.find_plan(names(0, 30)) == plan_of(20)
+    assert counter.describe(looks[-1]).next_level is None
+    with pytest.raises(ConfigError, match="must increase"):
+        ask(counter, names(0, 25), plan=plan_of(20))
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "said"),
+    [
+        (None, 20, "must be declared before the first look"),
+        (20, None, "is missing, but"),
+        (20, 30, "is 30, but"),
+    ],
+)
+def test_a_plan_is_declared_before_the_first_look_and_kept(
+    tmp_path: Path, first: int | None, then: int | None, said: str
+) -> None:
+    path = tmp_path / "looks.jsonl"
+    ask(LookCounter(path), names(0, 5), plan=None if first is None else plan_of(first))
+    with pytest.raises(ConfigError, match=said):
+        LookCounter(path, max_queries=then).find_plan(names(0, 5))
+
+
+def test_a_plan_needs_counted_looks() -> None:
+    counter = LookCounter(None, max_queries=20, note="nobody counts")
+    with pytest.raises(ConfigError, match="needs counted looks, but nobody counts"):
+        counter.find_plan(names(0, 5))
