@@ -1,0 +1,284 @@
+"""Single-step max-T: p-values and intervals of a family of paired differences.
+
+Westfall & Young 1993, "Resampling-Based Multiple Testing", algorithm 2.5, with sign flips: where
+two systems are the same, each group's differences are as likely with the opposite sign. All rows
+share the flips, so that correlated systems cost little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.stats.family_flips import flip_family
+from fusion_bench.stats.flipped_statistics import FlippedStatistics, prepare_flips
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile, t_tail
+
+#: Whether more draws could change a decision.
+Decision: TypeAlias = Literal["clear", "open"]
+
+FIRST_DRAWS = 10_000
+MOST_DRAWS = 1_000_000
+#: A decision is clear where the share is so many standard errors from α.
+CLEAR_ERRORS = 4.0
+#: Ends of intervals up to this count as 0, and shares t² / (1 + t²) up to this as equal.
+NOISE = 1e-12
+
+
+@dataclass(frozen=True)
+class FamilyRow:
+    """One paired difference of a family.
+
+    Attributes:
+        difference: Shape (Q,), finite; candidate − baseline per query.
+        keys: The group id of each query. Rows with the same keys object or equal keys share
+            queries; the same id in other rows flips with them.
+        margin: m ≥ 0: whether the interval lies inside ±m is decided too; None = not asked.
+    """
+
+    difference: FloatArray
+    keys: tuple[str, ...]
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """What a family's flips say about one row.
+
+    Attributes:
+        estimate: The mean and its standard error; its own interval is not adjusted.
+        p: Adjusted over the family; 1 where no query differs or nothing tells the spread.
+        p_floor: p is the smallest that the draws can give: the true one may be smaller.
+        low: Lower end of mean ± ``critical_value`` · standard error; NaN where there is none.
+        high: Upper end.
+        critical_value: The family's, never below Student's at the row's degrees of freedom.
+        decision: ``open``: the simulation error could move p across α.
+        is_within: The interval lies inside ±margin.
+        within_decision: ``open``: the simulation error could change ``is_within``.
+    """
+
+    estimate: MeanEstimate
+    p: float
+    p_floor: bool
+    low: float
+    high: float
+    critical_value: float
+    decision: Decision
+    is_within: bool
+    within_decision: Decision
+
+
+@dataclass(frozen=True)
+class FamilyResult:
+    """A tested family.
+
+    Attributes:
+        rows: In the order given.
+        critical_value: c: the ⌊α·N⌋-th largest of the N values of max |t*|; inf where α·N < 1.
+        draws: Flips drawn; of an exact test all there are.
+        is_exact: Every flip was enumerated.
+    """
+
+    rows: tuple[RowResult, ...]
+    critical_value: float
+    draws: int
+    is_exact: bool
+
+
+def max_t(
+    rows: Sequence[FamilyRow],
+    *,
+    seed: int,
+    alpha: float = 0.05,
+    first_draws: int = FIRST_DRAWS,
+    most_draws: int = MOST_DRAWS,
+) -> FamilyResult:
+    """Test a family of paired differences at once.
+
+    Each flip turns whole groups and gives t* = mean* / standard error* of every row. N values of
+    max |t*| are compared: all of them where at most 16 groups differ in any row, otherwise those
+    of B draws and the observed one. p is the share of the N values that reach |t| (Phipson & Smyth
+    2010), and never below Student's p. The critical value c belongs to the same N values, so p ≤ α
+    and an interval without 0 are the same decision. B doubles until every decision is 4 standard
+    errors from α.
+
+    Args:
+        rows: The family. Identical rows count once.
+        seed: Seed of the signs.
+        alpha: 1 − coverage of all intervals together, and the level of all tests together.
+        first_draws: B to start with.
+        most_draws: B at most; decisions that are not clear then are ``open``.
+
+    Raises:
+        ConfigError: A level, a number of draws or a seed that cannot be used.
+    """
+    if not 1 <= first_draws <= most_draws:
+        raise ConfigError(f"resamples: must be from 1 to {most_draws:,}, not {first_draws:,}")
+    parts = _prepare_parts(rows)
+    shares = np.zeros(len(rows))
+    for part in parts:
+        shares[part.rows] = part.statistics.observe()[part.places]
+    candidates = [
+        _prepare_candidate(row, share, alpha)
+        for row, share in zip(rows, shares.tolist(), strict=True)
+    ]
+
+    def is_clear(values: FloatArray) -> bool:
+        return all(
+            _is_clear(each.student_p, each.share, values, alpha)
+            and _is_clear(0.0, each.bound, values, alpha)
+            for each in candidates
+        )
+
+    values, is_exact = flip_family(
+        [part.statistics for part in parts], is_clear, seed, (first_draws, most_draws)
+    )
+    critical = _critical_share(values, alpha)
+    return FamilyResult(
+        rows=tuple(_decide_row(each, values, critical, alpha, is_exact) for each in candidates),
+        critical_value=_to_t(critical),
+        draws=len(values) - (not is_exact),
+        is_exact=is_exact,
+    )
+
+
+class _Part(NamedTuple):
+    """The rows of the same queries.
+
+    Attributes:
+        statistics: One line for each distinct row.
+        rows: Indices of the rows.
+        places: The line of each of them.
+    """
+
+    statistics: FlippedStatistics
+    rows: list[int]
+    places: list[int]
+
+
+class _Candidate(NamedTuple):
+    """A row before the flips.
+
+    Attributes:
+        row: As given.
+        estimate: Its unadjusted estimate.
+        share: t² / (1 + t²), computed as that of the flips.
+        bound: (m − |mean|) / standard error as such a share; 0 = the interval cannot lie inside
+            ±m, or this is not asked.
+        student: Student's critical value; NaN with one group.
+        student_p: Student's two-sided p.
+    """
+
+    row: FamilyRow
+    estimate: MeanEstimate
+    share: float
+    bound: float
+    student: float
+    student_p: float
+
+
+def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
+    by_keys: dict[tuple[str, ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        by_keys.setdefault(row.keys, []).append(i)
+    parts = []
+    for keys, indices in by_keys.items():
+        contents = [(rows[i].difference + 0.0).tobytes() for i in indices]  # + 0.0: −0 equals 0
+        first = {content: i for content, i in zip(contents[::-1], indices[::-1], strict=True)}
+        lines = {content: line for line, content in enumerate(first)}
+        statistics = prepare_flips([rows[i].difference for i in first.values()], keys)
+        parts.append(_Part(statistics, indices, [lines[content] for content in contents]))
+    return parts
+
+
+def _prepare_candidate(row: FamilyRow, share: float, alpha: float) -> _Candidate:
+    estimate = estimate_mean(row.difference, number_by_appearance(row.keys)[0], alpha=alpha)
+    mean, error = estimate.mean, estimate.standard_error
+    if math.isnan(error):  # one group
+        return _Candidate(row, estimate, 0.0, 0.0, math.nan, 1.0)
+    room = 0.0 if row.margin is None else max(row.margin - abs(mean), 0.0)
+    bound = room**2 / (room**2 + error**2) if room > 0 else 0.0
+    t = abs(mean) / error if error > 0 else math.inf
+    student_p = 1.0 if mean == 0 else min(2 * t_tail(estimate.freedom, t), 1.0)
+    student = t_quantile(estimate.freedom, 1 - alpha / 2)
+    return _Candidate(row, estimate, share, bound, student, student_p)
+
+
+def _share_reaching(values: FloatArray, share: float) -> float:
+    """The share of the N values that reach one."""
+    return int((values >= share - NOISE).sum()) / len(values)
+
+
+def _is_clear(student_p: float, share: float, values: FloatArray, alpha: float) -> bool:
+    """Whether a value lies clearly on one side of the critical value of the draws."""
+    if share <= 0 or student_p > alpha:  # decided without any draw
+        return True
+    error = math.sqrt(alpha * (1 - alpha) / len(values))
+    return abs(_share_reaching(values, share) - alpha) >= CLEAR_ERRORS * error
+
+
+def _critical_share(values: FloatArray, alpha: float) -> float:
+    """The ⌊α·N⌋-th largest value; 1, an infinite t, where that is none."""
+    place = math.floor(alpha * len(values) + NOISE)
+    return 1.0 if place < 1 else float(np.partition(values, -place)[-place])
+
+
+def _to_t(share: float) -> float:
+    """|t| of t² / (1 + t²)."""
+    return math.inf if share > 1 - NOISE else math.sqrt(share / (1 - share))
+
+
+def _decide_row(
+    candidate: _Candidate, values: FloatArray, critical: float, alpha: float, is_exact: bool
+) -> RowResult:
+    estimate, share = candidate.estimate, candidate.share
+    p_flips = _share_reaching(values, share)
+    p = max(p_flips, candidate.student_p) if share > 0 else 1.0
+    critical_value = math.nan
+    if not math.isnan(candidate.student):
+        critical_value = max(_to_t(critical), candidate.student)
+    low, high = _make_interval(estimate, critical_value, is_significant=p <= alpha)
+    margin = candidate.row.margin
+    decisions: list[Decision] = [
+        "clear" if is_exact or _is_clear(student_p, value, values, alpha) else "open"
+        for student_p, value in ((candidate.student_p, share), (0.0, candidate.bound))
+    ]
+    return RowResult(
+        estimate=estimate,
+        p=p,
+        p_floor=not is_exact and p * len(values) <= 1 + NOISE,
+        low=low,
+        high=high,
+        critical_value=critical_value,
+        decision=decisions[0],
+        is_within=margin is not None and -margin < low and high < margin,
+        within_decision=decisions[1],
+    )
+
+
+def _make_interval(
+    estimate: MeanEstimate, critical_value: float, *, is_significant: bool
+) -> tuple[float, float]:
+    """Mean ± critical value · standard error; holds 0 exactly where the test does not reject.
+
+    Rounding, and values of max |t*| between the row's t and c, are all that the last step changes.
+    """
+    mean, error = estimate.mean, estimate.standard_error
+    half_width = 0.0 if error == 0 and math.isfinite(critical_value) else critical_value * error
+    if math.isinf(critical_value):
+        half_width = math.inf
+    low, high = mean - half_width, mean + half_width
+    if is_significant and mean > 0:
+        low = max(low, 0.0)
+    elif is_significant:
+        high = min(high, 0.0)
+    elif not math.isnan(low):
+        low, high = min(low, 0.0), max(high, 0.0)
+    return tuple(0.0 if abs(end) <= NOISE else end for end in (low, high))
