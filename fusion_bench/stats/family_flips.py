@@ -64,5 +64,7 @@ def _largest_shares(
         for i, part in enumerate(parts):
             if part.ids:
                 largest = part.compute(flips_of(i, a, b)).max(axis=0)
-                np.maximum(values[a - start : b - start], largest, out=values[a - start : b - start])
+                np.maximum(
+                    values[a - start : b - start], largest, out=values[a - start : b - start]
+                )
     return values

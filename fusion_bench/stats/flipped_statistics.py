@@ -77,9 +77,7 @@ class FlippedStatistics:
         return np.divide(squared, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
-def prepare_flips(
-    differences: Sequence[FloatArray], group_ids: Sequence[str]
-) -> FlippedStatistics:
+def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -> FlippedStatistics:
     """Sum the differences by group.
 
     Args:

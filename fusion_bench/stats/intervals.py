@@ -88,6 +88,13 @@ def t_quantile(freedom: float, probability: float) -> float:
     return float(stdtrit(freedom, probability))
 
 
+def t_tail(freedom: float, t: float) -> float:
+    """The chance that Student's t is above ``t``."""
+    from scipy.special import stdtr  # late, as it is slow
+
+    return float(stdtr(freedom, -t))
+
+
 def minimum_detectable_difference(estimate: MeanEstimate, *, alpha: float = 0.05) -> float | None:
     """True mean that a two-sided test at ``alpha`` detects with 80 % power.
 
