@@ -92,7 +92,7 @@ def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -
     whole, shifts = _fixed_point(np.stack(differences))
     units = np.stack([_sum_by_group(row, codes, len(sizes)) for row in whole])
     sums = np.ldexp(units, -shifts[:, None])
-    is_changed = _sum_by_group(whole.any(axis=0), codes, len(sizes)) > 0
+    is_changed = _sum_by_group(np.abs(whole).max(axis=0), codes, len(sizes)) > 0
     scales = np.ldexp(1.0, -shifts) / queries
     is_even = sizes.min() == sizes.max()
     factors = weights * sizes
@@ -119,9 +119,7 @@ def _no_variance(rows: int, queries: int) -> FlippedStatistics:
     return FlippedStatistics((), nothing, zeros, None, zeros, zeros, 0.0, queries)
 
 
-def _sum_by_group(
-    row: NDArray[np.float64] | NDArray[np.bool_], codes: NDArray[np.int64], count: int
-) -> FloatArray:
+def _sum_by_group(row: FloatArray, codes: NDArray[np.int64], count: int) -> FloatArray:
     return np.bincount(codes, weights=row, minlength=count).astype(np.float64)
 
 
@@ -134,4 +132,4 @@ def _fixed_point(values: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
 
 def _flip(units: FloatArray, flips: FloatArray) -> FloatArray:
     """(R, B): sums of the rows after each flip, exact."""
-    return 2 * (units @ flips) - units.sum(axis=1)[:, None]
+    return np.asarray(2 * (units @ flips) - units.sum(axis=1)[:, None])

@@ -191,7 +191,7 @@ def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
     parts = []
     for keys, indices in by_keys.items():
         contents = [(rows[i].difference + 0.0).tobytes() for i in indices]  # + 0.0: −0 equals 0
-        first = {content: i for content, i in zip(contents[::-1], indices[::-1], strict=True)}
+        first = dict(zip(contents, indices, strict=True))
         lines = {content: line for line, content in enumerate(first)}
         statistics = prepare_flips([rows[i].difference for i in first.values()], keys)
         parts.append(_Part(statistics, indices, [lines[content] for content in contents]))
@@ -281,4 +281,4 @@ def _make_interval(
         high = min(high, 0.0)
     elif not math.isnan(low):
         low, high = min(low, 0.0), max(high, 0.0)
-    return tuple(0.0 if abs(end) <= NOISE else end for end in (low, high))
+    return (0.0 if abs(low) <= NOISE else low, 0.0 if abs(high) <= NOISE else high)
