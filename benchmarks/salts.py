@@ -30,14 +30,14 @@ from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import hashed_split
-from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.tune.validation.trial_selection import choose_trial, describe_choice
 
 RESULTS = Path(__file__).parent / "salts.json"
 #: Greatest share of "ship" in a control, by the two-sided 95 % interval.
 FALSE_SHIPS = 0.025
 #: Suffix of the name of a control.
 CONTROL = ", grades permuted"
-VERDICTS = ("ship", "too few queries", "keep", "worse")
+VERDICTS = ("ship", "too few queries", "too few tuning queries", "keep", "worse")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def run_salts(
         tune, held_out = (
             judge.measure_gain(tuned, default, m) for m in (split.tune, split.held_out)
         )
-        verdicts[judge.decide_verdict(held_out)] += 1
+        verdicts[judge.decide_verdict(held_out, describe_choice(study, chosen))] += 1
         gains.append((tune.difference, held_out.difference))
     mean = np.mean(gains, axis=0)
     seconds = (time.process_time() - started) / salts
@@ -120,10 +120,13 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.05) -> tuple[f
 
 def format_table(rows: Sequence[Row], salts: int) -> str:
     """As Markdown."""
-    head = "| collection | queries | ship | too few | keep | worse | share of ship, 95 % interval "
+    head = (
+        "| collection | queries | ship | too few | too few to tune on | keep | worse | "
+        "share of ship, 95 % interval "
+    )
     lines = [
         f"{head}| default chosen | gain, tuning | gain, held out |",
-        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
         counts = " | ".join(str(row.verdicts[name]) for name in VERDICTS)
@@ -170,6 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{row.name}: {answer}: at least {low:.1%} ship, expected {FALSE_SHIPS:.1%}")
     if options.write:
         settings = {"salts": options.salts, "trials": options.trials, "choose": tuning.choose}
+        settings["verdicts"] = ", ".join(VERDICTS)
         write_rows(rows, settings)
 
 

@@ -82,9 +82,12 @@ def format_row(
             continue
         default, tuned = base.evaluate_params([base.default_params, chosen.params])
         whole = judge.measure_gain(tuned, default, split.held_out)
-        verdicts[typed.verdict] += 1
-        types = max(types, len(typed.params))
-        gains.append((whole.difference, typed.gain.difference, typed.over_global.difference))
+        mask = split.held_out
+        [over_global] = judge.judge_family([(typed.values[mask], typed.overall[mask])])
+        record = judge.class_record(typed, default, over_global)
+        verdicts[record.verdict] += 1
+        types = max(types, len(record.params))
+        gains.append((whole.difference, record.gain.difference, over_global.difference))
     mean = np.mean(gains, axis=0)
     counts = " | ".join(str(verdicts[verdict]) for verdict in VERDICTS)
     cells = " | ".join(f"{value:+.4f}" for value in mean)
@@ -98,8 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tuning = TuneSettings(system="default", trials=options.trials)
     lines = [
         "| collection | types tuned | splits | one set − default | by type − default | "
-        "by type − one set | ship | too few | keep | worse |",
-        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "by type − one set | ship | too few | too few to tune on | keep | worse |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name, (base, splits) in list_cases(options.salts, toy=options.toy).items():
         if options.only in name:

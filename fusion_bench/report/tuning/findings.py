@@ -14,14 +14,12 @@ from fusion_bench.report.tuning.pareto_findings import pareto_texts
 from fusion_bench.report.tuning.recommendation import (
     describe_better_effort,
     recommend,
-    unjudged_decide,
 )
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
-from fusion_bench.report.tuning_records.trials import ParameterInfo
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import (
     format_change,
-    format_coverage,
     format_number,
     format_percent,
     pluralize,
@@ -31,13 +29,15 @@ from fusion_bench.util.formatting import (
 WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
 #: Nearer to an end of its range than this share of it: the range may be too narrow.
 END_DISTANCE = 0.02
-TONES: dict[str, Tone] = {"ship": "better", "worse": "worse"}
+TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "unjudged decide": "warning"}
 #: By verdict: what may be said of one system against another.
-CLAIMS = {
+CLAIMS: dict[str, str] = {
     "ship": "is better than",
     "worse": "is worse than",
-    "keep": "gains too little over",
+    "keep": "gains less than the least gain over",
     "too few queries": "is not shown to differ from",
+    "too few tuning queries": "was not chosen over",
+    "unjudged decide": "is not compared, because unjudged documents decide, with",
 }
 #: By selection rule: which trial it takes.
 RULES = {
@@ -65,12 +65,12 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
     }
     yield from (Finding(text, key=key) for key, text in texts.items() if text)
     if report.per_type is not None:
-        verdict = report.per_type.verdict
-        gain = format_gain(report.per_type.over_global, report.alpha)
+        verdict, gain_by_class = report.per_type.verdict, report.per_type.over_global
+        gain = format_gain(gain_by_class, report.alpha)
         title = CLASS_KEYS[report.per_type.key].title
-        text = f"Tuning by {title} {CLAIMS[verdict]} one set of parameters for all"
+        text = f"Tuning by {title} {describe_claim(verdict, gain_by_class)} one set of parameters"
         tone = TONES.get(verdict, "plain")
-        yield Finding(f"{text} (held out: {gain}).", tone, "per query type")
+        yield Finding(f"{text} for all (held out: {gain}).", tone, "per query type")
     if report.front is not None:
         text = f"Quality against effort: {' '.join(pareto_texts(report, report.front))}"
         yield Finding(text, key="pareto front")
@@ -82,12 +82,12 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
 def _describe_verdict(report: TuningReport) -> str:
     if report.is_default_chosen:
         return _describe_default_choice(report)
-    gain = report.held_out
+    gain, claim = report.held_out, describe_claim(report.verdict, report.held_out)
     change = format_change(
         gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
     )
     text = (
-        f"Verdict: {report.verdict}. The tuned system {CLAIMS[report.verdict]} the default "
+        f"Verdict: {report.verdict}. The tuned system {claim} the default "
         f"{report.system} on held-out queries of {report.dataset}: {report.measure} "
         f"{format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
         f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
@@ -98,11 +98,29 @@ def _describe_verdict(report: TuningReport) -> str:
     return text
 
 
+def describe_claim(verdict: str, gain: Gain) -> str:
+    """What a verdict allows to be said of one system against another."""
+    if verdict == "keep" and gain.low is not None and gain.low > 0:
+        return "is better, but by less than the least gain, than"
+    return CLAIMS[verdict]
+
+
 def _describe_default_choice(report: TuningReport) -> str:
+    value = format_number(report.held_out.default)
+    trials = pluralize(len(report.trials), "trial")
+    if report.verdict != "too few tuning queries":
+        return (
+            f"Verdict: {report.verdict}. The search ({trials}) chose the default {report.system} "
+            f"itself on {report.dataset}, so there is no gain to test on held-out queries: "
+            f"{report.measure} stays {value} there."
+        )
+    best = max(trial.value for trial in report.completed_trials if trial.value is not None)
+    gain = format_number(best - report.tune.default, signed=True)
     return (
-        f"Verdict: {report.verdict}. The search ({pluralize(len(report.trials), 'trial')}) chose "
-        f"the default {report.system} itself on {report.dataset}, so there is no gain to test on "
-        f"held-out queries: {report.measure} stays {format_number(report.held_out.default)} there."
+        f"Verdict: {report.verdict}. {report.better_trials:,} of {trials} looked better than the "
+        f"default {report.system} on the {report.tune.queries:,} tuning queries of "
+        f"{report.dataset} (the best by {gain} {report.measure}), too little for so few queries: "
+        "the default was chosen, and the held-out queries test no change."
     )
 
 
@@ -111,13 +129,15 @@ def _describe_optimism(report: TuningReport) -> str:
     if report.is_default_chosen:  # the verdict says so
         return ""
     if report.optimism is None:
+        if report.better_trials:
+            return "The chosen trial has no higher mean than the default on the tuning queries."
         return "The search found nothing better than the default on the tuning queries."
     gains = (report.tune.difference, report.held_out.difference)
     tuning, held_out = (format_number(gain, signed=True) for gain in gains)
-    lost = format_percent(min(max(report.optimism, 0.0), 1.0))
+    ratio = format_percent(1 - report.optimism)
     return (
-        f"Gain on the tuning queries {tuning}, held out {held_out}: {lost} of the gain did not "
-        "carry over."
+        f"Gain on the tuning queries {tuning}, held out {held_out} ({ratio} of it). The first is "
+        "too high, because the trial was chosen by it."
     )
 
 
@@ -167,13 +187,12 @@ def _describe_rule(report: TuningReport) -> str:
 def _describe_thresholds(thresholds: ThresholdReport, alpha: float) -> str:
     rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
     tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
-    coverage = format_coverage(thresholds.alpha)
-    adjusted = "" if thresholds.alpha == alpha else f", interval {coverage} for several lists"
+    claim = describe_claim(thresholds.verdict, gain)
     return (
-        f"{thresholds.title}: the pair of thresholds {tuned} {CLAIMS[thresholds.verdict]} "
+        f"{thresholds.title}: the pair of thresholds {tuned} {claim} "
         f"{default} at telling whether the top {thresholds.top} has a relevant document: held-out "
         f"utility {format_number(gain.tuned)} against {format_number(gain.default)} "
-        f"({format_gain(gain, thresholds.alpha)}{adjusted}). The best single threshold "
+        f"({format_gain(gain, alpha)}). The best single threshold "
         f"(min_score) is {thresholds.min_score.upper:.4g}."
     )
 
@@ -184,10 +203,10 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
         yield "interrupted", text
     elif report.interrupted:
         yield "interrupted", f"The search was interrupted after {len(report.trials):,} trials."
-    if unjudged_decide(report):
+    if report.verdict == "unjudged decide":
         difference = format_number(report.judged_only, signed=True)
         text = f"Over judged documents alone the held-out difference is {difference}, of the other"
-        yield "unjudged", f"{text} sign. Unjudged documents decide; do not rely on this verdict."
+        yield "unjudged", f"{text} sign."
     ends = [
         f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
         for parameter in report.parameters

@@ -40,7 +40,7 @@ def pareto_texts(report: TuningReport, front: ParetoFront) -> Iterator[str]:
     same = front.cheapest_reaching(default.value)
     if "default" not in same.roles and front.effort(same) < front.effort(default):
         yield (
-            f"The front equals the default ({front.point_name(default)}) at "
+            f"On the tuning queries the front reaches the default ({front.point_name(default)}) at "
             f"{front.point_name(same)} with {_effort_shares(front, same, default)}; held out "
             f"{format_paired(same.over_default)}."
         )

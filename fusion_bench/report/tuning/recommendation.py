@@ -9,26 +9,27 @@ from fusion_bench.util.formatting import format_number
 
 #: By verdict.
 ADVICE = {
-    "ship": "use the tuned parameters (tuned.yaml).",
+    "unjudged decide": "keep the default, and judge the documents that the tuned system brings up. "
+    "Unjudged documents decide this comparison.",
+    "too few tuning queries": "keep the default, and judge more queries to tune on, or tune fewer "
+    "parameters.",
     "worse": "keep the default; the tuned parameters fit the tuning queries only.",
     "keep": "keep the default. These parameters hold no gain worth a change; try another run or "
     "another reranker.",
+    "ship": "use the tuned parameters (tuned.yaml).",
 }
 
 
 def recommend(report: TuningReport) -> str:
     """One thing to do now."""
-    if unjudged_decide(report):
-        return (
-            "keep the default, and judge the documents that the tuned system brings up. Unjudged "
-            "documents decide this comparison, so its verdict is void until then."
-        )
+    if report.verdict == "unjudged decide":
+        return ADVICE[report.verdict]
     point = better_effort_point(report)
     if point is not None and report.front is not None:
         first = "use the tuned parameters" if report.verdict == "ship" else "keep the default"
         name = report.front.point_name(point)
         return f"{first}, and try {name} (front.yaml) if its cost is acceptable: it gains more."
-    if report.is_default_chosen:
+    if report.verdict == "keep" and report.is_default_chosen:
         return (
             "keep the default. More trials, other parameters, or another run or reranker may gain "
             "more."
@@ -37,18 +38,12 @@ def recommend(report: TuningReport) -> str:
         return ADVICE[report.verdict]
     nested = report.nested.difference if report.nested is not None else 0.0
     if report.held_out.difference <= 0 and nested <= 0:
-        return "keep the default; there is no gain that more queries could confirm."
+        return "keep the default; no gain was measured that more queries could confirm."
     if report.needed is not None and report.needed > report.held_out.queries:
         return "keep the default, and judge more queries."
     return (
         "keep the default, unless the change costs nothing; the gain is probably about that small."
     )
-
-
-def unjudged_decide(report: TuningReport) -> bool:
-    """Whether the held-out difference has the other sign over judged documents alone."""
-    judged = report.judged_only
-    return judged is not None and judged * report.held_out.difference < 0
 
 
 def better_effort_point(report: TuningReport) -> ParetoPoint | None:

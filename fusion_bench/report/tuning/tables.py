@@ -26,7 +26,13 @@ from fusion_bench.util.formatting import (
     format_percent,
 )
 
-TONES: dict[str | None, Tone] = {"ship": "better", "worse": "worse", "too few queries": "warning"}
+TONES: dict[str | None, Tone] = {
+    "ship": "better",
+    "worse": "worse",
+    "too few queries": "warning",
+    "too few tuning queries": "warning",
+    "unjudged decide": "warning",
+}
 
 
 def tuning_tables(report: TuningReport) -> Iterator[Table]:
@@ -84,7 +90,7 @@ def gain_table(report: TuningReport) -> Table:
     gains = [("tuning queries (biased)", report.tune)]
     notes = [
         f"Difference = tuned - default, paired by query{', interval by group' * is_grouped}. p: "
-        "paired two-sided randomization test. w/t/l = queries won, tied and lost by the tuned "
+        "two-sided sign-flip test by query or group, never below Student's t. w/t/l = queries won, tied and lost by the tuned "
         "system.",
     ]
     if report.nested is not None:

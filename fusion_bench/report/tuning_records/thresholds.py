@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fusion_bench.evaluation.report_records.record import ReportRecord
-from fusion_bench.report.tuning_records.trials import Gain
+from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
 
 
 class ThresholdRule(ReportRecord):
@@ -45,8 +45,7 @@ class ThresholdReport(ReportRecord):
         default: The thresholds as they were.
         tuned: Fitted.
         min_score: Fitted as one threshold, without credit for doubt.
-        gain: Utility, tuned − default.
-        alpha: Level of its interval: the experiment's, divided by the number of lists.
+        gain: Utility, tuned − default, adjusted for the verdicts of the run.
         verdict: What that allows to be said.
         calibration: By score, lowest first.
     """
@@ -60,8 +59,7 @@ class ThresholdReport(ReportRecord):
     tuned: ThresholdRule
     min_score: ThresholdRule
     gain: Gain
-    alpha: float
-    verdict: Literal["ship", "worse", "keep", "too few queries"]
+    verdict: TuningVerdict
     calibration: tuple[CalibrationBin, ...]
 
     @property

@@ -9,6 +9,13 @@ from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportR
 
 #: What a parameter may be set to.
 Value: TypeAlias = bool | int | float | str | None
+#: What held-out queries allow to be said of tuned parameters; see ``tune.validation.verdict``.
+TuningVerdict: TypeAlias = Literal[
+    "unjudged decide", "too few tuning queries", "worse", "keep", "ship", "too few queries"
+]
+
+#: Two means of the same numbers differ by less.
+MEAN_NOISE = 1e-9
 
 
 class ParameterInfo(ReportRecord):
@@ -65,11 +72,22 @@ class Trial(ReportRecord):
 
 
 class Gain(ReportRecord):
-    """Tuned − default on one set of queries; see ``tune.verdict.Gain``.
+    """Tuned − default on one set of queries; see ``tune.validation.gains``.
 
     Attributes:
         default: Mean of the default.
         tuned: Mean of the tuned system.
+        difference: Mean of tuned − default.
+        low: Lower end of its interval; None with one group.
+        high: Upper end.
+        p: Two-sided, of the sign-flip test by group, and never below Student's; with several
+            verdicts adjusted for them, as the interval is.
+        sd: Standard error · √Q: N queries of the same grouping have a standard error of sd/√N.
+        wins: Queries on which the tuned system is better.
+        ties: Queries with equal values.
+        losses: Queries on which the default is better.
+        queries: Q.
+        groups: Groups of queries; Q where none are declared.
     """
 
     default: float
@@ -84,3 +102,8 @@ class Gain(ReportRecord):
     losses: int
     queries: int
     groups: int
+
+    @property
+    def changed(self) -> int:
+        """Queries whose value differs."""
+        return self.wins + self.losses

@@ -10,6 +10,8 @@ Format history:
         ``typed`` is ``per_type``
     5   ``lint``
     6   ``thresholds`` of every list with absolute scores, the tuned system's first
+    7   verdicts ``unjudged decide`` and ``too few tuning queries``, ``level``; verdicts of one run
+        are one family
 """
 
 from __future__ import annotations
@@ -24,12 +26,19 @@ from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportR
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
-from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial, Value
+from fusion_bench.report.tuning_records.trials import (
+    MEAN_NOISE,
+    Gain,
+    ParameterInfo,
+    Trial,
+    TuningVerdict,
+    Value,
+)
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 
 class TypeGain(ReportRecord):
@@ -122,7 +131,7 @@ class PerTypeResult(ReportRecord):
     config: dict[str, Any]
     gain: Gain
     over_global: Gain
-    verdict: Literal["ship", "worse", "keep", "too few queries"]
+    verdict: TuningVerdict
 
     @property
     def field(self) -> str:
@@ -150,6 +159,7 @@ class TuningReport(TableView, ReportRecord):
         tune: Tuned − default on the queries that it was chosen on: too good by construction.
         nested: The same by nested cross-validation; None = not asked for. It estimates.
         held_out: The same on the held-out queries: this decides.
+        level: One-sided level of the verdicts; intervals cover 1 − 2 · this.
         verdict: What that allows to be said.
         needed: Held-out queries that would show the least gain with power .8; None = not known.
         judged_only: Held-out difference over judged documents only; None = not measured.
@@ -186,7 +196,8 @@ class TuningReport(TableView, ReportRecord):
     tune: Gain
     nested: Gain | None
     held_out: Gain
-    verdict: Literal["ship", "worse", "keep", "too few queries"]
+    level: float = 0.025
+    verdict: TuningVerdict
     needed: int | None
     judged_only: OptionalFloat = None
     folds: tuple[Fold, ...] = ()
@@ -272,9 +283,17 @@ class TuningReport(TableView, ReportRecord):
         return spreads
 
     @property
+    def better_trials(self) -> int:
+        """Trials with a higher mean than the default on the tuning queries."""
+        done = self.completed_trials
+        default = next((t.value for t in done if t.origin == "default"), None)
+        values = [trial.value for trial in done if trial.value is not None]
+        return 0 if default is None else sum(value > default + MEAN_NOISE for value in values)
+
+    @property
     def alpha(self) -> float:
-        """Level of intervals and tests."""
-        return float(self.settings.get("alpha", 0.05))
+        """1 − coverage of the intervals."""
+        return 2 * self.level
 
     @property
     def min_gain(self) -> float:

@@ -7,16 +7,17 @@ A query's score is the best rerank score in the top of its list on the unit scal
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.crag.evidence import ListEvidence
 from fusion_bench.evaluation.crag.verdicts import CragThresholds, classify_scores
 from fusion_bench.experiment.crag_settings import CragFitSettings
 from fusion_bench.report.tuning_records import thresholds as model
+from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
 from fusion_bench.tune.validation.splits import QuerySplit
-from fusion_bench.tune.validation.verdict import decide_verdict, paired_gain
 
 #: How far below every score a threshold stands that no score is to reach.
 MARGIN = 0.01
@@ -129,61 +130,75 @@ def calibration_bins(
     )
 
 
-def evaluate_thresholds(
-    lists: Sequence[ListEvidence],
-    split: QuerySplit,
-    crag: CragFitSettings,
-    *,
-    groups: IntArray,
-    alpha: float = 0.05,
-    seed: int = 0,
-) -> tuple[model.ThresholdReport, ...]:
-    """Fit thresholds on the tuning queries, and judge them and the default held out.
+@dataclass(frozen=True, eq=False)
+class FittedThresholds:
+    """Thresholds fitted on the tuning queries of one list, and what they decide held out.
 
-    Several lists are one family: each interval is at level alpha divided by their number.
+    Attributes:
+        evidence: The list.
+        split: Which queries they were fitted on, and which decide.
+        crag: As the experiment says.
+        tuned: The two thresholds.
+        minimum: As one threshold, without credit for doubt.
+    """
+
+    evidence: ListEvidence
+    split: QuerySplit
+    crag: CragFitSettings
+    tuned: CragThresholds
+    minimum: CragThresholds
+
+    @property
+    def default(self) -> CragThresholds:
+        """The thresholds as they were."""
+        return CragThresholds(self.crag.upper, self.crag.lower)
+
+    def utilities(self, thresholds: CragThresholds) -> FloatArray:
+        """Shape (held-out queries,): :func:`threshold_utility`."""
+        return threshold_utility(*self._held_out, thresholds, self.crag.credit)
+
+    def to_report(self, gain: Gain, verdict: TuningVerdict) -> model.ThresholdReport:
+        """The record of the list.
+
+        Args:
+            gain: Held out, of the utilities: tuned − default.
+            verdict: What it allows to be said.
+        """
+        evidence, credit = self.evidence, self.crag.credit
+        return model.ThresholdReport(
+            name=evidence.name,
+            kind=evidence.kind,
+            reranker=evidence.reranker,
+            top=self.crag.top,
+            credit=credit,
+            default=assess_thresholds(*self._held_out, self.default, credit),
+            tuned=assess_thresholds(*self._held_out, self.tuned, credit),
+            min_score=assess_thresholds(*self._held_out, self.minimum, 0.5),
+            gain=gain,
+            verdict=verdict,
+            calibration=calibration_bins(*self._held_out),
+        )
+
+    @property
+    def _held_out(self) -> tuple[FloatArray, BoolArray]:
+        mask = self.split.held_out
+        return self.evidence.scores[mask], self.evidence.relevant[mask]
+
+
+def fit_lists(
+    lists: Sequence[ListEvidence], split: QuerySplit, crag: CragFitSettings
+) -> list[FittedThresholds]:
+    """Fit thresholds on the tuning queries of each list.
 
     Args:
         lists: The evidence on each list.
         split: Which queries they are fitted on, and which decide.
         crag: As the experiment says.
-        groups: Shape (Q,): codes of the groups of queries.
-        alpha: Of the whole family.
-        seed: Of the randomization test.
     """
-    level = alpha / max(len(lists), 1)
-    return tuple(
-        _threshold_report(evidence, split, crag, groups, alpha=level, seed=seed)
-        for evidence in lists
-    )
-
-
-def _threshold_report(
-    evidence: ListEvidence,
-    split: QuerySplit,
-    crag: CragFitSettings,
-    groups: IntArray,
-    *,
-    alpha: float,
-    seed: int,
-) -> model.ThresholdReport:
-    tune = evidence.scores[split.tune], evidence.relevant[split.tune]
-    held_out = evidence.scores[split.held_out], evidence.relevant[split.held_out]
-    default = CragThresholds(crag.upper, crag.lower)
-    tuned = fit_thresholds(*tune, credit=crag.credit)
-    minimum = fit_thresholds(*tune, credit=0.5)
-    new, old = (threshold_utility(*held_out, rule, crag.credit) for rule in (tuned, default))
-    gain = paired_gain(new, old, groups[split.held_out], alpha=alpha, seed=seed)
-    return model.ThresholdReport(
-        name=evidence.name,
-        kind=evidence.kind,
-        reranker=evidence.reranker,
-        top=crag.top,
-        credit=crag.credit,
-        default=assess_thresholds(*held_out, default, crag.credit),
-        tuned=assess_thresholds(*held_out, tuned, crag.credit),
-        min_score=assess_thresholds(*held_out, minimum, 0.5),
-        gain=gain,
-        alpha=alpha,
-        verdict=decide_verdict(gain.low, gain.high),
-        calibration=calibration_bins(*held_out),
-    )
+    fitted = []
+    for evidence in lists:
+        tune = evidence.scores[split.tune], evidence.relevant[split.tune]
+        tuned = fit_thresholds(*tune, credit=crag.credit)
+        minimum = fit_thresholds(*tune, credit=0.5)
+        fitted.append(FittedThresholds(evidence, split, crag, tuned, minimum))
+    return fitted

@@ -5,7 +5,7 @@ The held-out queries are looked at once, after everything has been chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,27 +25,29 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records import trials as trial_model
 from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
-from fusion_bench.report.tuning_records.thresholds import ThresholdReport
-from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, TuningVerdict
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.ablation import reset_means
-from fusion_bench.tune.validation.crag import evaluate_thresholds
+from fusion_bench.tune.validation.class_tuning import ClassTuning
+from fusion_bench.tune.validation.crag import FittedThresholds, fit_lists
 from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
+from fusion_bench.tune.validation.gains import (
+    PairedValues,
+    judge_family,
+    needed_queries,
+    paired_gain,
+)
 from fusion_bench.tune.validation.importance import parameter_importances
 from fusion_bench.tune.validation.random_sample import sample_uniformly
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.trial_selection import (
+    describe_choice,
     evaluate_in_batches,
-    level_with_best,
+    within_one_error,
 )
-from fusion_bench.tune.validation.verdict import (
-    TuningVerdict,
-    decide_verdict,
-    needed_queries,
-    paired_gain,
-)
+from fusion_bench.tune.validation.verdict import ChosenTrial, decide_verdict
 
 #: Parameter sets drawn for the plateau.
 SAMPLE = 100
@@ -61,23 +63,40 @@ class HeldOutEvaluation:
         objective: What was tuned, on all queries.
         split: Which queries it was tuned on, and which decide.
         tuning: What the experiment's ``tune:`` says.
-        alpha: Level of intervals and tests.
+        alpha: Two-sided level of the experiment.
+        level: One-sided level of the verdicts; None = half of ``alpha``.
     """
 
     objective: TuningObjective
     split: QuerySplit
     tuning: TuneSettings
     alpha: float = 0.05
+    level: float | None = None
+
+    @property
+    def verdict_level(self) -> float:
+        """One-sided level of the verdicts; intervals have a coverage of 1 − 2 · this."""
+        return self.alpha / 2 if self.level is None else self.level
 
     def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> Gain:
-        """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
+        """Tuned − default on the queries where ``mask`` is true; both (Q,). Not adjusted."""
         return paired_gain(
             tuned[mask],
             default[mask],
             self.objective.group_codes[mask],
-            alpha=self.alpha,
+            alpha=2 * self.verdict_level,
             seed=self.tuning.seed,
         )
+
+    def judge_family(self, rows: Sequence[tuple[FloatArray, FloatArray]]) -> list[Gain]:
+        """The held-out gains of several verdicts, adjusted for their number.
+
+        Args:
+            rows: Tuned and default, each of shape (held-out queries,).
+        """
+        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(self.split.held_out)]
+        pairs = [PairedValues(tuned, default, groups) for tuned, default in rows]
+        return judge_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
 
     def check_feasible(self) -> None:
         """Refuse before the search what could not be evaluated after it.
@@ -91,9 +110,17 @@ class HeldOutEvaluation:
         if self.tuning.folds:
             tuning_folds(self.objective, self.split, self.tuning)
 
-    def decide_verdict(self, held_out: Gain) -> TuningVerdict:
-        """The verdict that the held-out interval allows."""
-        return decide_verdict(held_out.low, held_out.high, self.tuning.min_gain)
+    def decide_verdict(
+        self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False
+    ) -> TuningVerdict:
+        """The verdict that a held-out gain allows."""
+        return decide_verdict(
+            gain,
+            min_gain=self.tuning.min_gain,
+            level=self.verdict_level,
+            chosen=chosen,
+            unjudged_decide=unjudged_decide,
+        )
 
     def make_report(
         self,
@@ -104,7 +131,7 @@ class HeldOutEvaluation:
         name: str,
         dataset: Dataset,
         provenance: Provenance,
-        per_type: model.PerTypeResult | None = None,
+        per_type: ClassTuning | None = None,
         front: ParetoFront | None = None,
     ) -> model.TuningReport:
         """The report of a search.
@@ -121,7 +148,9 @@ class HeldOutEvaluation:
         """
         objective, split = self.objective, self.split
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
-        held_out = self.measure_gain(tuned, default, split.held_out)
+        thresholds = self._fit_thresholds(chosen, dataset)
+        held_out, *others = self._family_gains(tuned, default, per_type, thresholds)
+        judged_only = self._judged_only(chosen, dataset)
         rows = np.flatnonzero(split.held_out).tolist()
         return model.TuningReport(
             name=name,
@@ -143,22 +172,64 @@ class HeldOutEvaluation:
             tune=self.measure_gain(tuned, default, split.tune),
             nested=cross and self.measure_gain(cross.values, default, cross.fold >= 0),
             held_out=held_out,
-            verdict=self.decide_verdict(held_out),
+            level=self.verdict_level,
+            verdict=self._decide_all(held_out, describe_choice(result, chosen), judged_only),
             needed=needed_queries(held_out.sd, self.tuning.min_gain),
-            judged_only=self._judged_only(chosen, dataset),
+            judged_only=judged_only,
             folds=self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
             importances=parameter_importances(objective.parameters, result.trials),
             **self._class_gains(tuned, default),
             front=front,
-            thresholds=self._threshold_reports(chosen, dataset),
-            per_type=per_type,
+            thresholds=tuple(
+                fitted.to_report(gain, self.decide_verdict(gain))
+                for fitted, gain in zip(thresholds, others[-len(thresholds) :], strict=False)
+            ),
+            per_type=per_type and self.class_record(per_type, default, others[0]),
             trials=tuple(trial_model.Trial(**vars(trial)) for trial in result.trials),
             held_out_queries=tuple(objective.runs.queries[q] for q in rows),
             held_out_values=tuple(zip(default[rows].tolist(), tuned[rows].tolist(), strict=True)),
             interrupted=result.interrupted or bool(front and front.interrupted),
             provenance=provenance,
         )
+
+    def _family_gains(
+        self,
+        tuned: FloatArray,
+        default: FloatArray,
+        per_type: ClassTuning | None,
+        thresholds: Sequence[FittedThresholds],
+    ) -> list[Gain]:
+        """The gains of the tuned system, of those by class, and of each list's thresholds."""
+        mask = self.split.held_out
+        rows = [(tuned[mask], default[mask])]
+        if per_type is not None:
+            rows.append((per_type.values[mask], per_type.overall[mask]))
+        rows += [(each.utilities(each.tuned), each.utilities(each.default)) for each in thresholds]
+        return self.judge_family(rows)
+
+    def _decide_all(
+        self, gain: Gain, chosen: ChosenTrial, judged_only: float | None
+    ) -> TuningVerdict:
+        """The verdict; where judged documents alone say the reverse of it, they decide."""
+        verdict = self.decide_verdict(gain, chosen)
+        is_shown = verdict in {"ship", "worse", "keep"}
+        is_reversed = judged_only is not None and judged_only * gain.difference < 0
+        return self.decide_verdict(gain, chosen, unjudged_decide=is_shown and is_reversed)
+
+    def class_record(
+        self, per_type: ClassTuning, default: FloatArray, over_global: Gain
+    ) -> model.PerTypeResult:
+        """The record of parameters by class, with their verdict.
+
+        Args:
+            per_type: From :func:`tune_by_class`.
+            default: Shape (Q,): values of the default.
+            over_global: Held out, by class − the parameters for all, adjusted for its family.
+        """
+        gain = self.measure_gain(per_type.values, default, self.split.held_out)
+        verdict = self.decide_verdict(over_global, per_type.chosen)
+        return per_type.to_record(gain, over_global, verdict)
 
     def _parameter_records(self, chosen: Trial) -> tuple[ParameterInfo, ...]:
         """The space, and the mean on the tuning queries with each parameter reset alone."""
@@ -206,7 +277,7 @@ class HeldOutEvaluation:
         return tuple(records)
 
     def _plateau_record(self, tuned: FloatArray) -> model.Plateau | None:
-        """Of a sample that could be computed, the share that is level with the chosen trial.
+        """Of a sample that could be computed, the share within one error of the chosen trial.
 
         Near 1: the parameters hardly matter. Near 0: a narrow peak; the held-out queries tell
         whether it is more than luck.
@@ -217,8 +288,8 @@ class HeldOutEvaluation:
         values = values[np.isfinite(values).all(axis=1)]
         if not len(values):
             return None
-        level = level_with_best(values, tuned[keep], self.objective.group_codes[keep])
-        return model.Plateau(share=float(level.mean()), sample=len(values))
+        near = within_one_error(values, tuned[keep], self.objective.group_codes[keep])
+        return model.Plateau(share=float(near.mean()), sample=len(values))
 
     def _class_gains(self, tuned: FloatArray, default: FloatArray) -> dict[str, Any]:
         """The held-out gains by query type and by intent."""
@@ -244,11 +315,11 @@ class HeldOutEvaluation:
         for name in names if len(names) > 1 else ():
             yield name, self.measure_gain(tuned, default, held_out & np.equal(values, name))
 
-    def _threshold_reports(self, chosen: Trial, dataset: Dataset) -> tuple[ThresholdReport, ...]:
+    def _fit_thresholds(self, chosen: Trial, dataset: Dataset) -> list[FittedThresholds]:
         """The tuned system's lists first, then every rerank list with absolute scores by itself."""
         crag, objective = self.tuning.crag, self.objective
         if crag is None:
-            return ()
+            return []
         system = objective.build_system(chosen.params)
         if system.blend.reranker_name is None:  # the search switched it off; the scores are there
             system = system.model_copy(update={"blend": objective.system.blend})
@@ -258,14 +329,7 @@ class HeldOutEvaluation:
             for name in absolute_rerankers(dataset.spaces)
             if name in dataset.rerankers
         ]
-        return evaluate_thresholds(
-            alone if final is None else [final, *alone],
-            self.split,
-            crag,
-            groups=objective.group_codes,
-            alpha=self.alpha,
-            seed=self.tuning.seed,
-        )
+        return fit_lists(alone if final is None else [final, *alone], self.split, crag)
 
     def _judged_only(self, chosen: Trial, dataset: Dataset) -> float | None:
         """The held-out difference over judged documents; None where all that is judged is good."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -18,17 +19,20 @@ from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.ranking.query_classes import resolve_classes
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.system_methods import PerTypeConfig
-from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.class_tuning import ClassTuning
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.tune.validation.trial_selection import choose_trial, describe_choice
+from fusion_bench.tune.validation.verdict import ChosenTrial
 
 #: A class with fewer tuning groups keeps the parameters for all.
 LEAST_GROUPS = 5
 #: Only these parts of a system can differ by class.
 PARTS = ("fusion", "blend")
+#: What the search of a class chose, the one that says most first.
+CHOICES: Final[tuple[ChosenTrial, ...]] = ("tuned", "default over better trials", "default")
 
 #: A class, its objective and a mask of the queries that may be looked at → its search.
 ClassSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
@@ -36,7 +40,7 @@ ClassSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
 
 def tune_by_class(
     evaluation: HeldOutEvaluation, chosen: Trial, search: ClassSearch, key: ClassKey = BY_TYPE
-) -> model.PerTypeResult | None:
+) -> ClassTuning | None:
     """Search each query type or intent by itself, and evaluate all of them together.
 
     Args:
@@ -50,35 +54,42 @@ def tune_by_class(
     """
     base = _objective_by_class(evaluation.objective, chosen.params)
     masks = _class_masks(base, key)
+    enough = _classes_to_tune(evaluation, masks)
+    if not enough or not base.parameters or len(masks) < 2:
+        return None
+    params_by_class: dict[str, Params] = {}
+    choices: set[ChosenTrial] = set()
+    for name, keep in enough.items():
+        result = search(name, base, keep)
+        trial = choose_trial(base, result, keep, evaluation.tuning.choose)
+        params_by_class[name] = trial.params
+        choices.add(describe_choice(result, trial))
+    overall = base.evaluate_params([base.default_params])[0]
+    by_class: FloatArray = overall.copy()
+    for name, params in params_by_class.items():
+        by_class[masks[name]] = base.evaluate_params([params])[0][masks[name]]
+    return ClassTuning(
+        key=key,
+        params=params_by_class,
+        config=combine_classes(base, params_by_class, key).resolved_config,
+        values=by_class,
+        overall=overall,
+        # Of the choices of several classes, the one that says most.
+        chosen=next(choice for choice in CHOICES if choice in choices),
+    )
+
+
+def _classes_to_tune(
+    evaluation: HeldOutEvaluation, masks: Mapping[str, BoolArray]
+) -> dict[str, BoolArray]:
+    """The tuning queries of each class that has enough groups of them, and held-out queries."""
     codes, split = evaluation.objective.group_codes, evaluation.split
-    enough = {
+    return {
         name: mask & split.tune
         for name, mask in masks.items()
         if (mask & split.held_out).any()
         and len(np.unique(codes[mask & split.tune])) >= LEAST_GROUPS
     }
-    if not enough or not base.parameters or len(masks) < 2:
-        return None
-    params_by_class: dict[str, Params] = {}
-    for name, keep in enough.items():
-        result = search(name, base, keep)
-        trial = choose_trial(base, result, keep, evaluation.tuning.choose)
-        params_by_class[name] = trial.params
-    objective = evaluation.objective
-    default = objective.evaluate_params([objective.default_params])[0]
-    overall = base.evaluate_params([base.default_params])[0]
-    by_class: FloatArray = overall.copy()
-    for name, params in params_by_class.items():
-        by_class[masks[name]] = base.evaluate_params([params])[0][masks[name]]
-    over_global = evaluation.measure_gain(by_class, overall, split.held_out)
-    return model.PerTypeResult(
-        params={name: dict(params) for name, params in params_by_class.items()},
-        key=key.key,
-        config=combine_classes(base, params_by_class, key).resolved_config,
-        gain=evaluation.measure_gain(by_class, default, split.held_out),
-        over_global=over_global,
-        verdict=evaluation.decide_verdict(over_global),
-    )
 
 
 def _objective_by_class(objective: TuningObjective, params: Params) -> TuningObjective:

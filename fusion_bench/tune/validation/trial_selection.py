@@ -16,17 +16,17 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import SelectionRule
+from fusion_bench.report.tuning_records.trials import MEAN_NOISE
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.verdict import ChosenTrial
 
 #: Observations (queries or groups) that the prior counts as.
 PRIOR_WEIGHT: Final = 10
 #: Parameter sets evaluated together, so that a large collection's values fit in memory.
 BATCH: Final = 32
-#: Two sums of the same numbers differ by less.
-NOISE: Final = 1e-9
 
 
 def choose_trial(
@@ -53,6 +53,15 @@ def choose_trial(
     return _best_after_shrinkage(part, result, batch)
 
 
+def describe_choice(result: SearchResult, chosen: Trial) -> ChosenTrial:
+    """Whether the default was chosen, and if so, whether trials looked better than it."""
+    default = result.default_trial
+    if chosen.number != default.number:
+        return "tuned"
+    is_best = not any(trial.value > default.value + MEAN_NOISE for trial in result.trials)
+    return "default" if is_best else "default over better trials"
+
+
 def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
     """The trial of the greatest shrunken gain; the first of equals, so the default before all."""
     default = part.evaluate_params([result.default_trial.params])[0]
@@ -64,7 +73,7 @@ def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: in
     better.sort(key=lambda trial: -trial.value)
     for i in range(0, len(better), batch):
         trials = better[i : i + batch]
-        if factor * (trials[0].value - result.default_trial.value) < best[0] - NOISE:
+        if factor * (trials[0].value - result.default_trial.value) < best[0] - MEAN_NOISE:
             break
         values = part.evaluate_params([trial.params for trial in trials])
         gains = shrunken_gains(values, default, groups).tolist()
@@ -73,7 +82,7 @@ def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: in
 
 
 def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
-    """The trial nearest to the default among those level with the best."""
+    """The trial nearest to the default within one standard error of the best."""
     done = [trial for trial in result.trials if not trial.is_failed]
     params = [trial.params for trial in done]
     index = one_standard_error(
@@ -129,7 +138,7 @@ def shrinkage_factor(groups: int) -> float:
     return groups / (groups + PRIOR_WEIGHT)
 
 
-def level_with_best(
+def within_one_error(
     values: FloatArray, best: FloatArray, groups: IntArray | None = None
 ) -> BoolArray:
     """Which trials are within one standard error of the best, by paired differences.
@@ -143,7 +152,7 @@ def level_with_best(
         groups: Shape (Q,), integer codes; None = every query is its own group.
 
     Returns:
-        Shape (T,). One group tells no error: then only trials at least as good are level.
+        Shape (T,). One group tells no error: then only trials at least as good are.
     """
     means = [estimate_mean(best - row, groups) for row in values]
     errors = (mean.standard_error for mean in means)
@@ -157,7 +166,7 @@ def one_standard_error(
     default: FloatArray,
     groups: IntArray | None = None,
 ) -> int:
-    """The trial nearest to the default among those level with the best.
+    """The trial nearest to the default within one standard error of the best.
 
     Args:
         values: Shape (T, Q), the primary measure on the tuning queries.
@@ -171,7 +180,7 @@ def one_standard_error(
     """
     means = values.mean(axis=1)
     best = int(np.argmax(means))
-    level = np.flatnonzero(level_with_best(values, values[best], groups))
+    level = np.flatnonzero(within_one_error(values, values[best], groups))
     # Euclidean distances in the unit cube; where only one has a dimension it counts 1.
     gap = points[level] - default
     one_sided = np.isnan(points[level]) != np.isnan(default)

@@ -1,94 +1,60 @@
-"""The gain of tuned parameters over the default, and the verdict that its interval allows."""
+"""The verdict on tuned parameters: what the held-out queries allow to be said."""
 
 from __future__ import annotations
 
-import math
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
-from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.report.tuning_records.trials import Gain
-from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.randomization_tests import randomization_p_values
-
-TuningVerdict: TypeAlias = Literal["ship", "worse", "keep", "too few queries"]
+from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
 
 #: A smaller gain than this is not worth a change, in the unit of the measure.
-MIN_GAIN = 0.005
-#: z_{.975} + z_{.8}: what a two-sided test at .05 needs to find a difference with power .8.
-REACH = 2.8
+MIN_GAIN: Final = 0.005
+#: One-sided level of the test that ``ship`` rests on.
+LEVEL: Final = 0.025
+#: With fewer changed queries or fewer groups an interval is too unsure to exclude a gain.
+MIN_CHANGED, MIN_GROUPS = 10, 20
 
-
-def paired_gain(
-    tuned: FloatArray,
-    default: FloatArray,
-    groups: IntArray | None = None,
-    *,
-    alpha: float = 0.05,
-    seed: int = 0,
-) -> Gain:
-    """The mean paired difference tuned − default, with its interval by group.
-
-    Args:
-        tuned: Shape (Q,), the primary measure.
-        default: Shape (Q,), the same queries.
-        groups: Shape (Q,), integer codes; None = every query is its own group.
-        alpha: 1 − coverage.
-        seed: Of the randomization test.
-
-    Returns:
-        Its ``p`` is two-sided, by the paired randomization test by group; 1 where nothing differs.
-        ``sd`` is the standard error · √Q, so that N queries of the same grouping have a standard
-        error of sd/√N. With one group, interval and ``sd`` are None.
-    """
-    difference = tuned - default
-    difference = np.where(np.abs(difference) <= NOISE, 0.0, difference)
-    mean = estimate_mean(difference, groups, alpha=alpha)
-    differs = bool(difference.any())
-    p = float(randomization_p_values(difference[None], groups, seed=seed)[0]) if differs else 1.0
-    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
-    return Gain(
-        default=float(default.mean()),
-        tuned=float(tuned.mean()),
-        difference=mean.mean,
-        low=mean.low,
-        high=mean.high,
-        p=p,
-        sd=mean.standard_error * math.sqrt(mean.queries),
-        wins=wins,
-        ties=len(difference) - wins - losses,
-        losses=losses,
-        queries=mean.queries,
-        groups=mean.groups,
-    )
+#: What the search chose: other parameters, or the default, with or without better trials.
+ChosenTrial: TypeAlias = Literal["tuned", "default", "default over better trials"]
 
 
 def decide_verdict(
-    low: float | None, high: float | None, min_gain: float = MIN_GAIN
+    gain: Gain,
+    *,
+    min_gain: float = MIN_GAIN,
+    level: float = LEVEL,
+    chosen: ChosenTrial = "tuned",
+    unjudged_decide: bool = False,
 ) -> TuningVerdict:
-    """The verdict on the held-out interval [low, high] of tuned − default.
+    """The verdict on the held-out gain of tuned − default.
+
+    Args:
+        gain: Held out, with an interval of coverage 1 − 2·``level``.
+        min_gain: A smaller gain is not worth a change.
+        level: One-sided level of ``ship``.
+        chosen: What the search chose.
+        unjudged_decide: Whether unjudged documents decide the answer that would be shown.
 
     Returns:
-        ``ship``: the gain is above 0. ``worse``: it is below 0. ``keep``: it is below
-        ``min_gain``. Otherwise, and without an interval (None or NaN), ``too few queries``.
+        The first that applies. ``unjudged decide``: judge documents first. ``too few tuning
+        queries``: the default was chosen though trials looked better. ``worse``: the interval is
+        below 0. ``keep``: it is below ``min_gain``, with at least 10 changed queries and 20
+        groups; or the default was chosen, and no trial looked better. ``ship``: the gain is
+        positive, and its two-sided p is at most 2·``level``. Else ``too few queries``.
     """
-    if low is None or high is None:
-        return "too few queries"
-    if low > 0:
-        return "ship"
-    if high < 0:
+    if unjudged_decide:
+        return "unjudged decide"
+    if chosen == "default over better trials":
+        return "too few tuning queries"
+    if gain.high is not None and gain.high < 0:
         return "worse"
-    return "keep" if high < min_gain else "too few queries"
+    if chosen == "default" or _excludes_gain(gain, min_gain):
+        return "keep"
+    if gain.difference > 0 and gain.p <= 2 * level:
+        return "ship"
+    return "too few queries"
 
 
-def needed_queries(sd: float | None, min_gain: float = MIN_GAIN) -> int | None:
-    """N = (2.8·sd/g)²: held-out queries that would show a gain of g with power .8.
-
-    Returns:
-        N, rounded up; None where the spread is not known, or g is 0.
-    """
-    if sd is None or not (sd > 0 and min_gain > 0):  # written so that NaN ends here too
-        return None
-    return math.ceil((REACH * sd / min_gain) ** 2)
+def _excludes_gain(gain: Gain, min_gain: float) -> bool:
+    """Whether the whole interval is below the least gain, and can be relied on."""
+    is_below = gain.high is not None and gain.high < min_gain
+    return is_below and gain.changed >= MIN_CHANGED and gain.groups >= MIN_GROUPS

@@ -19,17 +19,20 @@ from fusion_bench.evaluation.crag.evidence import (
 from fusion_bench.evaluation.crag.verdicts import CragThresholds
 from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.crag_settings import CragFitSettings, CragRule
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.crag import (
-    evaluate_thresholds,
+    fit_lists,
     fit_thresholds,
     threshold_utility,
 )
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
 RERANKED = system(blend=BLEND)
+TUNING = TuneSettings(system="tuned")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,11 @@ def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
 ) -> None:
     crag = CragFitSettings(upper=0.95, lower=0.9)
     evidence = evidence_of(base)
-    [found] = evaluate_thresholds([evidence], split, crag, groups=base.group_codes)
+    [fitted_list] = fit_lists([evidence], split, crag)
+    utilities = fitted_list.utilities(fitted_list.tuned), fitted_list.utilities(fitted_list.default)
+    evaluation = HeldOutEvaluation(base, split, TUNING)
+    [gain] = evaluation.judge_family([utilities])
+    found = fitted_list.to_report(gain, evaluation.decide_verdict(gain))
     scores, relevant = evidence.scores, evidence.relevant
     fitted = fit_thresholds(scores[split.tune], relevant[split.tune], credit=0.75)
     assert (found.tuned.upper, found.tuned.lower) == (fitted.upper, fitted.lower)
@@ -98,19 +105,12 @@ def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     assert sum(one.queries for one in found.calibration) == held.sum()
 
 
-def test_several_lists_are_one_family(base: TuningObjective, split: QuerySplit) -> None:
-    evidence = evidence_of(base)
-    other = replace(evidence, name="other", kind="list")
-    crag, groups = CragFitSettings(), base.group_codes
-    alone = evaluate_thresholds([evidence], split, crag, groups=groups)
-    both = evaluate_thresholds([evidence, other], split, crag, groups=groups)
-    assert [each.alpha for each in (*alone, *both)] == [0.05, 0.025, 0.025]
-    assert [each.title for each in both] == [f"{RERANKED.name} (sharp)", "rerank list other"]
-    assert both[0].gain.difference == alone[0].gain.difference
-    assert both[0].gain.low is not None
-    assert alone[0].gain.low is not None
-    assert both[0].gain.low < alone[0].gain.low
-    assert evaluate_thresholds([], split, crag, groups=groups) == ()
+def test_thresholds_obey_the_least_gain(base: TuningObjective, split: QuerySplit) -> None:
+    [fitted] = fit_lists([evidence_of(base)], split, CragFitSettings(upper=0.95, lower=0.9))
+    utilities = fitted.utilities(fitted.tuned), fitted.utilities(fitted.default)
+    wanted = HeldOutEvaluation(base, split, TUNING.model_copy(update={"min_gain": 1.0}))
+    [gain] = wanted.judge_family([utilities])
+    assert wanted.decide_verdict(gain) == "keep"
 
 
 @pytest.mark.parametrize("space", ["unbounded", "order"])

@@ -29,7 +29,7 @@ from fusion_bench.tune.validation.trial_selection import (
     evaluate_in_batches,
     shrunken_gains,
 )
-from fusion_bench.tune.validation.verdict import paired_gain
+from fusion_bench.tune.validation.gains import paired_gain
 from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
 

@@ -53,7 +53,13 @@ def run(
         asked.append((name, keep))
         return run_search(part, keep, TUNING.search_settings())
 
-    return judge, chosen, tune_by_class(judge, chosen, by_itself, key), asked
+    by_class = tune_by_class(judge, chosen, by_itself, key)
+    if by_class is None:
+        return judge, chosen, None, asked
+    mask = judge.split.held_out
+    [gain] = judge.judge_family([(by_class.values[mask], by_class.overall[mask])])
+    default = base.evaluate_params([base.default_params])[0]
+    return judge, chosen, judge.class_record(by_class, default, gain), asked
 
 
 def test_types_that_differ_are_worth_their_own_numbers() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.tune.validation.trial_selection import (
-    level_with_best,
+    within_one_error,
     one_standard_error,
     shrunken_gains,
 )
@@ -64,7 +64,7 @@ def test_level_means_within_one_error_of_the_paired_difference(
 ) -> None:
     values = np.random.default_rng(seed).random((trials, queries)).round(1)
     best = values[values.mean(axis=1).argmax()]
-    for row, level in zip(values, level_with_best(values, best), strict=True):
+    for row, level in zip(values, within_one_error(values, best), strict=True):
         difference = best - row
         error = difference.std(ddof=1) / math.sqrt(queries)
         if abs(difference.mean() - error) > 1e-12:
@@ -74,7 +74,7 @@ def test_level_means_within_one_error_of_the_paired_difference(
 def test_the_error_is_of_the_difference_not_of_the_best() -> None:
     base = np.array([0.0, 1.0, 0.0, 1.0])
     values = np.stack([base, base - 0.01])
-    assert level_with_best(values, base).tolist() == [True, False]
+    assert within_one_error(values, base).tolist() == [True, False]
 
 
 def test_the_nearest_to_the_default_wins_among_the_level() -> None:
@@ -105,8 +105,8 @@ def test_a_dimension_that_only_one_has_counts_as_far() -> None:
 def test_the_plateau_is_a_share() -> None:
     best = np.array([0.5, 0.6, 0.7, 0.8])
     sample = np.stack([best, best - 0.3, best + 0.01, best - 0.2])
-    assert level_with_best(sample, best).mean() == 0.5
+    assert within_one_error(sample, best).mean() == 0.5
     one_group = np.zeros(4, dtype=np.int64)
-    assert level_with_best(sample, best, one_group).mean() == 0.5, (
+    assert within_one_error(sample, best, one_group).mean() == 0.5, (
         "no error: only those at least as good"
     )

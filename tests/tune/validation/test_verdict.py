@@ -1,90 +1,58 @@
-"""The verdict by a table, the gain by hand, the false-ship rate by simulation."""
+"""The verdict by a table."""
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
-from fusion_bench.tune.validation.verdict import (
-    TuningVerdict,
-    decide_verdict,
-    needed_queries,
-    paired_gain,
-)
+from fusion_bench.report.tuning_records.trials import TuningVerdict
+from fusion_bench.tune.validation.verdict import ChosenTrial, decide_verdict
+from tests.report.tuning.cases import gain
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("low", "high", "changed", "verdict"),
     [
-        (0.001, 0.002, "ship"),
-        (0.001, 0.9, "ship"),
-        (0.0, 0.9, "too few queries"),
-        (-0.01, 0.0049, "keep"),
-        (-0.01, 0.005, "too few queries"),
-        (-0.01, -0.001, "worse"),
-        (-0.01, 0.0, "keep"),
-        (0.0, 0.0, "keep"),
-        (math.nan, math.nan, "too few queries"),
+        (0.001, 0.9, {"p": 0.05}, "ship"),
+        (0.001, 0.9, {"p": 0.0501}, "too few queries"),
+        (0.006, 0.9, {"p": 0.001, "wins": 6, "losses": 0}, "ship"),
+        (0.001, 0.0049, {"p": 0.001}, "keep"),
+        (0.001, 0.0049, {"p": 0.001, "wins": 9, "losses": 0}, "ship"),
+        (-0.01, 0.0049, {"p": 0.5}, "keep"),
+        (-0.01, 0.0049, {"p": 0.5, "wins": 5, "losses": 4}, "too few queries"),
+        (-0.01, 0.0049, {"p": 0.5, "wins": 5, "losses": 5}, "keep"),
+        (-0.01, 0.0049, {"p": 0.5, "groups": 19}, "too few queries"),
+        (-0.01, 0.005, {"p": 0.5}, "too few queries"),
+        (-0.01, -0.001, {"p": 0.01}, "worse"),
+        (-0.01, -0.001, {"p": 0.01, "wins": 0, "losses": 6}, "worse"),
+        (-0.01, 0.0, {"p": 0.05}, "keep"),
+        (0.0, 0.0, {"p": 1, "wins": 0, "losses": 0}, "too few queries"),
+        (None, None, {"p": 1}, "too few queries"),
     ],
 )
-def test_the_held_out_interval_decides(low: float, high: float, verdict: TuningVerdict) -> None:
-    assert decide_verdict(low, high) == verdict
+def test_the_held_out_queries_decide(
+    low: float | None, high: float | None, changed: dict[str, Any], verdict: TuningVerdict
+) -> None:
+    middle = 0.0 if low is None or high is None else (low + high) / 2
+    assert decide_verdict(gain(middle, low, high, **changed)) == verdict
 
 
-def test_a_greater_least_gain_keeps_more() -> None:
-    assert decide_verdict(-0.01, 0.02, 0.03) == "keep"
-    assert decide_verdict(-0.01, 0.02, 0.0) == "too few queries"
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        ({"min_gain": 0.03}, "keep"),
+        ({"min_gain": 0.0}, "ship"),
+        ({"level": 0.02}, "too few queries"),
+        ({"chosen": "default over better trials"}, "too few tuning queries"),
+        ({"chosen": "default"}, "keep"),
+        ({"unjudged_decide": True, "chosen": "default over better trials"}, "unjudged decide"),
+    ],
+)
+def test_what_else_counts(options: dict[str, Any], verdict: TuningVerdict) -> None:
+    assert decide_verdict(gain(0.01, 0.001, 0.02, p=0.045), **options) == verdict
 
 
-def test_needed_queries_by_the_formula() -> None:
-    assert needed_queries(0.1, 0.01) == 784  # (2.8 · 10)²
-    assert needed_queries(0.2) == 12_544  # (2.8 · 40)²
-    assert needed_queries(0.0) is None
-    assert needed_queries(math.nan) is None
-    assert needed_queries(0.1, 0.0) is None
-
-
-def test_so_many_queries_find_that_gain_with_power_eight_tenths() -> None:
-    sd, least = 0.05, 0.01
-    queries = needed_queries(sd, least)
-    assert queries is not None
-    rng = np.random.default_rng(1)
-    draws = rng.normal(least, sd, size=(2000, queries))
-    error = draws.std(axis=1, ddof=1) / math.sqrt(queries)
-    reach = stats.t.ppf(0.975, queries - 1) * error
-    found = float(((draws.mean(axis=1) - reach) > 0).mean())
-    assert abs(found - 0.8) < 0.03
-
-
-def test_the_gain_is_the_paired_t_interval_without_groups() -> None:
-    rng = np.random.default_rng(2)
-    default, tuned = rng.random(40), rng.random(40)
-    found = paired_gain(tuned, default)
-    d = tuned - default
-    reach = stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
-    assert found.low == pytest.approx(d.mean() - reach)
-    assert found.high == pytest.approx(d.mean() + reach)
-    assert found.sd == pytest.approx(d.std(ddof=1))
-    assert (found.wins, found.losses) == ((d > 0).sum(), (d < 0).sum())
-    assert found.queries == found.groups == 40
-
-
-def test_repeated_queries_in_a_group_tell_nothing_new() -> None:
-    rng = np.random.default_rng(3)
-    tuned = rng.random(30)
-    alone = paired_gain(tuned, np.zeros(30))
-    doubled = paired_gain(np.repeat(tuned, 4), np.zeros(120), np.repeat(np.arange(30), 4))
-    assert (doubled.low, doubled.high) == pytest.approx((alone.low, alone.high))
-    assert alone.sd is not None
-    assert doubled.sd == pytest.approx(2 * alone.sd), "four of them count as one"
-    assert doubled.p == alone.p
-
-
-def test_float_noise_is_no_gain() -> None:
-    base = np.full(10, 0.3)
-    found = paired_gain(base + 1e-15, base)
-    assert (found.difference, found.p, found.ties) == (0.0, 1.0, 10)
-    assert decide_verdict(found.low, found.high) == "keep"
+@pytest.mark.parametrize(("chosen", "verdict"), [("tuned", "ship"), ("default", "keep")])
+def test_the_choice_of_the_default_is_no_gain(chosen: ChosenTrial, verdict: TuningVerdict) -> None:
+    assert decide_verdict(gain(0.02, 0.01, 0.03), chosen=chosen) == verdict

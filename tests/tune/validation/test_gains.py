@@ -1,0 +1,63 @@
+"""Gains by hand, and the verdicts of one run as a family."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fusion_bench.tune.validation.gains import PairedValues, judge_family, needed_queries, paired_gain
+from fusion_bench.tune.validation.verdict import decide_verdict
+
+RNG = np.random.default_rng(2)
+DEFAULT, TUNED = RNG.random(40), RNG.random(40)
+NAMES = tuple(f"q{i}" for i in range(40))
+
+
+def test_the_gain_is_the_paired_t_interval_without_groups() -> None:
+    result = paired_gain(TUNED, DEFAULT)
+    d = TUNED - DEFAULT
+    reach = stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
+    assert (result.low, result.high) == pytest.approx((d.mean() - reach, d.mean() + reach))
+    assert result.sd == pytest.approx(d.std(ddof=1))
+    assert (result.wins, result.losses) == ((d > 0).sum(), (d < 0).sum())
+    assert result.queries == result.groups == 40
+    assert result.p >= stats.ttest_1samp(d, 0).pvalue - 1e-12
+
+
+def test_a_few_large_gains_have_no_smaller_p_than_students() -> None:
+    tuned = np.zeros(30)
+    tuned[:6] = [0.9, 0.01, 0.01, 0.01, 0.01, 0.01]
+    result = paired_gain(tuned, np.zeros(30))
+    assert result.p == pytest.approx(stats.ttest_1samp(tuned, 0).pvalue)
+    assert result.p > 0.3, "all six are wins, which the signs alone would call .03"
+
+
+def test_repeated_queries_in_a_group_tell_nothing_new() -> None:
+    alone = paired_gain(TUNED[:30], np.zeros(30))
+    repeated = paired_gain(np.repeat(TUNED[:30], 4), np.zeros(120), np.repeat(np.arange(30), 4))
+    assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high))
+    assert alone.sd is not None
+    assert repeated.sd == pytest.approx(2 * alone.sd), "four of them count as one"
+    assert repeated.p == pytest.approx(alone.p)
+
+
+def test_float_noise_is_no_gain() -> None:
+    base = np.full(10, 0.3)
+    result = paired_gain(base + 1e-15, base)
+    assert (result.difference, result.p, result.ties) == (0.0, 1.0, 10)
+    assert decide_verdict(result) == "too few queries", "nothing changed"
+
+
+def test_the_verdicts_of_one_run_are_one_family() -> None:
+    row = PairedValues(DEFAULT + 0.02 + 0.05 * (TUNED - 0.5), DEFAULT, NAMES)
+    other = PairedValues(TUNED, DEFAULT, NAMES)
+    [alone] = judge_family([row])
+    first, second = judge_family([row, other])
+    assert alone.low is not None
+    assert first.low is not None
+    assert alone.p <= first.p
+    assert first.low < alone.low < alone.difference == first.difference
+    assert second.difference == pytest.approx((TUNED - DEFAULT).mean())
