@@ -34,7 +34,7 @@ TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "unjudged decide":
 CLAIMS: dict[str, str] = {
     "ship": "is better than",
     "worse": "is worse than",
-    "keep": "gains less than the least gain over",
+    "keep": "gains less than {least} over",
     "too few queries": "is not shown to differ from",
     "too few tuning queries": "was not chosen over",
     "unjudged decide": "is not compared, because unjudged documents decide, with",
@@ -68,7 +68,8 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         verdict, gain_by_class = report.per_type.verdict, report.per_type.over_global
         gain = format_gain(gain_by_class, report.alpha)
         title = CLASS_KEYS[report.per_type.key].title
-        text = f"Tuning by {title} {describe_claim(verdict, gain_by_class)} one set of parameters"
+        claim = describe_claim(verdict, gain_by_class, report.min_gain)
+        text = f"Tuning by {title} {claim} one set of parameters"
         tone = TONES.get(verdict, "plain")
         yield Finding(f"{text} for all (held out: {gain}).", tone, "per query type")
     if report.front is not None:
@@ -76,13 +77,15 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         yield Finding(text, key="pareto front")
     for thresholds in report.thresholds:
         tone = TONES.get(thresholds.verdict, "plain")
-        yield Finding(_describe_thresholds(thresholds, report.alpha), tone, "thresholds")
+        text = _describe_thresholds(thresholds, report)
+        yield Finding(text, tone, "thresholds")
 
 
 def _describe_verdict(report: TuningReport) -> str:
     if report.is_default_chosen:
         return _describe_default_choice(report)
-    gain, claim = report.held_out, describe_claim(report.verdict, report.held_out)
+    gain = report.held_out
+    claim = describe_claim(report.verdict, gain, report.min_gain)
     change = format_change(
         gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
     )
@@ -98,11 +101,12 @@ def _describe_verdict(report: TuningReport) -> str:
     return text
 
 
-def describe_claim(verdict: str, gain: Gain) -> str:
+def describe_claim(verdict: str, gain: Gain, min_gain: float) -> str:
     """What a verdict allows to be said of one system against another."""
+    least = format_number(min_gain)
     if verdict == "keep" and gain.low is not None and gain.low > 0:
-        return "is better, but by less than the least gain, than"
-    return CLAIMS[verdict]
+        return f"is better, but by less than {least}, than"
+    return CLAIMS[verdict].format(least=least)
 
 
 def _describe_default_choice(report: TuningReport) -> str:
@@ -134,10 +138,11 @@ def _describe_optimism(report: TuningReport) -> str:
         return "The search found nothing better than the default on the tuning queries."
     gains = (report.tune.difference, report.held_out.difference)
     tuning, held_out = (format_number(gain, signed=True) for gain in gains)
-    ratio = format_percent(1 - report.optimism)
+    share = 1 - report.optimism
+    ratio = f" ({format_percent(share)} of it)" if share > 0 else ""
     return (
-        f"Gain on the tuning queries {tuning}, held out {held_out} ({ratio} of it). The first is "
-        "too high, because the trial was chosen by it."
+        f"Gain on the tuning queries {tuning}, held out {held_out}{ratio}. The first is too high, "
+        "because the trial was chosen by it."
     )
 
 
@@ -184,15 +189,15 @@ def _describe_rule(report: TuningReport) -> str:
     )
 
 
-def _describe_thresholds(thresholds: ThresholdReport, alpha: float) -> str:
+def _describe_thresholds(thresholds: ThresholdReport, report: TuningReport) -> str:
     rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
     tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
-    claim = describe_claim(thresholds.verdict, gain)
+    claim = describe_claim(thresholds.verdict, gain, report.min_gain)
     return (
         f"{thresholds.title}: the pair of thresholds {tuned} {claim} "
         f"{default} at telling whether the top {thresholds.top} has a relevant document: held-out "
         f"utility {format_number(gain.tuned)} against {format_number(gain.default)} "
-        f"({format_gain(gain, alpha)}). The best single threshold "
+        f"({format_gain(gain, report.alpha)}). The best single threshold "
         f"(min_score) is {thresholds.min_score.upper:.4g}."
     )
 

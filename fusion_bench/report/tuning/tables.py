@@ -90,8 +90,8 @@ def gain_table(report: TuningReport) -> Table:
     gains = [("tuning queries (biased)", report.tune)]
     notes = [
         f"Difference = tuned - default, paired by query{', interval by group' * is_grouped}. p: "
-        "two-sided sign-flip test by query or group, never below Student's t. w/t/l = queries won, tied and lost by the tuned "
-        "system.",
+        "two-sided sign-flip test by query or group, never below Student's t. w/t/l = queries "
+        "won, tied and lost by the tuned system.",
     ]
     if report.nested is not None:
         gains.append(("nested cross-validation", report.nested))

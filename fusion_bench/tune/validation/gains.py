@@ -103,9 +103,7 @@ def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int
         for row in rows
     ]
     adjusted = adjust_holm(np.array([gain.p for gain in gains])).tolist()
-    return [
-        gain.model_copy(update={"p": p}) for gain, p in zip(gains, adjusted, strict=True)
-    ]
+    return [gain.model_copy(update={"p": p}) for gain, p in zip(gains, adjusted, strict=True)]
 
 
 def needed_queries(sd: float | None, min_gain: float) -> int | None:

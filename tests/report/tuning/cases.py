@@ -143,7 +143,6 @@ def thresholds(verdict: str = "ship") -> ThresholdReport:
             "name": "today",
             "kind": "system",
             "reranker": "ce",
-            "alpha": 0.05,
             "top": 10,
             "credit": 0.75,
             "default": rule(0.7, 0.3, 0.7),

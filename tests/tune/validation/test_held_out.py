@@ -22,6 +22,7 @@ from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
+from fusion_bench.tune.validation.gains import paired_gain
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from fusion_bench.tune.validation.trial_selection import (
@@ -29,7 +30,6 @@ from fusion_bench.tune.validation.trial_selection import (
     evaluate_in_batches,
     shrunken_gains,
 )
-from fusion_bench.tune.validation.gains import paired_gain
 from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
 

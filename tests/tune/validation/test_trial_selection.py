@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.tune.validation.trial_selection import (
-    within_one_error,
     one_standard_error,
     shrunken_gains,
+    within_one_error,
 )
 
 
