@@ -41,7 +41,7 @@ def test_the_page_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.Mo
             code = block.replace("trials=200", "trials=4, folds=0")  # as many take their time
             exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 - our own page
     assert len(blocks) >= 6
-    assert names["tuned"].verdict in {"ship", "keep", "worse", "too few queries"}
+    assert names["tuned"].verdict == "too few tuning queries"
     assert fb.load_run("fused.trec").to_dict().keys() == names["fused"].to_dict().keys()
     assert names["verdict"].exit_code == 0
 

@@ -35,7 +35,6 @@ def test_all_of_it_is_found_judged_and_written(
     assert set(report["per_type"]["params"]) == {"a", "b"}
     lists = [(each["name"], each["kind"], each["top"]) for each in report["thresholds"]]
     assert lists == [("today", "system", 3), ("sharp", "list", 3)]
-    assert {each["alpha"] for each in report["thresholds"]} == {0.025}
     point = report["front"]["points"][1]
     assert point["cost"] == pytest.approx(2.0 * point["candidates"])
     assert point["cost"] > 0
