@@ -24,6 +24,7 @@ command = base.command_app(
         "fusion-bench dataset list",
         "fusion-bench dataset show attack",
         "fusion-bench dataset check datasets/mine/dataset.yaml",
+        "fusion-bench dataset unjudged experiments/mine.yaml > to-judge.tsv",
         "fusion-bench dataset from-logs results.jsonl --out datasets/mine",
     ),
 )
@@ -113,6 +114,54 @@ def check_command(
     for notice in messages:
         echo(f"note: {notice}")
     echo(f"{path}: no errors, {len(messages)} notes: fusion-bench dataset show {quote(name)}")
+
+
+@command.command(
+    "unjudged",
+    epilog=base.format_examples(
+        "fusion-bench dataset unjudged experiments/mine.yaml > to-judge.tsv",
+        "fusion-bench dataset unjudged experiments/mine.yaml --system rrf --depth 5 --json",
+    ),
+)
+def unjudged_command(
+    experiment: base.ExperimentFile = base.DEFAULT,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="System, beside the baseline; repeatable. Default: all.", metavar="NAME"),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="One of several datasets. Default: each of them.", metavar="NAME"),
+    ] = None,
+    depth: Annotated[int, typer.Option(help="The greatest rank that counts.", min=1)] = 10,
+    datasets: base.DatasetFolders = None,
+    overrides: base.SetOption = None,
+    json: base.JsonFlag = False,
+) -> None:
+    """List the unjudged documents that an experiment's systems return, the highest ranks first.
+
+    Judging them is what lets a comparison say more. Prints tab-separated values: dataset, query,
+    document, best rank, and the systems that return it within the depth.
+    """
+    from fusion_bench.evaluation.unjudged.documents_to_judge import list_unjudged_documents
+    from fusion_bench.util.formatting import escape_control_chars
+
+    context = base.experiment_context(experiment, datasets, overrides)
+    with context as (parsed, source, folders, progress):
+        documents = list_unjudged_documents(
+            *(parsed, source),
+            folders=folders,
+            systems=system or (),
+            dataset=dataset,
+            depth=depth,
+            progress=progress,
+        )
+    if json:
+        print_json({"depth": depth, "documents": documents})
+        return
+    typer.echo("dataset\tquery\tdocument\tbest_rank\tsystems")
+    for row in documents:
+        typer.echo("\t".join(map(escape_control_chars, row.cells)))
 
 
 class OnDuplicate(StrEnum):

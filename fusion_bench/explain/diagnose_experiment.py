@@ -8,17 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.yaml_source import Source
-from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.dataset_summary import list_infos
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.run_experiment import (
     Progress,
-    find_datasets,
     ignore_progress,
-    load_lists,
-    read_distinct_specs,
     report_provenance,
 )
+from fusion_bench.evaluation.selected_systems import prepare_datasets, select_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.explain.diagnose_changes import describe_system
 from fusion_bench.explain.diagnose_failures import (
@@ -63,17 +60,9 @@ def diagnose_experiment(
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    chosen = _select(experiment, systems, dataset)
-    paths = [path for _, path in find_datasets(chosen, source, folders)]
-    for spec in read_distinct_specs(paths):
-        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        chosen.check_datasets(roles, spec.rerank, source)
-    collections = []
-    for path in paths:
-        loaded = load_lists(path, chosen.systems.values(), progress)
-        progress(f"{loaded.name}: aligning", 0, 1)
-        task = prepare_dataset(chosen, source, loaded)
-        collections.append(_diagnose_dataset(task, top, progress))
+    chosen = select_systems(experiment, systems, dataset)
+    tasks = prepare_datasets(chosen, source, folders=folders, progress=progress)
+    collections = [_diagnose_dataset(task, top, progress) for task in tasks]
     return Diagnosis(
         name=name_experiment(source.path),
         settings={
@@ -86,20 +75,6 @@ def diagnose_experiment(
         provenance=report_provenance(experiment, source),
         collections=tuple(collections),
     )
-
-
-def _select(experiment: Experiment, systems: Sequence[str], dataset: str | None) -> Experiment:
-    """The experiment with the chosen systems and the baseline only, on the chosen dataset."""
-    for name in systems:
-        if name not in experiment.systems:
-            raise UnknownNameError("system", name, experiment.systems, where="--system")
-    if dataset is not None and dataset not in experiment.dataset_names:
-        raise UnknownNameError("dataset", dataset, experiment.dataset_names, where="--dataset")
-    names = dict.fromkeys((experiment.baseline, *(systems or experiment.systems)))
-    kept = {name: experiment.systems[name] for name in names}
-    is_one = dataset is not None and experiment.dataset is None
-    datasets = (dataset,) if is_one else experiment.datasets
-    return experiment.model_copy(update={"systems": kept, "datasets": datasets})
 
 
 def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> DiagnosedCollection:

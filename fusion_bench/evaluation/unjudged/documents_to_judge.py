@@ -1,0 +1,113 @@
+"""What to judge next: the unjudged documents in the first ranks of some systems."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.config.yaml_source import Source
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
+from fusion_bench.evaluation.selected_systems import prepare_datasets, select_systems
+from fusion_bench.evaluation.unjudged.unjudged_values import UNJUDGED_DEPTH, cut_positions
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+
+
+@dataclass(frozen=True)
+class UnjudgedDocument:
+    """A document without a judgment that some system returns.
+
+    Attributes:
+        dataset: The dataset.
+        query: Id of the query.
+        document: Its id.
+        best_rank: Its highest rank in any system's list.
+        systems: The systems that return it, in the experiment's order.
+    """
+
+    dataset: str
+    query: str
+    document: str
+    best_rank: int
+    systems: tuple[str, ...]
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Dataset, query, document, best rank and the systems, as a table has them."""
+        rank, systems = str(self.best_rank), ", ".join(self.systems)
+        return (self.dataset, self.query, self.document, rank, systems)
+
+
+def list_unjudged_documents(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    depth: int = UNJUDGED_DEPTH,
+    progress: Progress = ignore_progress,
+) -> list[UnjudgedDocument]:
+    """The unjudged documents of an experiment's systems, dataset by dataset.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        systems: Names of the systems, beside the baseline; empty = all.
+        dataset: As the experiment names it; by default each of its datasets.
+        depth: The greatest rank that counts.
+        progress: Called as the work goes on.
+
+    Returns:
+        In each dataset the highest rank first, then what most systems return. Of complete
+        judgments nothing.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
+    """
+    chosen = select_systems(experiment, systems, dataset)
+    tasks = prepare_datasets(chosen, source, folders=folders, progress=progress)
+    return [row for task in tasks for row in find_unjudged_documents(task, depth=depth)]
+
+
+def find_unjudged_documents(
+    task: EvaluationSet, *, depth: int = UNJUDGED_DEPTH
+) -> list[UnjudgedDocument]:
+    """The unjudged documents in the first ``depth`` ranks of a dataset's systems."""
+    ranks: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    for name, system in task.experiment.systems.items():
+        for query, document, rank in _unjudged_rows(task, system, depth):
+            ranks.setdefault((query, document), []).append((rank, name))
+    rows = sorted(
+        (min(found)[0], -len(found), *pair, tuple(name for _, name in found))
+        for pair, found in ranks.items()
+    )
+    runs = task.runs
+    return [
+        UnjudgedDocument(
+            task.dataset.name, runs.queries[query], runs.vocabulary[document], best_rank, names
+        )
+        for best_rank, _, query, document, names in rows
+    ]
+
+
+def _unjudged_rows(
+    task: EvaluationSet, system: System, depth: int
+) -> Iterator[tuple[int, int, int]]:
+    """Query index, document code and rank of each unjudged document of one system."""
+    spaces = task.dataset.spaces
+    for index, plain, part in plain_systems(task.fit_system(system), task.runs, spaces):
+        view, (before_cut, _) = ranked_lists(plain, part, spaces)
+        positions = cut_positions(before_cut, plain.top_k)
+        rows = np.flatnonzero((positions > 0) & (positions <= depth) & ~view.judged)
+        queries = index[view.query_index[rows]].tolist()
+        yield from zip(
+            queries, view.documents[rows].tolist(), positions[rows].tolist(), strict=True
+        )
