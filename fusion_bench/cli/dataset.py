@@ -143,7 +143,7 @@ def unjudged_command(
     Judging them is what lets a comparison say more. Prints tab-separated values: dataset, query,
     document, best rank, and the systems that return it within the depth.
     """
-    from fusion_bench.evaluation.unjudged.documents_to_judge import list_unjudged_documents
+    from fusion_bench.explain.documents_to_judge import list_unjudged_documents
     from fusion_bench.util.formatting import escape_control_chars
 
     context = base.experiment_context(experiment, datasets, overrides)
