@@ -96,8 +96,8 @@ def _describe_verdict(report: TuningReport) -> str:
         f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
     )
     if report.verdict == "too few queries":
-        needed = "an unknown number of" if report.needed is None else f"about {report.needed:,}"
-        text += f" Showing it takes {needed} held-out queries (80 % power)."
+        needed = "an unknown number of" if report.needed is None else str(report.needed)
+        text += f" Showing that gain takes {needed} held-out queries (80 % power)."
     return text
 
 

@@ -39,7 +39,7 @@ def recommend(report: TuningReport) -> str:
     nested = report.nested.difference if report.nested is not None else 0.0
     if report.held_out.difference <= 0 and nested <= 0:
         return "keep the default; no gain was measured that more queries could confirm."
-    if report.needed is not None and report.needed > report.held_out.queries:
+    if report.needed is not None and report.needed.queries > report.held_out.queries:
         return "keep the default, and judge more queries."
     return (
         "keep the default, unless the change costs nothing; the gain is probably about that small."

@@ -11,7 +11,7 @@ Format history:
     5   ``lint``
     6   ``thresholds`` of every list with absolute scores, the tuned system's first
     7   verdicts ``unjudged decide`` and ``too few tuning queries``, ``level``; verdicts of one run
-        are one family
+        are one family; ``needed`` has an interval
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import (
     MEAN_NOISE,
     Gain,
+    NeededQueries,
     ParameterInfo,
     Trial,
     TuningVerdict,
@@ -198,7 +199,7 @@ class TuningReport(TableView, ReportRecord):
     held_out: Gain
     level: float = 0.025
     verdict: TuningVerdict
-    needed: int | None
+    needed: NeededQueries | None
     judged_only: OptionalFloat = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None

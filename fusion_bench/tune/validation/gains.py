@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.report.tuning_records.trials import Gain
+from fusion_bench.report.tuning_records.trials import Gain, NeededQueries
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
+from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
+from fusion_bench.stats.randomization_tests import randomization_p_values
+from fusion_bench.stats.sample_size import estimate_kurtosis, needed_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,33 +85,70 @@ def student_p(mean: MeanEstimate) -> float:
 
 
 def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int = 0) -> list[Gain]:
-    """The gains that the verdicts of one run rest on, adjusted for their number.
+    """The gains that the verdicts of one run rest on, adjusted for their number by max-T.
 
     Args:
         rows: One a verdict.
         alpha: Two-sided level of the whole family.
-        seed: Of the randomization test.
-    """
-    gains = [
-        paired_gain(
-            row.tuned,
-            row.default,
-            np.asarray(number_by_appearance(row.groups)[0]),
-            alpha=alpha / len(rows),
-            seed=seed,
-        )
-        for row in rows
-    ]
-    adjusted = adjust_holm(np.array([gain.p for gain in gains])).tolist()
-    return [gain.model_copy(update={"p": p}) for gain, p in zip(gains, adjusted, strict=True)]
-
-
-def needed_queries(sd: float | None, min_gain: float) -> int | None:
-    """N = (2.8·sd/g)²: held-out queries that would show a gain of g with power .8.
+        seed: Of the sign flips.
 
     Returns:
-        N, rounded up; None where the spread is not known, or g is 0.
+        Their ``p`` and intervals are those of :func:`fusion_bench.stats.max_t.max_t`, so that p is
+        at most ``alpha`` where the interval does not hold 0.
     """
-    if sd is None or not (sd > 0 and min_gain > 0):  # written so that NaN ends here too
+    family = [
+        FamilyRow(paired_difference(row.tuned, row.default), tuple(row.groups)) for row in rows
+    ]
+    tested = max_t(family, seed=seed, alpha=alpha)
+    return [
+        _describe_row(row, each, result)
+        for row, each, result in zip(rows, family, tested.rows, strict=True)
+    ]
+
+
+def _describe_row(row: PairedValues, tested: FamilyRow, result: RowResult) -> Gain:
+    mean, difference = result.estimate, tested.difference
+    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
+    return Gain(
+        default=float(row.default.mean()),
+        tuned=float(row.tuned.mean()),
+        difference=mean.mean,
+        # Of a few changed groups no interval is finite.
+        low=result.low if math.isfinite(result.low) else None,
+        high=result.high if math.isfinite(result.high) else None,
+        p=result.p,
+        sd=mean.standard_error * math.sqrt(mean.queries),
+        wins=wins,
+        ties=len(difference) - wins - losses,
+        losses=losses,
+        queries=mean.queries,
+        groups=mean.groups,
+    )
+
+
+def estimate_needed(row: PairedValues, gain: Gain, min_gain: float) -> NeededQueries | None:
+    """Held-out queries that would show the least gain with power .8.
+
+    Args:
+        row: The held-out values.
+        gain: From :func:`judge_family`; its critical value is planned for.
+        min_gain: The gain to show.
+
+    Returns:
+        None where the spread is not known, or the least gain is 0.
+    """
+    difference = paired_difference(row.tuned, row.default)
+    mean = estimate_mean(difference, number_by_appearance(row.groups)[0])
+    if not (min_gain > 0 and mean.standard_error > 0):  # written so that NaN ends here too
         return None
-    return math.ceil((2.8 * sd / min_gain) ** 2)
+    critical = None if gain.high is None else (gain.high - mean.mean) / mean.standard_error
+    needed = needed_queries(
+        min_gain,
+        mean.standard_error * math.sqrt(mean.queries),
+        queries=mean.queries,
+        changed=gain.changed,
+        kurtosis=estimate_kurtosis(difference),
+        critical=critical,
+        freedom=mean.freedom,
+    )
+    return None if needed is None else NeededQueries.model_validate(needed, from_attributes=True)

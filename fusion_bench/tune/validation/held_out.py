@@ -35,8 +35,8 @@ from fusion_bench.tune.validation.crag import FittedThresholds, fit_lists
 from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
 from fusion_bench.tune.validation.gains import (
     PairedValues,
+    estimate_needed,
     judge_family,
-    needed_queries,
     paired_gain,
 )
 from fusion_bench.tune.validation.importance import parameter_importances
@@ -94,8 +94,7 @@ class HeldOutEvaluation:
         Args:
             rows: Tuned and default, each of shape (held-out queries,).
         """
-        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(self.split.held_out)]
-        pairs = [PairedValues(tuned, default, groups) for tuned, default in rows]
+        pairs = [self._pair(tuned, default) for tuned, default in rows]
         return judge_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
 
     def check_feasible(self) -> None:
@@ -109,6 +108,11 @@ class HeldOutEvaluation:
             require_absolute("the dataset", self.objective.spaces)
         if self.tuning.folds:
             tuning_folds(self.objective, self.split, self.tuning)
+
+    def _pair(self, tuned: FloatArray, default: FloatArray) -> PairedValues:
+        """Values on the held-out queries, with their groups."""
+        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(self.split.held_out)]
+        return PairedValues(tuned, default, groups)
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False
@@ -174,7 +178,11 @@ class HeldOutEvaluation:
             held_out=held_out,
             level=self.verdict_level,
             verdict=self._decide_all(held_out, describe_choice(result, chosen), judged_only),
-            needed=needed_queries(held_out.sd, self.tuning.min_gain),
+            needed=estimate_needed(
+                self._pair(tuned[split.held_out], default[split.held_out]),
+                held_out,
+                self.tuning.min_gain,
+            ),
             judged_only=judged_only,
             folds=self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),

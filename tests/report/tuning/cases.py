@@ -11,7 +11,7 @@ from fusion_bench.report.tuning_records.thresholds import (
     ThresholdReport,
     ThresholdRule,
 )
-from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial
+from fusion_bench.report.tuning_records.trials import Gain, NeededQueries, ParameterInfo, Trial
 from fusion_bench.report.tuning_records.tuning_report import (
     Choice,
     Fold,
@@ -48,6 +48,10 @@ def gain(difference: float, low: float | None, high: float | None, **changed: An
         "groups": 100,
     }
     return Gain.model_validate(data | changed)
+
+
+def needed(queries: int) -> NeededQueries:
+    return NeededQueries(queries=queries, low=queries // 2, high=queries * 2, at_least=False)
 
 
 def trials(count: int = 40) -> tuple[Trial, ...]:
@@ -96,7 +100,7 @@ def record(**changed: Any) -> TuningReport:  # noqa: ANN401
         "nested": gain(0.035, 0.015, 0.055),
         "held_out": gain(0.03, 0.01, 0.05),
         "verdict": "ship",
-        "needed": 12_544,
+        "needed": needed(13_000),
         "folds": tuple(
             Fold(
                 params={**best.params, "fusion.k": k},

@@ -9,9 +9,9 @@ import pytest
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
-from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
+from fusion_bench.report.tuning_records.trials import Gain, NeededQueries, ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import Plateau, TuningReport
-from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
+from tests.report.tuning.cases import by_type_too, front, gain, needed, record, thresholds, typed
 
 #: No gain on held-out queries.
 DOWN = gain(-0.01, -0.03, 0.01)
@@ -42,18 +42,18 @@ def test_ship_names_the_held_out_gain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "held_out", "needed", "number"),
+    ("verdict", "held_out", "size", "number"),
     [
-        ("worse", gain(-0.03, -0.05, -0.01), 5, "-0.0300"),
-        ("keep", gain(0.0, -0.002, 0.002), 5, "+0.0020"),
-        ("too few queries", gain(0.01, -0.01, 0.03), 12_544, "12,544"),
+        ("worse", gain(-0.03, -0.05, -0.01), needed(5), "-0.0300"),
+        ("keep", gain(0.0, -0.002, 0.002), needed(5), "+0.0020"),
+        ("too few queries", gain(0.01, -0.01, 0.03), needed(12_000), "12,000 [6,000, 24,000]"),
         ("too few queries", gain(0.01, None, None), None, "unknown"),
     ],
 )
 def test_every_other_verdict_keeps_the_default(
-    verdict: str, held_out: Gain, needed: int | None, number: str
+    verdict: str, held_out: Gain, size: NeededQueries | None, number: str
 ) -> None:
-    result = findings(record(verdict=verdict, held_out=held_out, needed=needed))
+    result = findings(record(verdict=verdict, held_out=held_out, needed=size))
     assert f"Verdict: {verdict}." in result["verdict"].text
     assert number in result["verdict"].text
     assert "keep the default" in result["recommendation"].text
@@ -197,7 +197,7 @@ def test_a_search_that_chose_the_default_claims_no_tested_gain() -> None:
         ({"verdict": "worse"}, "fit the tuning queries only"),
         ({"verdict": "keep"}, "no gain worth a change"),
         ({"verdict": "too few queries"}, "judge more queries"),
-        ({"verdict": "too few queries", "needed": 50}, "unless the change costs nothing"),
+        ({"verdict": "too few queries", "needed": needed(50)}, "unless the change costs nothing"),
         ({"verdict": "too few queries", "held_out": DOWN, "nested": DOWN}, "no gain was measured"),
         ({"verdict": "unjudged decide", "judged_only": -0.02}, "judge the documents"),
         ({"verdict": "too few tuning queries"}, "more queries to tune on"),

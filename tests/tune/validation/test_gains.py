@@ -10,6 +10,7 @@ from scipy import stats
 
 from fusion_bench.tune.validation.gains import (
     PairedValues,
+    estimate_needed,
     judge_family,
     paired_gain,
 )
@@ -60,8 +61,33 @@ def test_the_verdicts_of_one_run_are_one_family() -> None:
     other = PairedValues(TUNED, DEFAULT, NAMES)
     [alone] = judge_family([row])
     first, second = judge_family([row, other])
+    assert (alone.p <= 0.05) == (alone.low > 0)
     assert alone.low is not None
     assert first.low is not None
     assert alone.p <= first.p
     assert first.low < alone.low < alone.difference == first.difference
     assert second.difference == pytest.approx((TUNED - DEFAULT).mean())
+
+
+def test_the_needed_queries_are_those_of_the_rule() -> None:
+    row = PairedValues(TUNED, DEFAULT, NAMES)
+    [result] = judge_family([row])
+    needed = estimate_needed(row, result, 0.01)
+    assert needed is not None
+    d = TUNED - DEFAULT
+    assert needed.queries == pytest.approx((2.8 * d.std(ddof=1) / 0.01) ** 2, rel=0.1)
+    assert needed.low is not None
+    assert needed.high is not None
+    assert needed.low < needed.queries < needed.high
+    assert estimate_needed(row, result, 0.0) is None
+    same = PairedValues(DEFAULT, DEFAULT, NAMES)
+    assert estimate_needed(same, judge_family([same])[0], 0.01) is None
+
+
+def test_of_a_few_changed_queries_no_interval_is_finite() -> None:
+    tuned = DEFAULT.copy()
+    tuned[:4] += 0.2
+    [result] = judge_family([PairedValues(tuned, DEFAULT, NAMES)])
+    assert (result.low, result.high, result.changed) == (None, None, 4)
+    assert result.p == pytest.approx(2 / 16)
+    assert decide_verdict(result) == "too few queries"
