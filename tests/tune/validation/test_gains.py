@@ -61,9 +61,9 @@ def test_the_verdicts_of_one_run_are_one_family() -> None:
     other = PairedValues(TUNED, DEFAULT, NAMES)
     [alone] = judge_family([row])
     first, second = judge_family([row, other])
-    assert (alone.p <= 0.05) == (alone.low > 0)
     assert alone.low is not None
     assert first.low is not None
+    assert (alone.p <= 0.05) == (alone.low > 0)
     assert alone.p <= first.p
     assert first.low < alone.low < alone.difference == first.difference
     assert second.difference == pytest.approx((TUNED - DEFAULT).mean())
