@@ -23,7 +23,7 @@ MEANINGS = {
         "the gate found a regression, its self-test a wrong error rate, or lint a warning"
     ),
     ExitCode.FAILED: "could not do it",
-    ExitCode.INCONCLUSIVE: "inconclusive and the policy blocks",
+    ExitCode.INCONCLUSIVE: "inconclusive, or unjudged documents decide, and this blocks",
     ExitCode.DEGRADED: "done but degraded",
     ExitCode.INTERRUPTED: "interrupted",
 }

@@ -106,9 +106,20 @@ def after_tune(
         if file.name in purposes:
             command = format_command("eval", file, datasets=datasets)
             yield NextStep(command, purposes[file.name])
+        if file.name == "tuned.yaml" and report.verdict == "unjudged decide":
+            yield next_judgments(file, datasets=datasets)
         if file.name == "tuned.yaml" and file.name in purposes:
             config = report.choice.config
             yield from _export_system({**config, "name": report.system}, (file,), datasets)
+
+
+def next_judgments(
+    experiment: Path, *, datasets: Sequence[Path] | None, overrides: Sequence[str] = ()
+) -> NextStep:
+    """List what to judge next, where unjudged documents decide."""
+    words = ("dataset", "unjudged", experiment)
+    command = format_command(*words, datasets=datasets, overrides=overrides)
+    return NextStep(command, "list what to judge next, as unjudged documents decide")
 
 
 def after_update(

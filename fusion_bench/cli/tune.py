@@ -85,7 +85,8 @@ def tune(
 ) -> None:
     """Tune a system's parameters and test the gain on held-out queries.
 
-    An interrupted search continues from its log in the output folder.
+    An interrupted search continues from its log in the output folder. Exit code 3: unjudged
+    documents decide the verdict.
     """
     from fusion_bench.cli._next_steps import after_tune
     from fusion_bench.cli._progress import progress_bar
@@ -115,6 +116,7 @@ def tune(
         plots=plots,
         plot_format=plot_format.value,
     )
+    verdicts = []
     with base.open_experiment(experiment, replaced) as (parsed, source):
         for report, files in run_tuning(parsed, source, options):
             steps = tuple(after_tune(report, files, datasets))
@@ -126,3 +128,6 @@ def tune(
             print_result(report, page, as_json=json, written=files, markdown=target)
             if report.interrupted:
                 raise typer.Exit(ExitCode.INTERRUPTED)
+            verdicts.append(report.verdict)
+    if "unjudged decide" in verdicts:
+        raise typer.Exit(ExitCode.INCONCLUSIVE)

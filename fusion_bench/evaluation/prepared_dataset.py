@@ -12,12 +12,13 @@ import numpy as np
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.data.switches import check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, judgment_kind
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -70,20 +71,18 @@ class EvaluationSet:
         """(Q,): codes of the groups."""
         return number_by_appearance(self.runs.groups)[0]
 
-    @cached_property
+    @property
     def has_irrelevant_judgments(self) -> bool:
-        """Whether any document of the evaluated queries is judged not relevant.
+        """Whether any document of the evaluated queries is judged not relevant, or all are known.
 
-        Where none is, a measure over judged documents only sees nothing but the order among
-        relevant ones: a list with its one relevant document at rank 100 scores 1. Such a
-        difference can be shown, but cannot speak against a verdict.
+        Where none is, values over judged documents only can be shown, but veto no answer.
         """
-        qrels = self.dataset.qrels
-        evaluated = set(self.runs.queries)
-        return self.dataset.spec.judgments == "complete" or any(
-            query in evaluated and bool((qrels.grades[rows] <= 0).any())
-            for query, rows in query_slices(qrels.queries, qrels.offsets)
-        )
+        return self.judgment_kind != "sparse"
+
+    @cached_property
+    def judgment_kind(self) -> JudgmentKind:
+        """What the judgments of the evaluated queries say of unjudged documents."""
+        return judgment_kind(self.dataset, self.runs.queries)
 
     @property
     def tuning_split(self) -> str | None:

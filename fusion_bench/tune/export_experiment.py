@@ -10,6 +10,7 @@ import yaml
 
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.util.formatting import format_number
 
 #: The experiment's settings that stay.
 KEPT = ("measures", "ties", "alpha", "interval", "resamples", "seed")
@@ -51,8 +52,7 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     while name in experiment.systems:
         name += " again"
     data: dict[str, Any] = {
-        "description": f"{report.system} as it was and as tuned on {report.dataset}: "
-        f"{report.verdict}.",
+        "description": _describe(report),
         **({} if report.split_seed is None else {"caveat": CAVEAT}),
         "dataset": dataset,
         "baseline": report.system,
@@ -63,3 +63,12 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     if report.per_type is not None:
         data["systems"][f"{name} by {report.per_type.field}"] = report.per_type.config
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _describe(report: TuningReport) -> str:
+    """The two systems and the verdict; with what unjudged documents say where they decide."""
+    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.verdict}."
+    if report.verdict == "unjudged decide" and report.unjudged is not None:
+        text += f" Held out {format_number(report.held_out.difference, signed=True)}; "
+        text += f"{report.unjudged.description}."
+    return text

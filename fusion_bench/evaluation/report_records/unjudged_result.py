@@ -29,6 +29,11 @@ class UnjudgedResult(ReportRecord):
     filled: OptionalFloat = None
 
     @property
+    def has_unjudged(self) -> bool:
+        """Whether either system returns an unjudged document in its top 10."""
+        return max(self.candidate_share, self.baseline_share) > 0
+
+    @property
     def description(self) -> str:
         """All three views in one line."""
         shares = (

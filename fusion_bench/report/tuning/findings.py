@@ -55,6 +55,7 @@ def tuning_findings(report: TuningReport) -> tuple[Finding, ...]:
 
 def _evidence(report: TuningReport) -> Iterator[Finding]:
     yield Finding(_describe_verdict(report), TONES.get(report.verdict, "plain"), "verdict")
+    yield from _unjudged_finding(report)
     texts = {
         "recommendation": f"Recommendation: {recommend(report)}",
         "better effort": describe_better_effort(report),
@@ -208,10 +209,6 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
         yield "interrupted", text
     elif report.interrupted:
         yield "interrupted", f"The search was interrupted after {len(report.trials):,} trials."
-    if report.verdict == "unjudged decide":
-        difference = format_number(report.judged_only, signed=True)
-        text = f"Over judged documents alone the held-out difference is {difference}, of the other"
-        yield "unjudged", f"{text} sign."
     ends = [
         f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
         for parameter in report.parameters
@@ -231,6 +228,17 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
         name = absent if value is None else f"{field} {value}"
         text = f"The tuned system loses on {name}: {format_gain(gain, report.alpha)}"
         yield f"losing {field}", f"{text}, not adjusted for the number of {field}s."
+
+
+def _unjudged_finding(report: TuningReport) -> Iterator[Finding]:
+    """What unjudged documents could change, where there are any."""
+    unjudged, decides = report.unjudged, report.verdict == "unjudged decide"
+    if unjudged is None or not (unjudged.has_unjudged or decides):
+        return
+    text = f"Held out, {unjudged.description}."
+    if decides:
+        text += " This contradicts the measured difference: judge documents before any change."
+    yield Finding(text, "warning" if decides else "plain", "unjudged")
 
 
 def _is_at_range_end(parameter: ParameterInfo, report: TuningReport) -> bool:

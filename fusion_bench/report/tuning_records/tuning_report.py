@@ -11,7 +11,7 @@ Format history:
     5   ``lint``
     6   ``thresholds`` of every list with absolute scores, the tuned system's first
     7   verdicts ``unjudged decide`` and ``too few tuning queries``, ``level``; verdicts of one run
-        are one family; ``needed`` has an interval
+        are one family; ``needed`` has an interval; ``unjudged`` instead of ``judged_only``
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from pydantic import Field
 
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
-from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import (
@@ -163,7 +164,8 @@ class TuningReport(TableView, ReportRecord):
         level: One-sided level of the verdicts; intervals cover 1 − 2 · this.
         verdict: What that allows to be said.
         needed: Held-out queries that would show the least gain with power .8; None = not known.
-        judged_only: Held-out difference over judged documents only; None = not measured.
+        unjudged: What unjudged documents could change in the held-out difference; None = all
+            judgments are complete.
         folds: Nested cross-validation, fold by fold.
         plateau: How much the numbers matter; None = not sampled.
         importances: Most important first; empty where too few trials tell.
@@ -200,7 +202,7 @@ class TuningReport(TableView, ReportRecord):
     level: float = 0.025
     verdict: TuningVerdict
     needed: NeededQueries | None
-    judged_only: OptionalFloat = None
+    unjudged: UnjudgedResult | None = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None
     importances: tuple[Importance, ...] = ()

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.crag.evidence import (
     absolute_rerankers,
     list_evidence,
@@ -20,6 +19,7 @@ from fusion_bench.evaluation.crag.evidence import (
     system_evidence,
 )
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records import trials as trial_model
@@ -39,6 +39,7 @@ from fusion_bench.tune.validation.gains import (
     judge_family,
     paired_gain,
 )
+from fusion_bench.tune.validation.held_out_unjudged import HeldOutUnjudged, shown_direction
 from fusion_bench.tune.validation.importance import parameter_importances
 from fusion_bench.tune.validation.random_sample import sample_uniformly
 from fusion_bench.tune.validation.splits import QuerySplit
@@ -154,7 +155,8 @@ class HeldOutEvaluation:
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
         thresholds = self._fit_thresholds(chosen, dataset)
         held_out, *others = self._family_gains(tuned, default, per_type, thresholds)
-        judged_only = self._judged_only(chosen, dataset)
+        checker = HeldOutUnjudged(objective, split, dataset, self.alpha)
+        unjudged = checker.compare(objective.build_system(chosen.params), objective.system)
         rows = np.flatnonzero(split.held_out).tolist()
         return model.TuningReport(
             name=name,
@@ -177,13 +179,13 @@ class HeldOutEvaluation:
             nested=cross and self.measure_gain(cross.values, default, cross.fold >= 0),
             held_out=held_out,
             level=self.verdict_level,
-            verdict=self._decide_all(held_out, describe_choice(result, chosen), judged_only),
+            verdict=self.decide_with_unjudged(held_out, describe_choice(result, chosen), unjudged),
             needed=estimate_needed(
                 self._pair(tuned[split.held_out], default[split.held_out]),
                 held_out,
                 self.tuning.min_gain,
             ),
-            judged_only=judged_only,
+            unjudged=unjudged and unjudged.record,
             folds=self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
             importances=parameter_importances(objective.parameters, result.trials),
@@ -216,14 +218,16 @@ class HeldOutEvaluation:
         rows += [(each.utilities(each.tuned), each.utilities(each.default)) for each in thresholds]
         return self.judge_family(rows)
 
-    def _decide_all(
-        self, gain: Gain, chosen: ChosenTrial, judged_only: float | None
+    def decide_with_unjudged(
+        self, gain: Gain, chosen: ChosenTrial, unjudged: UnjudgedDifference | None
     ) -> TuningVerdict:
-        """The verdict; where judged documents alone say the reverse of it, they decide."""
+        """The verdict; where unjudged documents contradict what it shows, they decide."""
         verdict = self.decide_verdict(gain, chosen)
-        is_shown = verdict in {"ship", "worse", "keep"}
-        is_reversed = judged_only is not None and judged_only * gain.difference < 0
-        return self.decide_verdict(gain, chosen, unjudged_decide=is_shown and is_reversed)
+        direction = shown_direction(verdict, gain)
+        if direction is None or unjudged is None:
+            return verdict
+        decides = unjudged.decides(direction, self.tuning.min_gain)
+        return self.decide_verdict(gain, chosen, unjudged_decide=decides)
 
     def class_record(
         self, per_type: ClassTuning, default: FloatArray, over_global: Gain
@@ -338,20 +342,3 @@ class HeldOutEvaluation:
             if name in dataset.rerankers
         ]
         return fit_lists(alone if final is None else [final, *alone], self.split, crag)
-
-    def _judged_only(self, chosen: Trial, dataset: Dataset) -> float | None:
-        """The held-out difference over judged documents; None where all that is judged is good."""
-        held_out = self.objective.runs.subset(self.split.held_out)
-        if not (held_out.judged & (held_out.grades <= 0)).any():
-            return None
-        values = [
-            assess_system(
-                system,
-                held_out,
-                [self.objective.measure],
-                spaces=self.objective.spaces,
-                qrels=dataset.qrels,
-            ).unjudged.judged_only[0]
-            for system in (self.objective.build_system(chosen.params), self.objective.system)
-        ]
-        return float((values[0] - values[1]).mean())

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
@@ -113,6 +114,21 @@ def test_a_rule_that_passed_over_the_highest_mean(rule: str, trial: int, expecte
     assert "selection rule" not in findings(record(choice=same))
 
 
+UNJUDGED = UnjudgedResult(
+    candidate_share=0.4, baseline_share=0.1, judged_only=-0.02, low=-0.03, high=-0.01, filled=-0.04
+)
+
+
+def test_what_unjudged_documents_could_change_stands_beside_every_verdict() -> None:
+    shown = findings(record(unjudged=UNJUDGED))["unjudged"]
+    assert shown.tone == "plain"
+    assert "40.0 % (baseline 10.0 %)" in shown.text
+    assert "-0.0400" in shown.text
+    none = UNJUDGED.model_copy(update={"candidate_share": 0.0, "baseline_share": 0.0})
+    assert "unjudged" not in findings(record(unjudged=none))
+    assert "unjudged" not in findings(record())
+
+
 def test_warnings() -> None:
     params = {"fusion.k": 1, "blend.beta": 1.0}
     edge = record().choice.model_copy(update={"params": params})
@@ -120,12 +136,12 @@ def test_warnings() -> None:
         choice=edge,
         interrupted=True,
         verdict="unjudged decide",
-        judged_only=-0.02,
+        unjudged=UNJUDGED,
         by_type=typed(),
     )
     result = findings(report)
     warnings = {key: f.text for key, f in result.items() if f.tone == "warning"}
-    assert list(warnings) == ["verdict", "interrupted", "unjudged", "range end", "losing type"]
+    assert list(warnings) == ["verdict", "unjudged", "interrupted", "range end", "losing type"]
     assert "40 trials" in warnings["interrupted"]
     assert "-0.0200" in warnings["unjudged"]
     assert "fusion.k 1." in warnings["range end"], "a share of 1 is a natural end"
@@ -199,7 +215,7 @@ def test_a_search_that_chose_the_default_claims_no_tested_gain() -> None:
         ({"verdict": "too few queries"}, "judge more queries"),
         ({"verdict": "too few queries", "needed": needed(50)}, "unless the change costs nothing"),
         ({"verdict": "too few queries", "held_out": DOWN, "nested": DOWN}, "no gain was measured"),
-        ({"verdict": "unjudged decide", "judged_only": -0.02}, "judge the documents"),
+        ({"verdict": "unjudged decide", "unjudged": UNJUDGED}, "judge the documents"),
         ({"verdict": "too few tuning queries"}, "more queries to tune on"),
     ],
 )

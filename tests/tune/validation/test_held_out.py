@@ -13,10 +13,12 @@ from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.crag_settings import CragFitSettings
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.report.tuning_records.trials import TuningVerdict
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
@@ -24,6 +26,7 @@ from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
 from fusion_bench.tune.validation.gains import paired_gain
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out_unjudged import shown_direction
 from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from fusion_bench.tune.validation.trial_selection import (
     choose_trial,
@@ -66,6 +69,7 @@ def dataset(base: TuningObjective) -> Dataset:
     pairs = [
         (runs.queries[q], runs.vocabulary[runs.documents[i]], int(runs.grades[i]))
         for i, q in enumerate(runs.query_index)
+        if runs.judged[i]
     ]
     spec = DatasetSpec.model_validate(
         {"name": "made-up", "qrels": "q", "runs": {"good": {"path": "g"}}}
@@ -221,14 +225,50 @@ def test_the_default_stays_where_no_gain_is_left_after_shrinkage(
     assert choose_trial(base, seen, few, "best") == seen.best_trial
 
 
-def test_judged_only_is_silent_where_nothing_is_judged_bad(
+def test_unjudged_documents_are_looked_at_where_some_are_judged_not_relevant(
     base: TuningObjective, split: QuerySplit, study: SearchResult, report: TuningReport
 ) -> None:
-    assert report.judged_only is not None
-    assert report.judged_only == pytest.approx(report.held_out.difference), "all is judged here"
+    assert report.unjudged is not None
+    assert not report.unjudged.has_unjudged
+    assert report.unjudged.judged_only == pytest.approx(report.held_out.difference)
+    assert report.unjudged.filled == pytest.approx(report.held_out.difference)
     runs = replace(base.runs, judged=base.runs.grades > 0)
-    sparse = reported(replace(base, runs=runs), split, study, None)
-    assert sparse.judged_only is None
+    sparse = reported(replace(base, runs=runs), split, study, None).unjudged
+    assert sparse is not None
+    assert sparse.has_unjudged
+    assert (sparse.judged_only, sparse.filled) == (None, None)
+
+
+def test_unjudged_documents_decide_what_they_contradict(
+    base: TuningObjective, split: QuerySplit, report: TuningReport
+) -> None:
+    judge = HeldOutEvaluation(base, split, TUNING)
+    gain = report.held_out.model_copy(update={"difference": 0.1, "low": 0.05, "p": 0.001})
+    assert judge.decide_verdict(gain) == "ship"
+    against = UnjudgedDifference(0.5, 0.1, judged_only=None, filled=-0.1)
+    assert judge.decide_with_unjudged(gain, "tuned", against) == "unjudged decide"
+    assert judge.decide_with_unjudged(gain, "tuned", replace(against, filled=0.1)) == "ship"
+    assert judge.decide_with_unjudged(gain, "tuned", None) == "ship"
+    unsure = gain.model_copy(update={"low": -1.0, "high": 1.0, "p": 0.5})
+    assert judge.decide_with_unjudged(unsure, "tuned", against) == "too few queries"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "low", "direction"),
+    [
+        ("ship", 0.1, 1),
+        ("worse", -0.2, -1),
+        ("keep", 0.001, 1),
+        ("keep", -0.001, None),
+        ("too few queries", -0.1, None),
+        ("too few tuning queries", -0.1, None),
+    ],
+)
+def test_what_a_verdict_claims(
+    report: TuningReport, verdict: TuningVerdict, low: float, direction: int | None
+) -> None:
+    gain = report.held_out.model_copy(update={"low": low})
+    assert shown_direction(verdict, gain) == direction
 
 
 def test_one_type_has_no_rows_of_its_own(
