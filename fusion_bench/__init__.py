@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fusion_bench.api.fuse import fuse as fuse
     from fusion_bench.api.gate import gate as gate
     from fusion_bench.api.plot import plot as plot
+    from fusion_bench.api.power import power as power
     from fusion_bench.api.rerank import rerank as rerank
     from fusion_bench.api.systems import rrf as rrf
     from fusion_bench.api.systems import weighted as weighted
@@ -99,6 +100,7 @@ _HOME = {
     "load_run": "io.load_records",
     "parse_measure": "api.evaluate",
     "plot": "api.plot",
+    "power": "api.power",
     "read_experiment": "experiment.experiment",
     "read_report": "evaluation.report_records.report",
     "rerank": "api.rerank",

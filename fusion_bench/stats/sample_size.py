@@ -21,6 +21,10 @@ MIN_CHANGED_FOR_SPREAD = 30
 DIGITS = 2
 #: Kurtosis of the normal distribution.
 NORMAL = 3.0
+#: Degrees of freedom at which t is normal.
+NORMAL_FREEDOM = 1e8
+#: Upper tail probability of Student's .975 quantile.
+DEFAULT_TAIL = 0.025
 #: Most steps of the search for N.
 STEPS = 200
 #: No collection is larger; a difference that needs more is out of reach.
@@ -33,7 +37,8 @@ class SampleSize:
 
     Attributes:
         queries: N, rounded up to two digits. Where ``at_least``, the lower end of its interval.
-        low: Lower end of the 95 % interval of N, rounded down; None where ``at_least``.
+        low: Lower end of the 95 % interval of N, rounded down; None where ``at_least``, and where
+            the standard deviation is assumed, not estimated.
         high: Upper end, rounded up; None likewise.
         at_least: Whether fewer than 30 queries changed, so that only a lower bound is known.
     """
@@ -44,9 +49,9 @@ class SampleSize:
     at_least: bool
 
     def __str__(self) -> str:
-        """For example ``1,200 [930, 1,600]`` or ``at least 85``."""
+        """For example ``1,200 [930, 1,600]``, ``at least 85``, or ``1,200`` of an assumed sd."""
         if self.low is None or self.high is None:
-            return f"at least {self.queries:,}"
+            return f"{'at least ' if self.at_least else ''}{self.queries:,}"
         return f"{self.queries:,} [{self.low:,}, {self.high:,}]"
 
 
@@ -54,9 +59,9 @@ def needed_queries(
     difference: float,
     sd: float,
     *,
-    queries: int,
-    changed: int,
-    kurtosis: float | None,
+    queries: int | None,
+    changed: int = 0,
+    kurtosis: float | None = None,
     critical: float | None = None,
     power: float = POWER,
     design_effect: float = 1.0,
@@ -72,18 +77,20 @@ def needed_queries(
     Args:
         difference: True difference; only its size counts.
         sd: Standard deviation of the differences over queries.
-        queries: Queries that ``sd`` was estimated from.
+        queries: Queries that ``sd`` was estimated from; None = it is assumed, then N has no
+            interval, and ``changed``, ``kurtosis`` and ``freedom`` do not count.
         changed: Those whose difference is not 0.
         kurtosis: μ₄ ÷ σ⁴ of the differences (``estimate_kurtosis``); None = 3, the normal one.
-        critical: Critical value of t at the queries at hand: the two-sided c of a family, or a
-            one-sided quantile. None = Student's .975 quantile.
+        critical: Critical value of t at the queries at hand (at infinitely many where ``sd`` is
+            assumed): the two-sided c of a family, or a one-sided quantile. None = Student's .975
+            quantile.
         power: Above .5 and below 1.
         design_effect: Variance of the mean by group ÷ by query.
         freedom: Degrees of freedom of the estimate at hand; None = (queries ÷ design effect) − 1.
 
     Returns:
-        None where no spread is known (fewer than two queries, an sd of 0), or where more than
-        10¹² queries were needed.
+        None where no spread is known (fewer than two queries, an sd of 0), where the critical
+        value is infinite, or where more than 10¹² queries were needed.
 
     Raises:
         ConfigError: A difference of 0, or a power outside its range.
@@ -91,21 +98,26 @@ def needed_queries(
     if difference == 0 or not math.isfinite(difference):
         raise ConfigError(f"difference: must be finite and not 0, not {difference}")
     _check_power(power)
-    if freedom is None:
-        freedom = queries / design_effect - 1
-    if not (sd > 0 and freedom > 0):
+    if queries is None:
+        rate, freedom = 1 / design_effect, NORMAL_FREEDOM
+    else:
+        freedom = queries / design_effect - 1 if freedom is None else freedom
+        rate = (freedom + 1) / queries
+    if not (sd > 0 and freedom > 0 and (critical is None or math.isfinite(critical))):
         return None
-    tail = 0.025 if critical is None else upper_tail(critical, freedom)
+    tail = DEFAULT_TAIL if critical is None else upper_tail(critical, freedom)
     variance = design_effect * (sd / difference) ** 2
-    rate = (freedom + 1) / queries
-    middle, low, high = (
-        _solve_queries(variance * factor, tail, power, rate)
-        for factor in (1.0, *_variance_factors(queries / design_effect, kurtosis))
-    )
+    middle = _solve_queries(variance, tail, power, rate)
     if not middle <= MOST_QUERIES:
         return None
-    least, few = round_queries(low, up=False), changed < MIN_CHANGED_FOR_SPREAD
-    if few or high > MOST_QUERIES:
+    if queries is None:
+        return SampleSize(round_queries(middle, up=True), None, None, at_least=False)
+    low, high = (
+        _solve_queries(variance * factor, tail, power, rate)
+        for factor in _variance_factors(queries / design_effect, kurtosis)
+    )
+    least = round_queries(low, up=False)
+    if changed < MIN_CHANGED_FOR_SPREAD or high > MOST_QUERIES:
         return SampleSize(least, None, None, at_least=True)
     return SampleSize(
         round_queries(middle, up=True), least, round_queries(high, up=True), at_least=False
@@ -124,12 +136,15 @@ def detectable_difference(
         power: Above .5 and below 1.
 
     Returns:
-        None where no spread is known: a standard error or degrees of freedom of 0, or NaN.
+        None where no spread is known: a standard error or degrees of freedom of 0, or NaN, and
+        where the critical value is infinite.
     """
     from scipy.special import nctdtrinc  # late, as it is slow
 
     _check_power(power)
-    if not (standard_error > 0 and freedom > 0):  # written so that NaN ends here too
+    if not (
+        standard_error > 0 and freedom > 0 and math.isfinite(critical)
+    ):  # written so that NaN ends here too
         return None
     return float(nctdtrinc(freedom, 1 - power, critical)) * standard_error
 

@@ -1,0 +1,30 @@
+"""Power by number of queries, one curve a true difference."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+
+import fusion_bench.report.plots._base as base
+from fusion_bench.stats.query_plan import PowerPlan, power_by_queries
+
+COLORS = (base.BLUE, base.RED, base.ORANGE, base.GREEN, base.INK)
+#: Numbers of queries of each curve, and their range where no queries are at hand.
+POINTS, LEAST, MOST = 60, 10, 100_000
+
+
+def draw_sample_size(plan: PowerPlan) -> Drawing:
+    """The power of "better or worse", with the asked power and the queries at hand as lines."""
+    numbers = np.unique(np.geomspace(LEAST, MOST, POINTS).astype(np.int64))
+    rule = plan.rules[0]
+    with base.open_drawing(3.4, 1, columns=1) as (drawing, (axes,)):
+        for i, each in enumerate(rule.differences):
+            curve = [power_by_queries(rule, plan.spread, each.difference, int(n)) for n in numbers]
+            label = f"difference {each.difference:g}"
+            axes.plot(numbers, curve, color=COLORS[i % len(COLORS)], label=label)
+        axes.axhline(plan.power, ls="--", lw=0.8, color=base.GRAY, label=f"power {plan.power:g}")
+        if plan.spread.queries is not None:
+            axes.axvline(plan.spread.queries, ls=":", color=base.GRAY, label="queries at hand")
+        axes.set(xscale="log", ylim=(-0.03, 1.03), xlabel="queries", ylabel="power")
+        drawing.suptitle(f"Power of “better or worse”, {plan.systems:,} compared")
+    return drawing
