@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class GateWarning(UserWarning):
-    """A check is inconclusive, and the policy says to warn."""
+    """A check did not pass, and the policy says to warn."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class FusionGate:
         from fusion_bench.gate.inputs import GateInputs
         from fusion_bench.gate.pages.gate_page import format_text
         from fusion_bench.gate.run import run_gate
+        from fusion_bench.gate.verdict import ACCEPTED
 
         path = self.root / experiment
         folders = [self.root / folder for folder in datasets]
@@ -71,8 +72,7 @@ class FusionGate:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
         if verdict.exit_code:
             pytest.fail(format_text(verdict), pytrace=False)
-        is_unclear = any(check.status == "inconclusive" for check in verdict.checks)
-        if is_unclear and verdict.on_inconclusive == "warn":
+        if any(check.status not in ACCEPTED for check in verdict.checks):
             warnings.warn(format_text(verdict), GateWarning, stacklevel=2)
         return verdict
 

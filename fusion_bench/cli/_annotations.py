@@ -56,15 +56,16 @@ def print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy) 
 def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
     """Level, path in the experiment and text of whatever did not pass."""
     from fusion_bench.gate.pages.check_texts import describe_check, describe_query_check
+    from fusion_bench.gate.verdict import ACCEPTED
 
     for refusal in verdict.refusals:
         yield "error", ("gate",), refusal
-    unclear = "error" if verdict.on_inconclusive == "fail" else "warning"
     # The checks of one collection follow each other in the order of the policy.
     keys = [key for key in policy.checks for _ in policy.slices_of(key)]
     for i, check in enumerate(verdict.checks):
-        if check.status != "pass":
-            level = "error" if check.status == "regressed" or check.error else unclear
+        is_error = check.error is not None or check.status in verdict.blocking
+        if is_error or check.status not in ACCEPTED:
+            level = "error" if is_error else "warning"
             text = f"{check.name}: {check.status}: {describe_check(check)}"
             yield level, ("gate", "checks", keys[i % len(keys)]), text
     collections = len(verdict.guards) // max(1, len(policy.guards))

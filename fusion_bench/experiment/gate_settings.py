@@ -12,7 +12,21 @@ from fusion_bench.config.field_values import check_field_name
 from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNumber
 from fusion_bench.measures.aliases import MeasureName, resolve_alias
 
-OnInconclusive: TypeAlias = Literal["fail", "warn", "pass"]
+#: What a status that is no pass does: it blocks, or it is a warning.
+BlockOrWarn: TypeAlias = Literal["block", "warn"]
+#: Value of ``inconclusive`` in earlier versions → what to write now.
+OLD_VALUES: Final = {"fail": "block", "pass": "warn"}
+
+
+def _refuse_old_values(value: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The value.
+
+    Raises:
+        ValueError: An earlier version called it so.
+    """
+    if isinstance(value, str) and value in OLD_VALUES:
+        raise ValueError(f"'{value}' is called '{OLD_VALUES[value]}' now")
+    return value
 
 
 def _name_slices(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -115,8 +129,9 @@ class GatePolicy(StrictModel):
         checks: Tolerance by measure; each is checked on all queries, and on every slice.
         slices: Slices that every measure is checked on as well: query types, or values of
             another field as ``{intent: meta}``, which is stored as ``intent: meta``.
-        inconclusive: What an inconclusive check does: ``fail`` blocks with exit code 3, ``warn``
-            warns, ``pass`` does nothing.
+        small_changes: What ``pass on these queries`` does: ``pass``, or ``block`` with exit code 3.
+        fell: What ``fell`` does: ``block`` with exit code 1, or ``warn``.
+        inconclusive: What ``inconclusive`` does: ``block`` with exit code 3, or ``warn``.
         guards: Bounds on single queries.
         golden: Queries that must keep a document.
         lists: What a changed run or rerank list does: ``compare`` compares the candidate with the
@@ -132,7 +147,9 @@ class GatePolicy(StrictModel):
         BeforeValidator(_refuse_repeats),
     ]
     slices: Slices = ()
-    inconclusive: OnInconclusive = "fail"
+    small_changes: Literal["pass", "block"] = "pass"
+    fell: BlockOrWarn = "block"
+    inconclusive: Annotated[BlockOrWarn, BeforeValidator(_refuse_old_values)] = "block"
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
     lists: Literal["compare", "refuse"] = "compare"

@@ -10,11 +10,12 @@ import numpy as np
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
-from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.result import CheckResult, check_name
-from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, decide_status
+from fusion_bench.gate.betting_bound import betting_bound
+from fusion_bench.gate.power.rule_power import RulePower, compute_power
+from fusion_bench.gate.records.check_result import CheckResult, Reference, check_name
+from fusion_bench.gate.verdict import ALPHA, decide_status
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import estimate_mean, exact_mean
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
 from fusion_bench.stats.randomization_tests import (
     adjust_holm,
     default_resamples,
@@ -34,6 +35,7 @@ class Check:
         baseline: Shape (Q,): values of the baseline.
         candidate: Shape (Q,): values of the candidate for the same queries.
         groups: Shape (Q,): codes of the groups.
+        reference: What ``baseline`` holds: the baseline's values, or those of its anchor.
     """
 
     collection: str
@@ -43,11 +45,12 @@ class Check:
     baseline: FloatArray
     candidate: FloatArray
     groups: IntArray
+    reference: Reference = "baseline"
 
     @property
     def name(self) -> str:
         """``collection / slice / measure``."""
-        return check_name(self.collection, self.slice, self.measure)
+        return check_name(self.collection, self.slice, self.measure, self.reference)
 
     @property
     def error(self) -> str | None:
@@ -104,7 +107,7 @@ def _queries_in(task: EvaluationSet, slice_name: str | None) -> BoolArray:
 
 
 def run_checks(
-    checks: Sequence[Check], *, resamples: int | None = None, seed: int = 0
+    checks: Sequence[Check], *, runs: int = 1, resamples: int | None = None, seed: int = 0
 ) -> tuple[CheckResult, ...]:
     """Run every check; all of them are one family of Holm's correction.
 
@@ -112,28 +115,35 @@ def run_checks(
 
     Args:
         checks: The checks.
-        resamples: Resamples of the randomization test; max(10,000, 200 × checks) by default.
+        runs: R: every decision is taken at α/R, so that α holds over R different candidates.
+        resamples: Resamples of the sign-flip test; max(10,000, 200 × checks × R) by default.
         seed: Seed of the random signs; the power uses the next one.
 
     Returns:
         One record a check, in their order.
     """
-    p = np.ones(len(checks))
-    resamples = resamples or default_resamples(len(checks))
-    level = ALPHA / len(checks)
+    if not checks:
+        return ()
+    resamples = resamples or default_resamples(len(checks) * runs)
+    statistics = [_estimate(check, runs) for check in checks]
+    p_fell = np.ones(len(checks))
     power: dict[int, RulePower] = {}
     for members in _group_by_queries(checks):
         rows = np.stack([checks[i].difference for i in members])
         groups = checks[members[0]].groups
-        p[members] = randomization_p_values(
+        p_fell[members] = randomization_p_values(
             rows, groups, resamples=resamples, seed=seed, alternative="less"
         )
+        levels = {"level": ALPHA / (len(checks) * runs), "bound_level": ALPHA / runs}
         max_drops = [checks[i].max_drop for i in members]
-        member_power = compute_power(rows, groups, max_drops, level=level, seed=seed + 1)
+        member_power = compute_power(rows, groups, max_drops, **levels, seed=seed + 1)
         power |= zip(members, member_power, strict=True)
-    adjusted = adjust_holm(p)
+    p_regressed = np.array([estimate.p_regressed for estimate in statistics])
+    adjusted = [np.minimum(1, runs * adjust_holm(p)) for p in (p_fell, p_regressed)]
     return tuple(
-        _build_result(check, float(p[i]), float(adjusted[i]), power.get(i))
+        _build_result(check, statistics[i], float(adjusted[0][i]), float(adjusted[1][i]), power[i])
+        if check.error is None
+        else _describe(check)
         for i, check in enumerate(checks)
     )
 
@@ -147,43 +157,81 @@ def _group_by_queries(checks: Sequence[Check]) -> list[list[int]]:
     return list(members.values())
 
 
-def _build_result(check: Check, p: float, p_holm: float, power: RulePower | None) -> CheckResult:
-    """The record of a check; ``power`` is None for one with an error."""
-    result = CheckResult(
+@dataclass(frozen=True)
+class _Estimates:
+    """Mean and bounds of a check at the level of one run, and p of mean ≥ −m, unadjusted."""
+
+    mean: float = np.nan
+    sd: float = np.nan
+    t_bound: float = np.nan
+    betting_bound: float = np.nan
+    p_regressed: float = 1.0
+
+
+def _estimate(check: Check, runs: int) -> _Estimates:
+    if check.error is not None:
+        return _Estimates()
+    alpha = ALPHA / runs
+    # The lower end of the two-sided interval at 2α is the one-sided bound at α.
+    estimate = estimate_mean(check.difference, check.groups, alpha=2 * alpha)
+    return _Estimates(
+        mean=estimate.mean,
+        sd=estimate.sd,
+        t_bound=estimate.low,
+        betting_bound=betting_bound(check.difference, check.groups, alpha=alpha),
+        p_regressed=p_at_least(estimate, -check.max_drop),
+    )
+
+
+def p_at_least(estimate: MeanEstimate, value: float) -> float:
+    """p of the one-sided t test of "the true mean is at least ``value``"; 1 = no spread known."""
+    from scipy.special import stdtr  # late, as it is slow
+
+    gap, error = estimate.mean - value, estimate.standard_error
+    if not error > 0:
+        return 0.0 if error == 0 and gap < 0 else 1.0
+    return float(stdtr(estimate.groups - 1, gap / error))
+
+
+def _describe(check: Check) -> CheckResult:
+    """The record of a check without its statistics."""
+    return CheckResult(
         collection=check.collection,
         slice=check.slice,
         measure=check.measure,
+        reference=check.reference,
         max_drop=check.max_drop,
         status="inconclusive",
         error=check.error,
         queries=len(check.baseline),
         groups=len(np.unique(check.groups)),
     )
-    if power is None:
-        return result
+
+
+def _build_result(
+    check: Check, estimates: _Estimates, p_fell: float, p_regressed: float, power: RulePower
+) -> CheckResult:
     difference = check.difference
     changed = int((difference != 0).sum())
-    # The lower end of the two-sided interval at 2α is the one-sided bound at α.
-    mean = estimate_mean(difference, check.groups, alpha=2 * ALPHA)
-    status = decide_status(
-        mean=mean.mean,
-        lower_bound=mean.low,
-        p_holm=p_holm,
-        changed=changed,
-        max_drop=check.max_drop,
-    )
-    statistics = {
-        "status": status,
+    bounds = {"t_bound": estimates.t_bound, "betting_bound": estimates.betting_bound}
+    p_values = {"p_fell": p_fell, "p_regressed": p_regressed}
+    max_drop, mean = check.max_drop, estimates.mean
+    numbers = {
+        **{name: None if np.isnan(bound) else bound for name, bound in bounds.items()},
+        **p_values,
+        "sd": None if np.isnan(estimates.sd) else estimates.sd,
+        "status": decide_status(
+            changed=changed, mean=mean, max_drop=max_drop, **bounds, **p_values
+        ),
         "changed": changed,
         "losses": int((difference < 0).sum()),
         "baseline_mean": exact_mean(check.baseline),
         "candidate_mean": exact_mean(check.candidate),
-        "difference": mean.mean,
-        "lower_bound": None if np.isnan(mean.low) else mean.low,
-        "p": p,
-        "p_holm": p_holm,
+        "difference": mean,
         "min_detectable_drop": power.min_detectable_drop,
+        "pass_rate": power.pass_rate,
+        "small_pass_rate": power.small_pass_rate,
+        "alarm_rate": power.alarm_rate,
         "false_pass_rate": power.false_pass_rate,
-        "few_changed": changed < MIN_CHANGED,
     }
-    return result.model_copy(update=statistics)
+    return _describe(check).model_copy(update=numbers)

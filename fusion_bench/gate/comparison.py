@@ -97,6 +97,6 @@ def check_policy(
         "guards": guards,
         "golden": golden,
         "regressions": tuple(chain.from_iterable(losses)),
-        "exit_code": decide_exit_code(checks, (*guards, *golden), policy.inconclusive),
+        "exit_code": decide_exit_code(checks, (*guards, *golden), verdict.blocking),
     }
     return verdict.model_copy(update=results)

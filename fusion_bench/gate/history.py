@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.gate.changes import ListChange, QueryRegression
-from fusion_bench.gate.result import CheckOutcome, CheckResult
+from fusion_bench.gate.records.check_result import CheckOutcome, CheckResult
 
 
 class CheckUpdate(CheckOutcome):

@@ -12,7 +12,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy, Guard
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.result import GoldenResult, GuardResult
+from fusion_bench.gate.records.check_result import GoldenResult, GuardResult
 from fusion_bench.stats.comparison import NOISE
 
 

@@ -27,6 +27,7 @@ from fusion_bench.gate.inputs import (
     lint_candidate,
 )
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.util.output_folder import name_experiment
 
 
@@ -48,7 +49,7 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
         experiment=name_experiment(path),
         baseline=str(baseline),
         system=candidate.name,
-        on_inconclusive=policy.inconclusive,
+        blocking=find_blocking(policy),
         v2_enabled=inputs.experiment.v2_enabled,
     )
     committed = read_baseline(baseline, path)

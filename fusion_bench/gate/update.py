@@ -29,6 +29,7 @@ from fusion_bench.gate.comparison import check_policy, pair_values
 from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_encodable
 from fusion_bench.util.output_folder import name_experiment, require_visible
@@ -151,7 +152,7 @@ def _describe_changes(
         experiment=name_experiment(inputs.source.path),
         baseline=str(baseline),
         system=candidate.name,
-        on_inconclusive=inputs.policy.inconclusive,
+        blocking=find_blocking(inputs.policy),
     )
     pairs = pair_values(inputs, previous, collections)
     verdict = check_policy(inputs, previous, pairs, list_changes, verdict)

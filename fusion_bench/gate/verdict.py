@@ -2,40 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.stats.comparison import NOISE
 
-CheckStatus: TypeAlias = Literal["pass", "regressed", "inconclusive"]
+CheckStatus: TypeAlias = Literal[
+    "unchanged",
+    "pass",
+    "pass on these queries",
+    "fell",
+    "regressed",
+    "unjudged decide",
+    "inconclusive",
+]
 
-#: Level of the test and of the lower bound.
+#: Level of every test and of both lower bounds.
 ALPHA = 0.05
-#: With fewer changed queries the mean decides, for these queries only.
-MIN_CHANGED = 10
+#: Statuses that accept a candidate.
+ACCEPTED: Final[frozenset[CheckStatus]] = frozenset({"unchanged", "pass", "pass on these queries"})
+#: Statuses that claim a drop.
+ALARMS: Final[frozenset[CheckStatus]] = frozenset({"fell", "regressed"})
 
 
 def decide_status(
-    *, mean: float, lower_bound: float, p_holm: float, changed: int, max_drop: float
+    *,
+    changed: int,
+    mean: float,
+    max_drop: float,
+    t_bound: float,
+    betting_bound: float,
+    p_fell: float,
+    p_regressed: float,
+    unjudged_decide: bool = False,
 ) -> CheckStatus:
-    """Decide the status of one check.
+    """Decide the status of one check, in the order of ``CheckStatus``.
 
-    ``regressed``: the mean is below −m, and the one-sided test of d ≥ 0 is rejected after Holm.
-    ``pass``: the lower bound is above −m. With fewer than 10 changed queries there is no
-    test, and the mean decides. Otherwise ``inconclusive``. NaN blocks in every comparison.
+    ``unchanged``: no query changed. ``pass``: both lower bounds lie above −m; ``pass on these
+    queries``: the t bound alone does. ``fell``: the mean is below −m, and d ≥ 0 is rejected;
+    ``regressed``: mean ≥ −m is rejected, too. Otherwise ``inconclusive``. Where unjudged documents
+    could reverse what is claimed, ``unjudged decide``. NaN never passes.
 
     Args:
-        mean: Of candidate − baseline over the queries of the check.
-        lower_bound: One-sided 95 % bound of the mean; NaN = no spread is known.
-        p_holm: Of the one-sided test, adjusted over all checks.
         changed: Queries whose value differs.
+        mean: Of candidate − baseline over the queries of the check.
         max_drop: m ≥ 0.
+        t_bound: One-sided 95 % lower bound of the mean; NaN = no spread is known.
+        betting_bound: The same, assuming only that no difference is below −1.
+        p_fell: Of the sign-flip test of d ≥ 0, adjusted over all checks.
+        p_regressed: Of the one-sided t test of mean ≥ −m, adjusted likewise.
+        unjudged_decide: Whether unjudged documents could reverse a claim.
     """
-    fell = mean < -max_drop - NOISE
-    if changed < MIN_CHANGED:
-        held = mean >= -max_drop - NOISE
-        return "pass" if held else "regressed" if fell else "inconclusive"
-    if fell and p_holm < ALPHA:
-        return "regressed"
-    if -max_drop < lower_bound <= mean and p_holm >= 0:
-        return "pass"
-    return "inconclusive"
+    status: CheckStatus = "inconclusive"
+    if not (p_fell >= 0 and abs(mean) >= 0):  # NaN ends here
+        return status
+    if not changed:
+        return "unchanged"
+    if mean < -max_drop - NOISE and p_fell <= ALPHA:
+        status = "regressed" if p_regressed <= ALPHA else "fell"
+    elif -max_drop < t_bound <= mean:
+        status = "pass" if -max_drop < betting_bound <= mean else "pass on these queries"
+    return "unjudged decide" if unjudged_decide and status != "inconclusive" else status
+
+
+def find_blocking(policy: GatePolicy) -> tuple[CheckStatus, ...]:
+    """The statuses that block by a policy; the others pass, or are warnings."""
+    blocking: list[CheckStatus] = ["regressed", "unjudged decide"]
+    if policy.fell == "block":
+        blocking.append("fell")
+    if policy.inconclusive == "block":
+        blocking.append("inconclusive")
+    if policy.small_changes == "block":
+        blocking.append("pass on these queries")
+    return tuple(blocking)

@@ -15,6 +15,8 @@ from fusion_bench.stats.resampling import check_values, group_codes, random_word
 Alternative: TypeAlias = Literal["two-sided", "less"]
 #: |T*| counts as |T| within this share of Σ|d|, so that equal sums tie in spite of rounding.
 TIE_TOLERANCE = 1e-12
+#: Up to so many groups with a difference, p is exact: all 2^16 flips are counted.
+EXACT_GROUPS = 16
 #: Σ|d| is at most 2^50 fixed-point units, so that every sum stays below 2^53.
 FIXED_POINT_BITS = 50
 
@@ -37,7 +39,8 @@ def randomization_p_values(
     Under that hypothesis each group's differences are as likely with the opposite sign. T is the
     sum of the differences, T* the same after flipping every group with probability ½, and
     p = (1 + #{|T*| ≥ |T|}) / (B + 1) (Smucker, Allan & Carterette 2007; the + 1 keeps the level,
-    and p above 0: Phipson & Smyth 2010).
+    and p above 0: Phipson & Smyth 2010). Where at most 16 groups differ, p is the exact share of
+    all flips, the identity included.
 
     Results do not depend on the order of summation: differences become integers, so that every sum
     is exact on any BLAS. A T* within 1e-12·Σ|d| of T (plus one unit per group for the rounding to
@@ -64,14 +67,39 @@ def randomization_p_values(
     total = units.sum(axis=0)
     one_sided = alternative == "less"
     threshold = (-total if one_sided else np.abs(total)) - slack
-    reached = np.zeros(len(differences), dtype=np.int64)
+    p = np.ones(len(differences))
+    few = (units != 0).sum(axis=0) <= EXACT_GROUPS
+    for row in np.flatnonzero(few):
+        p[row] = _exact_share(units[:, row], float(threshold[row]), one_sided=one_sided)
+    rest = np.flatnonzero(~few)
+    if len(rest):
+        sampled = _count_flips(units[:, rest], threshold[rest], resamples, seed, one_sided)
+        p[rest] = (1 + sampled) / (resamples + 1)
+    return p
+
+
+def _exact_share(units: FloatArray, threshold: float, *, one_sided: bool) -> float:
+    """Share of all sign flips of (G,) group sums that reach the threshold."""
+    sums = np.zeros(1)
+    for unit in units[units != 0]:
+        sums = np.concatenate([sums + unit, sums - unit])
+    return float(np.mean((-sums if one_sided else np.abs(sums)) >= threshold))
+
+
+def _count_flips(
+    units: FloatArray, threshold: FloatArray, resamples: int, seed: int, one_sided: bool
+) -> IntArray:
+    """How many random flips of the (G, C) group sums reach the (C,) thresholds, shape (C,)."""
+    count, comparisons = units.shape
+    total = units.sum(axis=0)
+    reached = np.zeros(comparisons, dtype=np.int64)
     width = -(-count // 64)
-    for words in random_words(seed, resamples, width, row_bytes=8 * (count + len(differences))):
+    for words in random_words(seed, resamples, width, row_bytes=8 * (count + comparisons)):
         octets = words.astype("<u8", copy=False).view(np.uint8)
         plus = np.unpackbits(octets, axis=1, count=count, bitorder="little").astype(np.float64)
         flipped = 2 * (plus @ units) - total
         reached += ((-flipped if one_sided else np.abs(flipped)) >= threshold).sum(axis=0)
-    return np.asarray((1 + reached) / (resamples + 1), dtype=np.float64)
+    return reached
 
 
 def fixed_point(

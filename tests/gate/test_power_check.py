@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.pages.check_texts import power_warning, required_queries
-from fusion_bench.gate.result import CheckResult
+from fusion_bench.gate.records.check_result import CheckResult
 from fusion_bench.gate.self_test.run import check_power
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from math import ceil
 
-from fusion_bench.gate.result import CheckResult, GoldenResult, GuardResult
-from fusion_bench.report.page import Column
+from fusion_bench.gate.records.check_result import (
+    CheckOutcome,
+    CheckResult,
+    GoldenResult,
+    GuardResult,
+)
+from fusion_bench.gate.verdict import ALARMS
+from fusion_bench.report.page import Column, Tone
 from fusion_bench.util.formatting import format_number, pluralize
 
 #: Above this many tolerances, noise and not the tolerance sets the minimum detectable drop.
 NOISY = 1.5
+#: With fewer changed queries, large losses of a few in a hundred may not have been seen yet.
+FEW_CHANGED = 100
 #: Of the table of checks.
 CHECK_COLUMNS = (
     Column("check", is_text=True),
@@ -17,50 +25,57 @@ CHECK_COLUMNS = (
     Column("baseline", is_optional=True),
     Column("candidate", is_optional=True),
     Column("difference"),
-    Column("lower bound", is_optional=True),
+    Column("t bound", is_optional=True),
+    Column("betting bound", is_optional=True),
     Column("max_drop"),
     Column("adjusted p", is_optional=True),
     Column("changed", is_optional=True),
     Column("min. detectable drop"),
-    Column("false pass rate", is_optional=True),
+    Column("P(pass)", is_optional=True),
+    Column("P(pass on these queries)", is_optional=True),
+    Column("P(alarm)", is_optional=True),
+    Column("P(passes) at −max_drop", is_optional=True),
 )
+
+
+def check_tone(check: CheckOutcome) -> Tone:
+    """The tone of a check, whatever the policy does with its status."""
+    if check.error is not None or check.status in {"inconclusive", "unjudged decide"}:
+        return "inconclusive"
+    return "failed" if check.status in ALARMS else "passed"
 
 
 def check_cells(check: CheckResult) -> tuple[str, ...]:
     """The row of a check, one cell for each of :data:`CHECK_COLUMNS`."""
-    status: str = check.status
-    if check.error is not None:
-        status = "error"
-    elif not check.changed:
-        status += " (no query changed)"
-    elif check.few_changed:
-        status += " (for these queries only)"
-    rate = check.false_pass_rate
     return (
         check.display_name,
-        status,
+        "error" if check.error is not None else check.status,
         format_number(check.baseline_mean),
         format_number(check.candidate_mean),
         format_number(check.difference, signed=True),
-        format_number(check.lower_bound, signed=True),
+        format_number(check.t_bound, signed=True),
+        format_number(check.betting_bound, signed=True),
         f"{check.max_drop:g}",
-        format_number(check.p_holm),
+        format_number(check.p_fell),
         f"{check.changed} of {check.queries}",
         format_number(check.min_detectable_drop),
-        "n/a" if rate is None else f"{100 * rate:.1f} %",
+        *map(_format_rate, (check.pass_rate, check.small_pass_rate, check.alarm_rate)),
+        _format_rate(check.false_pass_rate),
     )
+
+
+def _format_rate(rate: float | None) -> str:
+    return "n/a" if rate is None else f"{100 * rate:.1f} %"
 
 
 def describe_check(check: CheckResult) -> str:
     """A check's statistics in one sentence."""
     if check.error is not None:
         return f"not checked: {check.error}"
-    statistics = zip(CHECK_COLUMNS[2:8], check_cells(check)[2:8], strict=True)
+    statistics = zip(CHECK_COLUMNS[2:9], check_cells(check)[2:9], strict=True)
     text = ", ".join(f"{column.header} {cell}" for column, cell in statistics)
     queries = pluralize(check.queries, "query")
     text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
-    if check.few_changed:
-        return f"{text}; fewer than 10 changed, so the status holds for these queries only"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         text += f"; {_describe_power(check)}"
     return text
@@ -82,12 +97,12 @@ def describe_query_check(check: GuardResult | GoldenResult) -> str:
 def power_warning(check: CheckResult) -> str | None:
     """Why a check cannot detect drops near its tolerance; None = it can, or it is not known.
 
-    ``regressed`` requires a mean below −m, so the minimum detectable drop exceeds m for any number
+    An alarm requires a mean below −m, so the minimum detectable drop exceeds m for any number
     of queries. Up to about 1.4 m the tolerance itself sets it. Beyond that noise does, which the
     square root of the number of queries divides.
     """
     drop = check.min_detectable_drop
-    if drop is None or check.few_changed or drop <= NOISY * check.max_drop:
+    if drop is None or drop <= NOISY * check.max_drop:
         return None
     return _describe_power(check)
 
@@ -111,3 +126,8 @@ def required_queries(check: CheckResult) -> int | None:
     queries = ceil(check.queries * ((check.min_detectable_drop or 0.0) / check.max_drop) ** 2)
     unit: int = 10 ** max(0, len(str(queries)) - 2)
     return ceil(queries / unit) * unit
+
+
+def has_few_changes(check: CheckResult) -> bool:
+    """Whether too few queries changed for rare large losses to show."""
+    return 0 < check.changed < FEW_CHANGED

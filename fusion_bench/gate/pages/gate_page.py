@@ -8,12 +8,16 @@ from typing import Any
 from fusion_bench.gate.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.pages.check_texts import (
     CHECK_COLUMNS,
+    FEW_CHANGED,
     check_cells,
+    check_tone,
     describe_check,
     describe_query_check,
+    has_few_changes,
     power_warning,
 )
-from fusion_bench.gate.result import GateVerdict, GuardResult
+from fusion_bench.gate.records.check_result import GuardResult
+from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.v2_switch import v2_findings
@@ -25,16 +29,20 @@ from fusion_bench.util.formatting import (
     quote_text,
 )
 
-TONES: dict[str, Tone] = {"pass": "passed", "regressed": "failed", "inconclusive": "inconclusive"}
 EXIT_TONES: dict[int, Tone] = {0: "passed", 3: "inconclusive"}
 REFERENCE_NOTE = (
     "The queries and judgments are the same. The reference is the baseline's stored value of each "
     "query: the new lists cannot reproduce it, so its old ranks are unknown."
 )
+FEW_CHANGES_NOTE = (
+    f"fewer than {FEW_CHANGED} queries changed, so rare large losses may not have been seen yet: "
+    "only pass, not pass on these queries, holds with them"
+)
 NOTES = (
-    "Lower bound: one-sided, 95 %. Adjusted p: one-sided paired randomization test, Holm's "
-    "correction over all checks. Minimum detectable drop: 80 % power. False pass rate: at a true "
-    "drop of exactly max_drop.",
+    "Both bounds: one-sided, 95 %; the betting bound also holds with rare losses of up to 1. "
+    "Adjusted p: one-sided sign-flip test, Holm's correction over all checks. Minimum detectable "
+    "drop: 80 % power. P(…): probability of a status where there is no true difference, and of "
+    "either pass at a true drop of exactly max_drop.",
 )
 
 
@@ -74,7 +82,7 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
 
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
-        rows = tuple(Row(check_cells(check), TONES[check.status]) for check in verdict.checks)
+        rows = tuple(Row(check_cells(check), check_tone(check)) for check in verdict.checks)
         table = Table("Checks", CHECK_COLUMNS, rows, NOTES)
         yield Section(text=f"{verdict.system}: {verdict.changed_parts}.", parts=(table,))
     findings = tuple(_build_findings(verdict))
@@ -125,11 +133,15 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     baseline = {} if before is None else {"the baseline": before}
     yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
     for check in verdict.checks:
-        if check.status != "pass":
+        if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.status}: {describe_check(check)}"
-            yield Finding(text, TONES[check.status], key=check.status)
+            yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")
+    few = [check.name for check in verdict.checks if has_few_changes(check)]
+    if few:
+        text = f"{', '.join(few)}: {FEW_CHANGES_NOTE}"
+        yield Finding(text, "warning", key="few changes")
     for query_check in verdict.query_checks:
         tone: Tone = "passed" if query_check.holds else "failed"
         if query_check.error is not None:

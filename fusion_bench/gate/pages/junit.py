@@ -5,24 +5,23 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from fusion_bench.gate.pages.check_texts import describe_check, describe_query_check
-from fusion_bench.gate.result import GateVerdict, GuardResult
+from fusion_bench.gate.records.check_result import GuardResult
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import ACCEPTED, CheckStatus
 from fusion_bench.util.formatting import escape_control_chars
 
 
 def render_junit(verdict: GateVerdict) -> str:
     """JUnit XML: one test case a check, guard and golden query.
 
-    A regression is a failure; an error is an error. An inconclusive check is a failure where the
-    policy blocks, and otherwise skipped with its reason.
+    A status that blocks is a failure; an error is an error. A warning is skipped with its reason.
     """
     title = escape_control_chars(f"fusion-bench gate {verdict.experiment}")
     suite = ET.Element("testsuite", name=title)
     if verdict.refusals:
         _add_case(suite, "baseline", "comparable", "; ".join(verdict.refusals), "error")
-    unclear = "failure" if verdict.on_inconclusive == "fail" else "skipped"
-    kinds = {"pass": None, "regressed": "failure", "inconclusive": unclear}
     for check in verdict.checks:
-        kind = kinds[check.status] if check.error is None else "error"
+        kind = "error" if check.error is not None else _find_kind(check.status, verdict)
         _add_case(suite, check.collection, check.name, describe_check(check), kind)
     for item in verdict.query_checks:
         name = (
@@ -39,6 +38,12 @@ def render_junit(verdict: GateVerdict) -> str:
     root.append(suite)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _find_kind(status: CheckStatus, verdict: GateVerdict) -> str | None:
+    if status in verdict.blocking:
+        return "failure"
+    return None if status in ACCEPTED else "skipped"
 
 
 def _add_case(suite: ET.Element, group: str, name: str, text: str, kind: str | None) -> None:

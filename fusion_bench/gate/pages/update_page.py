@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
-from fusion_bench.gate.pages.gate_page import TONES, changes_table
+from fusion_bench.gate.pages.check_texts import check_tone
+from fusion_bench.gate.pages.gate_page import changes_table
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_number, quote_text
@@ -30,7 +31,7 @@ def build_update_page(baseline: Baseline) -> Page:
     if update.config_changes:
         parts.append(changes_table("configuration", update.config_changes))
     if update.checks:
-        rows = tuple(Row(_check_cells(check), TONES[check.status]) for check in update.checks)
+        rows = tuple(Row(_check_cells(check), check_tone(check)) for check in update.checks)
         parts.append(Table("Old and new values", COLUMNS, rows))
     else:
         parts.append(_means_table(previous, update))
@@ -45,10 +46,10 @@ def build_update_page(baseline: Baseline) -> Page:
 def _build_headline(update: BaselineUpdate) -> Finding:
     if not update.verdict:
         return Finding("The new values cannot be compared with the old ones.", "inconclusive")
-    statuses = {check.status for check in update.checks}
-    tone: Tone = "failed" if "regressed" in statuses else "inconclusive"
+    tones = {check_tone(check) for check in update.checks}
+    order: tuple[Tone, ...] = ("failed", "inconclusive", "passed")
     text = f"Verdict of the gate on this update: {update.verdict}"
-    return Finding(text, "passed" if statuses == {"pass"} else tone)
+    return Finding(text, next((tone for tone in order if tone in tones), "inconclusive"))
 
 
 def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:

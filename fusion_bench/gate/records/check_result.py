@@ -1,0 +1,154 @@
+"""The outcome of each check, guard and golden query of a gate."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.gate.verdict import CheckStatus
+from fusion_bench.measures.aliases import display_measure
+
+#: What a check compares the candidate with.
+Reference: TypeAlias = Literal["baseline", "anchor"]
+#: At the end of the name of a check that compares with the anchor.
+ANCHOR_SUFFIX = " since the anchor"
+
+
+def check_name(
+    collection: str, slice_name: str | None, measure: str, reference: Reference = "baseline"
+) -> str:
+    """``collection / slice / measure``; without a slice for all queries."""
+    parts = (collection, slice_name, measure)
+    name = " / ".join(part for part in parts if part is not None)
+    return f"{name}{ANCHOR_SUFFIX}" if reference == "anchor" else name
+
+
+class CheckOutcome(StoredRecord):
+    """Which check it is, and how it ended; its records describe the fields."""
+
+    collection: str
+    slice: str | None
+    measure: str
+    reference: Reference = "baseline"
+    max_drop: float
+    status: CheckStatus
+    error: str | None
+
+    @property
+    def name(self) -> str:
+        """``collection / slice / measure``."""
+        return check_name(self.collection, self.slice, self.measure, self.reference)
+
+    @property
+    def display_name(self) -> str:
+        """The same with the measure's usual name beside it, as tables have it."""
+        measure = display_measure(self.measure)
+        return check_name(self.collection, self.slice, measure, self.reference)
+
+
+class CheckResult(CheckOutcome):
+    """The statistics and the status of one check: a measure on a slice of a collection.
+
+    Every rate is a probability under the rule of this very check, other checks included; see
+    ``gate.power``.
+
+    Attributes:
+        collection: The dataset.
+        slice: A query type, or ``field: value``; None = all queries.
+        measure: Its name.
+        reference: What the candidate is compared with: the baseline, or its anchor.
+        max_drop: Tolerance m.
+        status: What the rule decides; ``inconclusive`` with an error.
+        error: Why it could not be checked; None where it could. No policy lets an error pass.
+        queries: Q.
+        groups: G; Q where no groups are declared.
+        changed: Queries whose value differs.
+        losses: Queries whose value is lower.
+        baseline_mean: Mean of the reference; None with an error, as every number below.
+        candidate_mean: Mean of the candidate.
+        difference: Mean of candidate − reference.
+        sd: Sample standard deviation of the differences by query; None with one query.
+        t_bound: One-sided 95 % lower bound of the difference by Student's t; None with one group.
+        betting_bound: One-sided 95 % lower bound that also holds with rare losses of up to 1;
+            None where a difference is below −1.
+        p_fell: One-sided, of the sign-flip test of "no drop", adjusted over all checks.
+        p_regressed: One-sided, of the t test of "a drop of at most m", adjusted likewise.
+        min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
+            no spread is known, as for every rate below.
+        pass_rate: Probability of ``pass`` where there is no true difference.
+        small_pass_rate: Probability of ``pass on these queries`` there.
+        alarm_rate: Probability of ``fell`` or ``regressed`` there.
+        false_pass_rate: Probability of either pass at a true drop of exactly m.
+    """
+
+    queries: int
+    groups: int
+    changed: int = 0
+    losses: int = 0
+    baseline_mean: float | None = None
+    candidate_mean: float | None = None
+    difference: float | None = None
+    sd: float | None = None
+    t_bound: float | None = None
+    betting_bound: float | None = None
+    p_fell: float | None = None
+    p_regressed: float | None = None
+    min_detectable_drop: float | None = None
+    pass_rate: float | None = None
+    small_pass_rate: float | None = None
+    alarm_rate: float | None = None
+    false_pass_rate: float | None = None
+
+
+class QueryCheck(StoredRecord):
+    """A check of single queries.
+
+    Attributes:
+        collection: The dataset.
+        error: Why it could not be checked.
+        holds: Whether the condition holds.
+    """
+
+    collection: str
+    error: str | None
+    holds: bool
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether it was checked, and does not hold."""
+        return not self.holds and self.error is None
+
+    @property
+    def outcome(self) -> str:
+        """``holds``, ``violated``, or why it was not checked."""
+        if self.error is not None:
+            return f"not checked: {self.error}"
+        return "holds" if self.holds else "violated"
+
+
+class GuardResult(QueryCheck):
+    """One guard on one collection; it holds where the share is at most ``max_share``.
+
+    Attributes:
+        violations: Queries that lose more than ``max_loss``.
+        share: Their share of all queries.
+    """
+
+    measure: str
+    max_loss: float
+    max_share: float
+    violations: int
+    share: float
+
+
+class GoldenResult(QueryCheck):
+    """One golden query; it holds where the rank is at most ``top``.
+
+    Attributes:
+        rank: The document's rank; None = not in the list.
+    """
+
+    query: str
+    document: str
+    top: int
+    rank: int | None
