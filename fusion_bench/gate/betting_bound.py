@@ -4,12 +4,12 @@ The t bound trusts the spread of the sample. Where a change loses 1 on one query
 200 queries often holds no such query, and the t bound then promises what is not so. This bound
 assumes only that no difference is below −1.
 
-A gambler bets a share λ on every query that its difference exceeds μ. His capital is the product
+A gambler bets a share λ on every query that its difference exceeds μ. The capital is the product
 of 1 + λ(d − μ). If the true mean is at most μ, its expectation is at most 1 for every λ that never
 makes it negative, so a capital of 1/α has a probability of at most α (Markov). The bound is the
-smallest μ that leaves the mean capital over a fixed grid of λ below 1/α: Waudby-Smith & Ramdas 2024,
-"Estimating means of bounded random variables by betting", sections 4 and 5, with constant bets,
-so that the order of the queries is irrelevant.
+smallest μ that leaves the mean capital over a fixed grid of λ below 1/α: Waudby-Smith & Ramdas
+2024, "Estimating means of bounded random variables by betting", sections 4 and 5, with constant
+bets, so that the order of the queries is irrelevant.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from fusion_bench.stats.resampling import group_codes
 BETS = np.array([1.0, 0.9, 0.8, 0.5, 0.25, 0.1, 0.05, 0.025])
 #: Stands for the logarithm of 0 in sums.
 LOG_ZERO = -1e6
+#: Least distance of μ from the least possible value, where the greatest bet would be infinite.
+LEAST_GAP = 1e-9
 #: Halvings of the interval that holds the bound.
 HALVINGS = 60
 
@@ -55,9 +57,10 @@ def log_returns(values: FloatArray, reach: float, mean: float) -> FloatArray:
     Args:
         values: Any shape; at least −``reach``.
         reach: r.
-        mean: μ, above −r.
+        mean: μ.
     """
-    ratios = np.maximum(np.asarray(values, dtype=np.float64) + reach, 0.0) / (mean + reach) - 1
+    ratios = np.maximum(np.asarray(values, dtype=np.float64) + reach, 0.0)
+    ratios = ratios / max(mean + reach, LEAST_GAP) - 1
     returns = 1 + ratios[..., None] * BETS
     with np.errstate(divide="ignore"):
         return np.where(returns > 0, np.log(np.maximum(returns, 1e-300)), LOG_ZERO)

@@ -184,13 +184,13 @@ def _estimate(check: Check, runs: int) -> _Estimates:
 
 
 def p_at_least(estimate: MeanEstimate, value: float) -> float:
-    """p of the one-sided t test of "the true mean is at least ``value``"; 1 = no spread known."""
+    """P of the one-sided t test of "the true mean is at least ``value``"; 1 = no spread known."""
     from scipy.special import stdtr  # late, as it is slow
 
     gap, error = estimate.mean - value, estimate.standard_error
     if not error > 0:
         return 0.0 if error == 0 and gap < 0 else 1.0
-    return float(stdtr(estimate.groups - 1, gap / error))
+    return float(stdtr(estimate.freedom, gap / error))
 
 
 def _describe(check: Check) -> CheckResult:

@@ -41,17 +41,17 @@ def test_the_gate_names_the_switch(
     record, page = gate(capsys)
     assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (False, True)
     assert f"! {SWITCH} was on for the baseline and off for the candidate: there rrf_v2" in page
-    assert f"inconclusive); {SWITCH} off (baseline: on)\n" in page
+    assert f"); {SWITCH} off (baseline: on)\n" in page
     assert main([*update, "off"]) == 0
     assert f"! {SWITCH} is off: rrf_v2 ran as rrf" in capsys.readouterr().out
     record, page = gate(capsys)
     assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (False, False)
     assert f"! {SWITCH} is off: rrf_v2 ran as rrf" in page
-    assert f"inconclusive); {SWITCH} off\n" in page
+    assert f"); {SWITCH} off\n" in page
     monkeypatch.setenv(SWITCH, "on")
     _, page = gate(capsys)
     assert f"! {SWITCH} was on for the candidate and off for the baseline: there rrf_v2" in page
-    assert f"inconclusive); {SWITCH} on (baseline: off)\n" in page
+    assert f"); {SWITCH} on (baseline: off)\n" in page
 
 
 def test_compare_names_the_switch_of_both_reports(

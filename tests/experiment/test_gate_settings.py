@@ -28,7 +28,7 @@ def test_the_short_form_is_the_checks(tmp_path: Path) -> None:
     assert short.gate == long.gate
     assert short.gate is not None
     assert short.gate.measures == ("nDCG@10", "RR@10")
-    assert short.gate.inconclusive == "fail"
+    assert short.gate.inconclusive == "block"
 
 
 def test_slices_go_for_all_measures_or_for_one() -> None:
@@ -66,7 +66,7 @@ def test_slices_go_for_all_measures_or_for_one() -> None:
         ),
         (
             "gate: {checks: {RR: {max_drop: 0}}, inconclusive: maybe}",
-            r"gate\.inconclusive: .*'fail', 'warn' or 'pass'",
+            r"gate\.inconclusive: .*'block' or 'warn'",
         ),
         (
             "gate: {checks: {RR: {max_drop: 0}}, "

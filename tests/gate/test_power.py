@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.power import compute_power
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.gate.power.rule_power import compute_power
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.randomization_tests import randomization_p_values
 
 
@@ -67,11 +68,35 @@ def test_where_no_set_of_signs_is_rare_enough_nothing_is_detectable() -> None:
     assert enough.min_detectable_drop is not None
 
 
-def test_few_changed_queries_go_by_the_mean() -> None:
-    difference = np.zeros(50)
-    difference[:4] = [0.5, -0.5, 0.5, -0.5]
-    [found] = compute_power(difference[None], None, [0.01], level=0.05)
-    assert found.false_pass_rate is not None
-    assert 0.5 < found.false_pass_rate < 0.8  # a tie of the mean with −m passes
-    assert found.min_detectable_drop is not None
-    assert 0.01 < found.min_detectable_drop < 0.04
+def slow_swaps(difference: FloatArray, groups: IntArray, m: float, runs: int) -> list[float]:
+    """Shares of the runs with swapped labels: either pass, and alarms, one run at a time."""
+    random, passes, alarms = np.random.default_rng(4), 0, 0
+    for _ in range(runs):
+        swapped = random.choice([-1.0, 1.0], 60)[groups] * difference
+        estimate = estimate_mean(swapped, groups, alpha=0.1)
+        passes += estimate.low > -m
+        [p] = randomization_p_values(swapped[None], groups, resamples=500, alternative="less")
+        alarms += estimate.mean < -m and p <= 0.05
+    return [passes / runs, alarms / runs]
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_rates_without_a_difference_are_those_of_the_slow_loop(size: int) -> None:
+    random = np.random.default_rng(4)
+    groups = np.arange(60) // size
+    difference = np.where(random.random(60) < 0.5, random.normal(0, 0.1, 60), 0)
+    [power] = compute_power(difference[None], groups, [0.02], level=0.05)
+    passes, alarms = slow_swaps(difference, groups, 0.02, 200)
+    assert power.small_pass_rate == pytest.approx(passes, abs=0.1)
+    assert power.alarm_rate == pytest.approx(alarms, abs=0.06)
+
+
+def test_pass_and_small_pass_are_told_apart() -> None:
+    difference = np.zeros(900)
+    difference[:3] = 0.01
+    many, few = (
+        compute_power(row[None], None, [0.005], level=0.05)[0]
+        for row in (difference, difference[:300])
+    )
+    assert (many.pass_rate, many.small_pass_rate, many.alarm_rate) == (1, 0, 0)
+    assert (few.pass_rate, few.small_pass_rate, few.alarm_rate) == (0, 1, 0)

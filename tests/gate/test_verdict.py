@@ -3,55 +3,75 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import pytest
 
-from fusion_bench.experiment.gate_settings import OnInconclusive
-from fusion_bench.gate.result import CheckResult, QueryCheck, decide_exit_code
-from fusion_bench.gate.verdict import CheckStatus, decide_status
+from fusion_bench.config.models import parse_model
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.gate.records.check_result import CheckResult, QueryCheck
+from fusion_bench.gate.result import decide_exit_code
+from fusion_bench.gate.verdict import CheckStatus, decide_status, find_blocking
 
 NAN = math.nan
 M = 0.005
 
-#: mean, low, p_holm, changed → verdict
+#: changed, mean, t bound, betting bound, p of fell, p of regressed → status
 TABLE = [
-    # the test rejects and the mean is below −m
-    (-0.010, -0.015, 0.01, 50, "regressed"),
-    (-0.010, -0.015, 0.049, 50, "regressed"),
-    # … but not at the level itself, or above it
-    (-0.010, -0.015, 0.05, 50, "inconclusive"),
-    (-0.010, -0.015, 0.30, 50, "inconclusive"),
-    # significant, and smaller than the tolerance: whether it passes is up to the bound
-    (-0.004, -0.006, 0.001, 50, "inconclusive"),
-    (-0.004, -0.0049, 0.001, 50, "pass"),
-    (-M, -0.006, 0.001, 50, "inconclusive"),
-    # the bound must be above −m, not at it
-    (0.0, -M, 1.0, 50, "inconclusive"),
-    (0.0, -0.00499, 1.0, 50, "pass"),
-    (0.1, 0.05, 1.0, 50, "pass"),
-    (0.1, -0.5, 1.0, 50, "inconclusive"),
-    # fewer than ten changed queries: the mean against −m, and nothing else
-    (-0.006, -1.0, 1.0, 9, "regressed"),
-    (-M, -1.0, 1.0, 9, "pass"),
-    (-M - 1e-15, -1.0, 1.0, 9, "pass"),  # float noise
-    (0.0, 0.0, 1.0, 0, "pass"),
-    (-0.004, -0.0049, 1.0, 10, "pass"),  # ten are enough for the bound
+    (0, 0.0, 0.0, -0.02, 1.0, 1.0, "unchanged"),
+    # both bounds above −m, not at it
+    (50, 0.0, -0.00499, -0.00499, 1.0, 1.0, "pass"),
+    (50, 0.0, -0.00499, -M, 1.0, 1.0, "pass on these queries"),
+    (50, 0.0, -M, -0.00499, 1.0, 1.0, "inconclusive"),
+    (50, 0.1, -0.5, 0.05, 1.0, 1.0, "inconclusive"),
+    (1, -0.001, -0.002, -0.5, 1.0, 1.0, "pass on these queries"),
+    # the mean is below −m and the sign-flip test rejects; the t test says by how much
+    (50, -0.010, -0.015, -0.9, 0.01, 0.01, "regressed"),
+    (50, -0.010, -0.015, -0.9, 0.05, 0.05, "regressed"),
+    (50, -0.010, -0.015, -0.9, 0.05, 0.051, "fell"),
+    (50, -0.010, -0.015, -0.9, 0.051, 0.01, "inconclusive"),
+    # significant, and not below −m: whether it passes is up to the bounds
+    (50, -0.004, -0.006, -0.9, 0.001, 1.0, "inconclusive"),
+    (50, -0.004, -0.0049, -0.9, 0.001, 1.0, "pass on these queries"),
+    (50, -M, -0.006, -0.9, 0.001, 0.5, "inconclusive"),
+    (50, -M - 1e-15, -0.006, -0.9, 0.001, 0.5, "inconclusive"),  # float noise
     # no number is never a pass
-    (NAN, -0.001, 1.0, 50, "inconclusive"),
-    (0.0, -0.001, NAN, 50, "inconclusive"),
-    (NAN, NAN, 1.0, 50, "inconclusive"),
-    (0.0, NAN, 1.0, 50, "inconclusive"),
-    (-0.010, NAN, NAN, 50, "inconclusive"),
-    (NAN, NAN, NAN, 0, "inconclusive"),
-    (NAN, NAN, NAN, 9, "inconclusive"),
+    (50, NAN, -0.001, -0.001, 1.0, 1.0, "inconclusive"),
+    (50, 0.0, -0.001, -0.001, NAN, 1.0, "inconclusive"),
+    (50, 0.0, NAN, -0.001, 1.0, 1.0, "inconclusive"),
+    (50, 0.0, -0.001, NAN, 1.0, 1.0, "pass on these queries"),
+    (50, -0.010, NAN, NAN, 0.01, NAN, "fell"),
+    (0, NAN, NAN, NAN, NAN, NAN, "inconclusive"),
 ]
 
 
-@pytest.mark.parametrize(("mean", "low", "p", "changed", "expected"), TABLE)
-def test_decide(mean: float, low: float, p: float, changed: int, expected: CheckStatus) -> None:
-    found = decide_status(mean=mean, lower_bound=low, p_holm=p, changed=changed, max_drop=M)
-    assert found == expected
+@pytest.mark.parametrize(
+    ("changed", "mean", "t_bound", "betting", "p_fell", "p_regressed", "expected"), TABLE
+)
+def test_the_status(
+    changed: int,
+    mean: float,
+    t_bound: float,
+    betting: float,
+    p_fell: float,
+    p_regressed: float,
+    expected: CheckStatus,
+) -> None:
+    def decide(*, unjudged: bool) -> CheckStatus:
+        return decide_status(
+            changed=changed,
+            mean=mean,
+            max_drop=M,
+            t_bound=t_bound,
+            betting_bound=betting,
+            p_fell=p_fell,
+            p_regressed=p_regressed,
+            unjudged_decide=unjudged,
+        )
+
+    assert decide(unjudged=False) == expected
+    claims = expected not in {"unchanged", "inconclusive"}
+    assert decide(unjudged=True) == ("unjudged decide" if claims else expected)
 
 
 def check_result(status: CheckStatus, error: str | None = None) -> CheckResult:
@@ -72,30 +92,48 @@ def query_check(*, error: str | None = None) -> QueryCheck:
     return QueryCheck(collection="c", error=error, holds=False)
 
 
-PASS, REGRESSED, UNCLEAR = map(check_result, get_args(CheckStatus))
 VIOLATED, BROKEN = query_check(), query_check(error="no such query")
 EMPTY = check_result("inconclusive", "no query")
-EXITS: list[tuple[list[CheckResult], list[QueryCheck], OnInconclusive, int]] = [
-    ([PASS], [], "fail", 0),
-    ([PASS, REGRESSED, UNCLEAR], [], "fail", 1),
-    ([PASS, UNCLEAR], [], "fail", 3),
-    ([PASS, UNCLEAR], [], "warn", 0),
-    ([PASS, UNCLEAR], [], "pass", 0),
-    ([PASS], [VIOLATED], "fail", 1),
-    ([PASS], [BROKEN], "fail", 2),
-    ([PASS, EMPTY], [], "pass", 2),
-    ([PASS, UNCLEAR, EMPTY], [], "fail", 2),
-    ([REGRESSED], [BROKEN], "fail", 1),
-    ([EMPTY], [], "pass", 2),
-    ([], [], "fail", 2),  # nothing was checked
+DEFAULT: dict[str, str] = {}
+LENIENT = {"fell": "warn", "inconclusive": "warn"}
+EXITS: list[tuple[list[CheckStatus], list[CheckResult | QueryCheck], dict[str, str], int]] = [
+    (["unchanged"], [], DEFAULT, 0),
+    (["pass", "unchanged"], [], DEFAULT, 0),
+    (["pass on these queries"], [], DEFAULT, 0),
+    (["pass on these queries"], [], {"small_changes": "block"}, 3),
+    (["pass", "regressed", "inconclusive"], [], DEFAULT, 1),
+    (["pass", "regressed"], [], LENIENT, 1),
+    (["pass", "fell"], [], DEFAULT, 1),
+    (["pass", "fell"], [], LENIENT, 0),
+    (["pass", "fell", "inconclusive"], [], {"fell": "warn"}, 3),
+    (["pass", "inconclusive"], [], DEFAULT, 3),
+    (["pass", "inconclusive"], [], LENIENT, 0),
+    (["pass", "unjudged decide"], [], LENIENT, 3),
+    (["pass"], [VIOLATED], DEFAULT, 1),
+    (["pass"], [BROKEN], DEFAULT, 2),
+    (["pass"], [EMPTY], LENIENT, 2),
+    (["pass", "inconclusive"], [EMPTY], DEFAULT, 2),
+    (["regressed"], [BROKEN], DEFAULT, 1),
+    ([], [EMPTY], LENIENT, 2),
+    ([], [], DEFAULT, 2),  # nothing was checked
 ]
 
 
-@pytest.mark.parametrize(("checks", "query_checks", "policy", "expected"), EXITS)
+@pytest.mark.parametrize(("statuses", "others", "policy", "expected"), EXITS)
 def test_exit_code(
-    checks: list[CheckResult],
-    query_checks: list[QueryCheck],
-    policy: OnInconclusive,
+    statuses: list[CheckStatus],
+    others: list[CheckResult | QueryCheck],
+    policy: dict[str, str],
     expected: int,
 ) -> None:
-    assert decide_exit_code(checks, query_checks, policy) == expected
+    checks = [check_result(status) for status in statuses]
+    checks += [other for other in others if isinstance(other, CheckResult)]
+    query_checks = [other for other in others if isinstance(other, QueryCheck)]
+    read = parse_model(GatePolicy, {"checks": {"RR": {"max_drop": M}}, **policy})
+    assert decide_exit_code(checks, query_checks, find_blocking(read)) == expected
+
+
+@pytest.mark.parametrize(("old", "new"), [("fail", "block"), ("pass", "warn")])
+def test_an_old_value_of_the_policy_names_the_new_one(old: str, new: str) -> None:
+    with pytest.raises(ConfigError, match=f"inconclusive: '{old}' is called '{new}' now"):
+        parse_model(GatePolicy, {"checks": {"RR": {"max_drop": M}}, "inconclusive": old})

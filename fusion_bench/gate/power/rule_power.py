@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.power.label_swaps import RuleLevels, swap_labels
 from fusion_bench.gate.power.resampling import resample_moments
 from fusion_bench.gate.verdict import ALPHA
+from fusion_bench.stats.cluster_variance import bell_mccaffrey_freedom
 from fusion_bench.stats.intervals import POWER, t_quantile
 from fusion_bench.stats.resampling import group_codes
 
@@ -36,7 +37,7 @@ class RulePower:
     small_pass_rate: float | None = None
     alarm_rate: float | None = None
     false_pass_rate: float | None = None
-    rejection_drops: FloatArray = np.empty(0)  # noqa: RUF009 - never written
+    rejection_drops: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def power_at(self, drop: float) -> float:
         """Power at a true drop, between 0 and 1: no number of resamples shows either."""
@@ -64,11 +65,12 @@ def compute_power(
         bound_level: Level of both lower bounds.
         seed: Seed of the draws.
     """
-    count = group_codes(groups, differences.shape[1])[1]
+    codes, count = group_codes(groups, differences.shape[1])
     changed = (differences != 0).any(axis=1)
     if count < 2:
         return [RulePower() for _ in max_drops]
-    levels = RuleLevels(bound_level, level, t_quantile(count - 1, 1 - bound_level))
+    freedom = bell_mccaffrey_freedom(np.bincount(codes))
+    levels = RuleLevels(bound_level, level, t_quantile(freedom, 1 - bound_level))
     swaps = swap_labels(differences, groups, list(max_drops), levels, seed=seed)
     resampled = resample_moments(differences, groups, seed)
     powers = []

@@ -30,7 +30,7 @@ from fusion_bench.gate.self_test.simulate import (
     resample_groups,
     simulated_p_values,
 )
-from fusion_bench.gate.verdict import ALPHA, CheckStatus
+from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
 from fusion_bench.stats.intervals import clopper_pearson
 
 #: True drops, as multiples of the minimum detectable drop.
@@ -41,9 +41,9 @@ class ErrorRate(StoredRecord):
     """A measured error rate or power, beside the stated one.
 
     Attributes:
-        kind: ``false alarm`` = any check ``regressed`` in an A/A run; ``single test`` = one check's
+        kind: ``false alarm`` = any check ``fell`` in an A/A run; ``single test`` = one check's
             test rejects in an A/A run, without Holm's correction and tolerance; ``power`` =
-            ``regressed`` at a true drop; ``false pass`` = ``pass`` at a true drop of exactly m.
+            ``fell`` at a true drop; ``false pass`` = either pass at a true drop of exactly m.
         check: The check; empty for all together.
         drop: The true drop; None = none.
         count: Runs in which it happened.
@@ -188,7 +188,7 @@ class _Simulation:
             )
             for check, rows, p_holm in zip(self.checks, sums, adjusted, strict=True)
         ]
-        alarms = sum("regressed" in run for run in zip(*statuses, strict=True))
+        alarms = sum("fell" in run for run in zip(*statuses, strict=True))
         yield self._build_rate("false alarm", "", None, alarms, ALPHA)
         for check, row in zip(self.checks, p, strict=True):
             count, name = int((row < ALPHA).sum()), check.check.name
@@ -197,12 +197,13 @@ class _Simulation:
     def measure_drops(self, c: int) -> Iterator[ErrorRate]:
         """True drops in one check, and none in the others."""
         check, power = self.checks[c].check, self.checks[c].power
-        passes = self._decide_statuses(c, check.max_drop).count("pass")
+        statuses = self._decide_statuses(c, check.max_drop)
+        passes = sum(status in ACCEPTED for status in statuses)
         stated = power.false_pass_rate or 0.0
         yield self._build_rate("false pass", check.name, check.max_drop, passes, stated)
         for multiple in DROP_MULTIPLES:
             drop = multiple * (power.min_detectable_drop or 0.0)
-            count = self._decide_statuses(c, drop).count("regressed")
+            count = self._decide_statuses(c, drop).count("fell")
             yield self._build_rate("power", check.name, drop, count, power.power_at(drop))
 
     def _build_rate(

@@ -27,7 +27,7 @@ COLUMNS = (
 )
 NOTES = (
     "Intervals: Clopper–Pearson, 95 % for all rows together.",
-    "False alarm: any check is regressed in an A/A run, in which the labels of the two systems are "
+    "False alarm: any check fell in an A/A run, in which the labels of the two systems are "
     "swapped with probability ½, by group where there are groups. Single test: the randomization "
     "test of one check rejects in an A/A run, without Holm's correction and tolerance. Power and "
     "false pass: groups are drawn with replacement and the mean is moved to the true drop. Stated: "

@@ -9,9 +9,11 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
+from fusion_bench.gate.betting_bound import log_capital, log_returns
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, CheckStatus, decide_status
+from fusion_bench.gate.power.rule_power import RulePower, compute_power
+from fusion_bench.gate.verdict import ALPHA, CheckStatus, decide_status
+from fusion_bench.stats.cluster_variance import bell_mccaffrey_freedom, cr2_standard_error
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
 from fusion_bench.stats.resampling import draw_groups, group_codes
@@ -19,6 +21,8 @@ from fusion_bench.util.formatting import pluralize
 
 #: Resamples of the randomization test in each run; its level is exact for any number.
 RESAMPLES = 2_000
+#: Fewer changed queries are no distribution to draw from.
+MIN_CHANGED = 10
 #: Runs that share their signs.
 RUNS_PER_BLOCK = 100
 
@@ -121,14 +125,26 @@ def adjust_runs(p: FloatArray, family: int) -> FloatArray:
 def decide_runs(
     sums: FloatArray, sizes: FloatArray, p_holm: FloatArray, max_drop: float
 ) -> list[CheckStatus]:
-    """The status of a check in every run."""
-    groups, queries = sums.shape[1], sizes.sum(axis=1)
-    means = sums.sum(axis=1) / queries
-    residuals = sums - means[:, None] * sizes
-    errors = np.sqrt(groups / (groups - 1) * (residuals**2).sum(axis=1)) / queries
-    lows = means - t_quantile(groups - 1, 1 - ALPHA) * errors
-    columns = (means.tolist(), lows.tolist(), p_holm.tolist(), queries.astype(int).tolist())
-    return [
-        decide_status(mean=mean, lower_bound=low, p_holm=p, changed=count, max_drop=max_drop)
-        for mean, low, p, count in zip(*columns, strict=True)
-    ]
+    """The status of a check in every run; ``fell`` stands for both alarms."""
+    freedom = bell_mccaffrey_freedom(sizes[0].astype(np.int64))
+    quantile = t_quantile(freedom, 1 - ALPHA)
+    statuses: list[CheckStatus] = []
+    for row, size, p in zip(sums, sizes, p_holm.tolist(), strict=True):
+        queries, mean_size = size.sum(), size.mean()
+        mean = float(row.sum() / queries)
+        residuals = row - mean * size
+        error = float(cr2_standard_error(residuals, size.astype(np.int64)))
+        reach = float(size.max() / mean_size)
+        returns = log_returns(row / mean_size, reach, -max_drop).sum(axis=0)
+        has_capital = float(log_capital(returns)) >= -np.log(ALPHA)
+        status = decide_status(
+            changed=int(np.count_nonzero(row)),
+            mean=mean,
+            max_drop=max_drop,
+            t_bound=mean - quantile * error,
+            betting_bound=mean if has_capital else -np.inf,
+            p_fell=p,
+            p_regressed=1.0,
+        )
+        statuses.append(status)
+    return statuses

@@ -11,10 +11,12 @@ from fusion_bench.gate.changes import DocumentChange, ListChange, QueryRegressio
 from fusion_bench.gate.pages.check_texts import describe_check
 from fusion_bench.gate.pages.gate_page import build_gate_page, format_text
 from fusion_bench.gate.pages.junit import render_junit
-from fusion_bench.gate.result import CheckResult, GateVerdict, GoldenResult, GuardResult
+from fusion_bench.gate.records.check_result import CheckResult, GoldenResult, GuardResult
+from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.markdown import render_page
 
 GOLDEN = Path(__file__).parent / "gate.golden.md"
+BLOCKING = ("regressed", "unjudged decide", "fell", "inconclusive")
 NASTY = '<b>|`x`|</b>\x1b[31m\n& "q"'
 
 
@@ -26,19 +28,22 @@ def check(**changed: object) -> CheckResult:
         "max_drop": 0.005,
         "status": "pass",
         "error": None,
-        "queries": 100,
-        "groups": 100,
-        "changed": 40,
+        "queries": 400,
+        "groups": 400,
+        "changed": 140,
         "losses": 10,
         "baseline_mean": 0.5,
         "candidate_mean": 0.51,
         "difference": 0.01,
-        "lower_bound": 0.001,
-        "p": 0.9,
-        "p_holm": 1.0,
+        "t_bound": 0.001,
+        "betting_bound": -0.002,
+        "p_fell": 1.0,
+        "p_regressed": 1.0,
         "min_detectable_drop": 0.03,
+        "pass_rate": 0.1,
+        "small_pass_rate": 0.3,
+        "alarm_rate": 0.01,
         "false_pass_rate": 0.049,
-        "few_changed": False,
     }
     return CheckResult.model_validate(given | changed)
 
@@ -64,6 +69,7 @@ def golden(*, holds: bool, place: int | None, error: str | None = None) -> Golde
 
 def result(**changed: object) -> GateVerdict:
     given = {"experiment": NASTY, "baseline": "b.json", "system": NASTY, "exit_code": 0}
+    given["blocking"] = BLOCKING
     return GateVerdict.model_validate(given | changed)
 
 
@@ -85,11 +91,11 @@ FULL = result(
         check(status="regressed", difference=-0.1, slice=NASTY),
         check(status="inconclusive", measure="RR"),
         check(
-            status="inconclusive", error="an empty slice", measure="AP", p=None, lower_bound=None
+            status="inconclusive", error="an empty slice", measure="AP", p_fell=None, t_bound=None
         ),
         check(
-            status="pass",
-            few_changed=True,
+            status="pass on these queries",
+            changed=9,
             measure="P@5",
             min_detectable_drop=None,
             false_pass_rate=None,
@@ -139,7 +145,7 @@ def test_junit_separates_failures_from_errors() -> None:
     assert len(names["passed"]) == 4
     assert len(names["failure"]) == 4  # one regressed, one inconclusive, a guard, a golden query
     assert len(names["error"]) == 3
-    warned = cases_of(FULL.model_copy(update={"on_inconclusive": "warn"}))
+    warned = cases_of(FULL.model_copy(update={"blocking": ("regressed",)}))
     assert warned["skipped"] == ["mine / RR"]
     assert len(warned["failure"]) == 3
 
@@ -173,7 +179,8 @@ def test_no_name_becomes_markup() -> None:
 
 def test_the_headline_counts_everything() -> None:
     assert FULL.headline == (
-        "regressed: 5 checks (2 pass, 1 regressed, 2 inconclusive, 2 guards violated, 3 errors)"
+        "regressed: 5 checks (1 pass, 1 pass on these queries, 1 regressed, 2 inconclusive, "
+        "2 guards violated, 3 errors)"
         "; lists and configuration changed"
     )
 
@@ -187,6 +194,8 @@ def test_a_page_has_a_finding_for_whatever_did_not_pass() -> None:
         ("regressed", "failed"),
         ("inconclusive", "inconclusive"),
         ("inconclusive", "inconclusive"),
+        ("pass on these queries", "passed"),
+        ("few changes", "warning"),
         ("guard", "passed"),
         ("guard", "failed"),
         ("guard", "inconclusive"),
@@ -217,7 +226,7 @@ def test_a_page_has_a_finding_for_whatever_did_not_pass() -> None:
     [
         (check(min_detectable_drop=0.0074), None),
         (check(min_detectable_drop=None), None),
-        (check(min_detectable_drop=0.03, few_changed=True), None),
+        (check(min_detectable_drop=0.0074, changed=99), "few changes"),
         (check(min_detectable_drop=0.03), "power"),
         (check(status="regressed"), "regressed"),
     ],
@@ -232,9 +241,8 @@ def test_the_power_warning_is_for_checks_that_pass(given: CheckResult, key: str 
     ("given", "words"),
     [
         (check(error="NaN", status="inconclusive"), "not checked: NaN"),
-        (check(few_changed=True), "the status holds for these queries only"),
-        (check(status="inconclusive"), "about 3,600 are needed for max_drop 0.005"),
-        (check(status="regressed"), "40 of 100 queries changed, 10 for the worse"),
+        (check(status="inconclusive"), "about 15,000 are needed for max_drop 0.005"),
+        (check(status="regressed"), "140 of 400 queries changed, 10 for the worse"),
     ],
 )
 def test_a_check_in_words(given: CheckResult, words: str) -> None:
