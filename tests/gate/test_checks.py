@@ -38,9 +38,7 @@ def test_the_one_sided_p_is_the_share_of_all_flips(rows: list[float], data: st.D
         for signs in product((1, -1), repeat=len(sums))
     ]
     exact = np.mean([total <= sum(sums) + 1e-9 for total in flips])
-    [p] = randomization_p_values(
-        np.array([rows]), np.array(groups), seed=3, alternative="less"
-    )
+    [p] = randomization_p_values(np.array([rows]), np.array(groups), seed=3, alternative="less")
     assert p == exact
 
 
