@@ -68,7 +68,7 @@ def log_returns(values: FloatArray, reach: float, mean: float) -> FloatArray:
 
 def log_capital(log_sums: FloatArray) -> FloatArray:
     """Logarithm of the mean capital; ``log_sums`` has one column a bet, in the last dimension."""
-    return np.logaddexp.reduce(log_sums, axis=-1) - np.log(log_sums.shape[-1])
+    return np.asarray(np.logaddexp.reduce(log_sums, axis=-1) - np.log(log_sums.shape[-1]))
 
 
 def betting_bound(

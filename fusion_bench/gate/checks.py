@@ -141,7 +141,9 @@ def run_checks(
     p_regressed = np.array([estimate.p_regressed for estimate in statistics])
     adjusted = [np.minimum(1, runs * adjust_holm(p)) for p in (p_fell, p_regressed)]
     return tuple(
-        _build_result(check, statistics[i], float(adjusted[0][i]), float(adjusted[1][i]), power[i])
+        _build_result(
+            check, statistics[i], float(p_fell[i]), (adjusted[0][i], adjusted[1][i]), power[i]
+        )
         if check.error is None
         else _describe(check)
         for i, check in enumerate(checks)
@@ -209,25 +211,36 @@ def _describe(check: Check) -> CheckResult:
 
 
 def _build_result(
-    check: Check, estimates: _Estimates, p_fell: float, p_regressed: float, power: RulePower
+    check: Check,
+    estimates: _Estimates,
+    p: float,
+    adjusted: tuple[float, float],
+    power: RulePower,
 ) -> CheckResult:
     difference = check.difference
     changed = int((difference != 0).sum())
-    bounds = {"t_bound": estimates.t_bound, "betting_bound": estimates.betting_bound}
-    p_values = {"p_fell": p_fell, "p_regressed": p_regressed}
-    max_drop, mean = check.max_drop, estimates.mean
+    p_fell, p_regressed = map(float, adjusted)
+    status = decide_status(
+        changed=changed,
+        mean=estimates.mean,
+        max_drop=check.max_drop,
+        t_bound=estimates.t_bound,
+        betting_bound=estimates.betting_bound,
+        p_fell=p_fell,
+        p_regressed=p_regressed,
+    )
+    estimated = ("sd", "t_bound", "betting_bound")
     numbers = {
-        **{name: None if np.isnan(bound) else bound for name, bound in bounds.items()},
-        **p_values,
-        "sd": None if np.isnan(estimates.sd) else estimates.sd,
-        "status": decide_status(
-            changed=changed, mean=mean, max_drop=max_drop, **bounds, **p_values
-        ),
+        **{name: _nan_to_none(getattr(estimates, name)) for name in estimated},
+        "p": p,
+        "p_fell": p_fell,
+        "p_regressed": p_regressed,
+        "status": status,
         "changed": changed,
         "losses": int((difference < 0).sum()),
         "baseline_mean": exact_mean(check.baseline),
         "candidate_mean": exact_mean(check.candidate),
-        "difference": mean,
+        "difference": estimates.mean,
         "min_detectable_drop": power.min_detectable_drop,
         "pass_rate": power.pass_rate,
         "small_pass_rate": power.small_pass_rate,
@@ -235,3 +248,7 @@ def _build_result(
         "false_pass_rate": power.false_pass_rate,
     }
     return _describe(check).model_copy(update=numbers)
+
+
+def _nan_to_none(value: float) -> float | None:
+    return None if np.isnan(value) else value

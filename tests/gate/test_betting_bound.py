@@ -18,7 +18,9 @@ differences = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.25, 1.0]), min_s
 def slow_capital(values: list[float], reach: float, mean: float) -> float:
     """The mean over the bets of the product of 1 + λ(v − μ)."""
     bets = [share / (mean + reach) for share in BETS.tolist()]
-    return math.fsum(math.prod(1 + bet * (v - mean) for v in values) for bet in bets) / len(bets)
+    return math.fsum(float(np.prod(1 + bet * (np.array(values) - mean))) for bet in bets) / len(
+        bets
+    )
 
 
 def slow_bound(values: list[float], reach: float, alpha: float) -> float:

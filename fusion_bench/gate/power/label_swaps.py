@@ -71,7 +71,7 @@ def swap_labels(
     signs = _draw_signs(count, seed)
     rates = []
     for difference, max_drop in zip(differences, max_drops, strict=True):
-        sums = np.bincount(codes, weights=difference, minlength=count)
+        sums = np.bincount(codes, weights=difference, minlength=count).astype(np.float64)
         # A row without a difference is `unchanged` in every run, which is neither.
         rates.append(_decide(signs, sums, sizes, max_drop, levels))
     return rates
@@ -85,7 +85,7 @@ def _draw_signs(count: int, seed: int) -> FloatArray:
         )
         for words in random_words(seed, SWAPS, -(-count // 64), row_bytes=8 * count)
     ]
-    return 2.0 * np.concatenate(blocks) - 1.0
+    return 2 * np.concatenate(blocks).astype(np.float64) - 1
 
 
 def _decide(

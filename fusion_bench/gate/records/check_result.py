@@ -71,7 +71,8 @@ class CheckResult(CheckOutcome):
         t_bound: One-sided 95 % lower bound of the difference by Student's t; None with one group.
         betting_bound: One-sided 95 % lower bound that also holds with rare losses of up to 1;
             None where a difference is below −1.
-        p_fell: One-sided, of the sign-flip test of "no drop", adjusted over all checks.
+        p: One-sided, of the sign-flip test of "no drop", unadjusted.
+        p_fell: The same, adjusted over all checks.
         p_regressed: One-sided, of the t test of "a drop of at most m", adjusted likewise.
         min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
             no spread is known, as for every rate below.
@@ -91,6 +92,7 @@ class CheckResult(CheckOutcome):
     sd: float | None = None
     t_bound: float | None = None
     betting_bound: float | None = None
+    p: float | None = None
     p_fell: float | None = None
     p_regressed: float | None = None
     min_detectable_drop: float | None = None
