@@ -26,7 +26,7 @@ def slow_capital(values: list[float], reach: float, mean: float) -> float:
 def slow_bound(values: list[float], reach: float, alpha: float) -> float:
     """The smallest of many μ that leaves the capital below 1/α."""
     grid = np.linspace(-reach, max(values), 20_001)[1:].tolist()
-    return next(mean for mean in grid if slow_capital(values, reach, mean) < 1 / alpha)
+    return float(next(mean for mean in grid if slow_capital(values, reach, mean) < 1 / alpha))
 
 
 @given(differences, st.sampled_from([0.05, 0.005]))
