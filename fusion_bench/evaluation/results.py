@@ -12,10 +12,12 @@ from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.system_result import (
     MeasureResult,
+    SourceTieResult,
     SystemResult,
     TieResult,
 )
 from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.comparison import compare_with_baseline, decide_answer
 from fusion_bench.stats.intervals import estimate_mean

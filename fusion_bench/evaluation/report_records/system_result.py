@@ -8,7 +8,7 @@ from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportR
 
 
 class TieResult(ReportRecord):
-    """What the order of ties could make of one mean.
+    """What the order of ties in the final lists could make of one mean.
 
     Attributes:
         affected_queries: Queries whose value depends on it.
@@ -23,6 +23,17 @@ class TieResult(ReportRecord):
     expected: OptionalFloat
 
 
+class SourceTieResult(TieResult):
+    """What the order of equal scores inside the lists that a system reads could make of one mean.
+
+    Attributes:
+        settlements: The range is that of so many random orders, and of the given one; None = it
+            is exact, over all orders.
+    """
+
+    settlements: int | None = None
+
+
 class MeasureResult(ReportRecord):
     """One system on one measure.
 
@@ -31,7 +42,9 @@ class MeasureResult(ReportRecord):
         low: Lower end of its interval; None where nothing tells the spread.
         high: Upper end.
         values: By query, in the collection's order.
-        ties: Tie sensitivity; None for rows that are not a ranking of their own.
+        ties: Ties in the final lists; None for rows that are not a ranking of their own.
+        source_ties: Ties inside the lists that the system reads; None for such rows, and where
+            it was not computed.
     """
 
     mean: OptionalFloat
@@ -39,6 +52,7 @@ class MeasureResult(ReportRecord):
     high: OptionalFloat
     values: tuple[float | None, ...]
     ties: TieResult | None = None
+    source_ties: SourceTieResult | None = None
 
 
 class SystemResult(ReportRecord):
