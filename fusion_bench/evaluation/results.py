@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,12 +19,16 @@ from fusion_bench.evaluation.report_records.system_result import (
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies
 from fusion_bench.experiment.system import System
+from fusion_bench.measures import TieSensitivity
 from fusion_bench.stats.comparison import compare_with_baseline, decide_answer
 from fusion_bench.stats.intervals import estimate_mean
 
 
 def _measure_result(
-    task: EvaluationSet, values: FloatArray, ties: TieResult | None = None
+    task: EvaluationSet,
+    values: FloatArray,
+    ties: TieResult | None = None,
+    source_ties: SourceTieResult | None = None,
 ) -> MeasureResult:
     estimate = estimate_mean(values, task.groups, alpha=task.experiment.alpha)
     return MeasureResult(
@@ -33,18 +37,38 @@ def _measure_result(
         high=estimate.high,
         values=tuple(values.tolist()),
         ties=ties,
+        source_ties=source_ties,
     )
 
 
-def system_result(task: EvaluationSet, system: System, assessment: Assessment) -> SystemResult:
-    """The row of one system."""
-    results, ties = {}, assessment.ties
+def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
+    """The fields of a :class:`TieResult` for one measure."""
+    extremes = {"minimum": ties.minimum, "maximum": ties.maximum, "expected": ties.expected}
+    means = {name: float(values[m].mean()) for name, values in extremes.items()}
+    return {"affected_queries": int(ties.affected[m]), **means}
+
+
+def system_result(
+    task: EvaluationSet,
+    system: System,
+    assessment: Assessment,
+    source_ties: SourceTies | None = None,
+) -> SystemResult:
+    """The row of one system.
+
+    Args:
+        task: What was evaluated.
+        system: The system.
+        assessment: What was measured of it.
+        source_ties: What ties inside its lists do to it; None = not computed.
+    """
+    results = {}
     for m, measure in enumerate(task.measures):
-        extremes = (ties.minimum, ties.maximum, ties.expected)
-        low, high, expected = (float(values[m].mean()) for values in extremes)
-        affected = int(ties.affected[m])
-        tied = TieResult(affected_queries=affected, minimum=low, maximum=high, expected=expected)
-        results[measure.name] = _measure_result(task, assessment.values[m], tied)
+        final, inside = TieResult(**_tie_fields(assessment.ties, m)), None
+        if source_ties is not None and measure.name not in source_ties.unknown:
+            count = source_ties.settlements
+            inside = SourceTieResult(**_tie_fields(source_ties.ties, m), settlements=count)
+        results[measure.name] = _measure_result(task, assessment.values[m], final, inside)
     return SystemResult(
         name=system.name,
         kind="system",

@@ -23,6 +23,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_data
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.results import compare_assessments, reference_rows, system_result
+from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -174,18 +175,39 @@ def run_on_datasets(
     )
 
 
-def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
-    assessments: dict[str, Assessment] = {}
+def _assess_systems(
+    task: EvaluationSet, progress: Progress
+) -> tuple[dict[str, Assessment], dict[str, SourceTies]]:
+    """What was measured of each system, and what ties inside its lists do to it."""
     dataset, systems = task.dataset, task.experiment.systems
+    fitted, assessments = {}, {}
     for done, (name, system) in enumerate(systems.items()):
         progress(f"{dataset.name}: {name}", done, len(systems))
+        fitted[name] = task.fit_system(system)
         assessments[name] = assess_system(
-            task.fit_system(system),
+            fitted[name],
             task.runs,
             task.measures,
             spaces=dataset.spaces,
             qrels=dataset.qrels,
         )
+    progress(f"{dataset.name}: ties", len(systems), len(systems))
+    source_ties = find_source_ties(
+        fitted,
+        {name: assessment.values for name, assessment in assessments.items()},
+        task.runs,
+        task.measures,
+        spaces=dataset.spaces,
+        qrels=dataset.qrels,
+        ranked_by_column=dataset.ranked_by_column,
+        seed=task.experiment.seed,
+    )
+    return assessments, source_ties
+
+
+def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
+    dataset, systems = task.dataset, task.experiment.systems
+    assessments, source_ties = _assess_systems(task, progress)
     progress(f"{dataset.name}: comparing", len(systems), len(systems))
     spec = dataset.spec
     return CollectionRecord(
@@ -209,7 +231,10 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
         runs=tuple(list_infos(dataset, task.runs)),
         systems=(
-            *(system_result(task, systems[name], assessments[name]) for name in systems),
+            *(
+                system_result(task, system, assessments[name], source_ties[name])
+                for name, system in systems.items()
+            ),
             *reference_rows(task),
         ),
         comparisons=tuple(compare_assessments(task, assessments)),

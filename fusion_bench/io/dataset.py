@@ -116,6 +116,12 @@ class Dataset(TableView):
         names = {self.queries[q].split for q in self.qrels.queries if q in self.queries}
         return tuple(sorted(split for split in names if split))
 
+    @property
+    def ranked_by_column(self) -> frozenset[str]:
+        """The lists whose order is that of a rank column, whatever their scores."""
+        lists = {**self.runs, **self.rerankers}
+        return frozenset(n for n, run in lists.items() if run.read_options.rank_from == "column")
+
     def degraded(self, reranker: str) -> tuple[str, ...]:
         """The queries whose scores in a rerank list are not those of the provider it names.
 

@@ -106,13 +106,12 @@ def _group_by_lists(
     groups: dict[tuple[frozenset[str], frozenset[str]], dict[str, System]] = {}
     for name, system in systems.items():
         rerankers = {name for name in system.reranker_names if spaces.get(name) == "order"}
-        key = (
-            frozenset(system.base_runs).difference(ranked_by_column),
-            frozenset(rerankers).difference(ranked_by_column),
-        )
+        key = frozenset(system.base_runs), frozenset(rerankers)
         groups.setdefault(key, {})[name] = system
     for (sources, rerank_lists), members in groups.items():
-        yield find_tied_runs(runs, sources, rerank_lists), members
+        view = runs.restrict([name for name in runs.sources if name in sources])
+        chosen = (names.difference(ranked_by_column) for names in (sources, rerank_lists))
+        yield find_tied_runs(view, *chosen), members
 
 
 def _unaffected(values: FloatArray) -> TieSensitivity:

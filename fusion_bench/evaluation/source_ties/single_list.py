@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
@@ -45,7 +46,7 @@ def single_list_ties(
     extremes, affected = np.zeros((3, *size)), np.zeros(size[0], dtype=np.int64)
     for index, plain, part in plain_systems(system, runs, spaces):
         with_depth = plain.active_runs(part)
-        if len(with_depth.sources) != 1:
+        if len(with_depth.sources) != 1 or not isinstance(plain.blend, NoBlend):
             return None
         (name,) = with_depth.sources
         whole = part.restrict([name])

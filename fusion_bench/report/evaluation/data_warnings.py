@@ -111,15 +111,21 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Warnings:
 
 
 def _tie_warnings(collection: Collection) -> Warnings:
+    """Ties in final lists, and inside the lists that systems read, that decide many values."""
     total, primary = len(collection.queries), collection.primary_measure
-    tied = {
-        row.name: ties.affected_queries
-        for row in collection.ranked_systems
-        if (ties := row.measures[primary].ties) and ties.affected_queries > MAX_TIED * total
-    }
-    if tied:
-        yield (
-            "ties",
-            f"The order of tied documents changes {primary} on more than {MAX_TIED:.0%} of the "
-            f"queries for {list_names([*tied])} (at most {max(tied.values()):,} of {total:,}).",
-        )
+    results = {row.name: row.measures[primary] for row in collection.ranked_systems}
+    final = {name: result.ties for name, result in results.items()}
+    inside = {name: result.source_ties for name, result in results.items()}
+    for key, where, ties in (
+        ("ties", "in the final lists", final),
+        ("source ties", "inside the lists that are read", inside),
+    ):
+        counts = {name: each.affected_queries for name, each in ties.items() if each}
+        tied = {name: count for name, count in counts.items() if count > MAX_TIED * total}
+        if tied:
+            yield (
+                key,
+                f"The order of documents with equal scores {where} changes {primary} on more than "
+                f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
+                f"{max(tied.values()):,} of {total:,}).",
+            )

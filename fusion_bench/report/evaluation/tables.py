@@ -8,7 +8,11 @@ from fusion_bench.data.switches import format_condition
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import SystemResult, TieResult
+from fusion_bench.evaluation.report_records.system_result import (
+    MeasureResult,
+    SourceTieResult,
+    SystemResult,
+)
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (
@@ -22,8 +26,15 @@ from fusion_bench.util.formatting import (
 )
 
 TONES: dict[str | None, Tone] = {"better": "better", "worse": "worse", "no verdict": "warning"}
+#: Before a count that is not exact, but found in random orders: it may be more.
+SAMPLED = "≥"
 #: Left out where the order of tied documents changes no value.
-TIE_COLUMNS = (Column("tied"), Column("tie range", is_optional=True))
+TIE_COLUMNS = (
+    Column("final ties"),
+    Column("final tie range", is_optional=True),
+    Column("source ties"),
+    Column("source tie range", is_optional=True),
+)
 
 
 def primary_table(report: Report, collection: Collection) -> Table:
@@ -75,7 +86,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         means = (format_number(result.mean), format_interval(result.low, result.high))
         tone = _row_tone(row, comparison)
         verdict = comparison.answer or "" if comparison else "reference"
-        last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result.ties)
+        last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result)
         cells = (row.name, *means, *_difference_cells(comparison, report.alpha), *last)
         rows.append(Row(cells, tone))
     return Table(measure, columns, tuple(rows))
@@ -101,12 +112,36 @@ def _difference_cells(comparison: ComparisonResult | None, alpha: float) -> tupl
     )
 
 
-def _tie_cells(ties: TieResult | None) -> tuple[str, str]:
-    """Number of affected queries, and the mean over tie orders; blank where there are none."""
-    if ties is None or not ties.affected_queries:
-        return ("", "")
-    means = (format_number(mean) for mean in (ties.minimum, ties.expected, ties.maximum))
-    return (f"{ties.affected_queries}", "…".join(means))
+def _tie_cells(result: MeasureResult) -> tuple[str, ...]:
+    """Cells of :data:`TIE_COLUMNS`: affected queries and range of means; blank: none."""
+    cells: tuple[str, ...] = ()
+    for ties in (result.ties, result.source_ties):
+        if ties is None or not ties.affected_queries:
+            cells += ("", "")
+            continue
+        is_sampled = isinstance(ties, SourceTieResult) and ties.settlements is not None
+        means = (format_number(mean) for mean in (ties.minimum, ties.expected, ties.maximum))
+        cells += (f"{SAMPLED * is_sampled}{ties.affected_queries:,}", "…".join(means))
+    return cells
+
+
+def _tie_legends(collection: Collection) -> dict[str, str]:
+    """What the columns of ties mean, by header."""
+    primary = collection.primary_measure
+    results = [row.measures[primary].source_ties for row in collection.ranked_systems]
+    counts = {ties.settlements for ties in results if ties and ties.affected_queries} - {None}
+    sampled = "".join(
+        f" {SAMPLED} = found in {count:,} random orders of these ties; else over all orders."
+        for count in sorted(filter(None, counts))
+    )
+    return {
+        "final ties": f"queries whose {primary} depends on the order of documents with equal "
+        "scores in the final list; blank: none.",
+        "final tie range": "mean for the worst, expected and best order.",
+        "source ties": f"queries whose {primary} depends on the order of equal scores inside the "
+        f"lists that the system reads; blank: none.{sampled}",
+        "source tie range": "mean of the least, expected and greatest values over these orders.",
+    }
 
 
 def validity_table(report: Report, collection: Collection) -> Table:
@@ -114,7 +149,9 @@ def validity_table(report: Report, collection: Collection) -> Table:
     primary = collection.primary_measure
     columns = (
         Column("system", is_text=True),
-        *map(Column, ("min. detectable", "tied", "tie range", "unjudged", "judged only")),
+        Column("min. detectable"),
+        *TIE_COLUMNS,
+        *map(Column, ("unjudged", "judged only")),
     )
     rows = []
     for row in collection.ranked_systems:
@@ -123,7 +160,7 @@ def validity_table(report: Report, collection: Collection) -> Table:
             detectable = format_number(comparison.min_detectable_difference)
             judged_only = format_number(comparison.judged_only_difference, signed=True)
             judged_only += " sign differs" * (comparison.answer == "no verdict")
-        ties = _tie_cells(row.measures[primary].ties)
+        ties = _tie_cells(row.measures[primary])
         cells = (row.name, detectable, *ties, format_percent(row.unjudged_share), judged_only)
         rows.append(Row(cells, _row_tone(row, comparison)))
     effect = "no verdict is drawn where its sign differs"
@@ -134,8 +171,7 @@ def validity_table(report: Report, collection: Collection) -> Table:
         f"{report.alpha:g}, before Holm's correction.",
         "unjudged": "share of unjudged documents in the top 10.",
         "judged only": f"difference in {primary} over judged documents alone; {effect}.",
-        "tied": f"queries whose {primary} depends on the order of tied documents; blank: none.",
-        "tie range": "mean for the worst, expected and best order.",
+        **_tie_legends(collection),
     }
     table = Table("Validity checks", columns, tuple(rows)).without_empty_columns()
     shown = {column.header for column in table.columns}

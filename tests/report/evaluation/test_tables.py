@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
-from fusion_bench.evaluation.report_records.system_result import TieResult
+from fusion_bench.evaluation.report_records.system_result import SourceTieResult, TieResult
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.report.evaluation.tables import (
     input_table,
@@ -148,15 +148,34 @@ def test_validity_table() -> None:
 def test_tie_columns_only_where_there_are_ties() -> None:
     collection = cases.full()
     assert headers(validity(collection)) == ["system", "min. detectable", "unjudged", "judged only"]
-    assert "tied" not in headers(secondary(collection))
+    assert "final ties" not in headers(secondary(collection))
     ties = TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
     tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))
     assert validity(tied).rows[0].cells[2] == "0.1000…n/a…0.2000"
-    assert headers(secondary(tied))[3:] == ["tied", "tie range"]
+    assert headers(secondary(tied))[3:] == ["final ties", "final tie range"]
     assert [row.cells[3:] for row in secondary(tied).rows] == [
         ("1", "0.1000…n/a…0.2000"),
         ("", ""),
     ]
+
+
+@pytest.mark.parametrize(("settlements", "count"), [(None, "1"), (200, "≥1")])
+def test_ties_inside_sources_have_columns_of_their_own(
+    settlements: int | None, count: str
+) -> None:
+    ties = SourceTieResult(
+        affected_queries=1, minimum=0.1, maximum=0.2, expected=0.15, settlements=settlements
+    )
+    row = cases.system("base", 0.1)
+    measures = {
+        name: result.model_copy(update={"source_ties": ties})
+        for name, result in row.measures.items()
+    }
+    tied = cases.collection(row.model_copy(update={"measures": measures}), cases.floor(0.2))
+    assert headers(secondary(tied))[3:] == ["source ties", "source tie range"]
+    assert secondary(tied).rows[0].cells[3:] == (count, "0.1000…0.1500…0.2000")
+    legends = [note for note in validity(tied).notes if note.startswith("source ties = ")]
+    assert ("200 random orders" in legends[0]) is (settlements is not None)
 
 
 def test_secondary_measures_have_no_verdict_and_unadjusted_p() -> None:

@@ -1,0 +1,211 @@
+"""Ties inside sources, against every settlement of them written out as runs of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby, permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
+from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
+from fusion_bench.evaluation.source_ties.sampled_ranges import SETTLEMENTS
+from fusion_bench.experiment.system import System
+from fusion_bench.measures import Measure, parse_measure
+
+Lists = Mapping[str, Mapping[str, float]]
+
+QRELS = Qrels.from_dict({"q1": {"d1": 2, "d2": 1, "d3": 0}, "q2": {"d1": 1}})
+MEASURES = [parse_measure(name) for name in ("nDCG@3", "RR@10", "R@2")]
+CONSTANT = {q: dict.fromkeys(("d1", "d2", "d3", "d4"), 1.0) for q in ("q1", "q2")}
+OTHER = {q: {"d4": 4.0, "d3": 3.0, "d2": 2.0, "d1": 1.0} for q in ("q1", "q2")}
+
+
+def source_ties(
+    system: System,
+    lists: Mapping[str, Lists],
+    *,
+    rerankers: Mapping[str, Lists] | None = None,
+    space: ScoreSpace = "order",
+    ranked_by_column: Sequence[str] = (),
+    measures: Sequence[Measure] = MEASURES,
+    seed: int = 0,
+) -> SourceTies:
+    reranked = [Run.from_dict(name, ranked) for name, ranked in (rerankers or {}).items()]
+    runs = align(
+        QRELS, [Run.from_dict(name, ranked) for name, ranked in lists.items()], rerankers=reranked
+    )
+    spaces: dict[str, ScoreSpace] = {run.name: space for run in reranked}
+    scores = evaluate_systems([system], runs, measures, spaces=spaces, qrels=QRELS)
+    return find_source_ties(
+        {"s": system},
+        {"s": scores[0].values},
+        runs,
+        measures,
+        spaces=spaces,
+        qrels=QRELS,
+        ranked_by_column=ranked_by_column,
+        seed=seed,
+    )["s"]
+
+
+def orders(scores: Mapping[str, float]) -> list[list[str]]:
+    """Every order of one list that its scores allow."""
+    ranked = sorted(scores, key=lambda document: -scores[document])
+    groups = [[*group] for _, group in groupby(ranked, key=scores.__getitem__)]
+    choices = product(*(permutations(group) for group in groups))
+    return [[document for group in choice for document in group] for choice in choices]
+
+
+def brute_force(system: System, lists: Mapping[str, Lists], query: str) -> np.ndarray:
+    """(settlements, M): the values of one query under every settlement of its lists."""
+    values = []
+    for choice in product(*(orders(ranked[query]) for ranked in lists.values())):
+        runs = align(
+            QRELS,
+            [
+                Run.from_dict(name, {query: {d: -float(n) for n, d in enumerate(order)}})
+                for name, order in zip(lists, choice, strict=True)
+            ],
+        )
+        row = runs.queries.index(query)
+        values.append(evaluate_systems([system], runs, MEASURES)[0].values[:, row])
+    return np.array(values)
+
+
+tied_scores = st.dictionaries(
+    st.sampled_from(["d1", "d2", "d3", "d4", "d5"]), st.sampled_from([1.0, 2.0]), min_size=1
+)
+tied_lists = st.fixed_dictionaries({"q1": tied_scores, "q2": tied_scores})
+
+
+@settings(max_examples=15, deadline=None)
+@given(tied_lists, st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, 2]))
+def test_one_source_has_the_range_of_all_orders(
+    ranked: Lists, depth: int | None, top_k: int | None
+) -> None:
+    system = System("s", ["a"], depth=depth, top_k=top_k)
+    found = source_ties(system, {"a": ranked})
+    assert found.settlements is None
+    for q, query in enumerate(("q1", "q2")):
+        values = brute_force(system, {"a": ranked}, query)
+        assert found.ties.minimum[:, q] == pytest.approx(values.min(axis=0))
+        assert found.ties.maximum[:, q] == pytest.approx(values.max(axis=0))
+        assert found.ties.expected[:, q] == pytest.approx(values.mean(axis=0))
+
+
+@settings(max_examples=8, deadline=None)
+@given(tied_lists, tied_lists)
+def test_a_fusion_has_the_range_of_random_orders(first: Lists, second: Lists) -> None:
+    system, lists = System("s", ["a", "b"]), {"a": first, "b": second}
+    found = source_ties(system, lists)
+    low, high = found.ties.minimum, found.ties.maximum
+    for q, query in enumerate(("q1", "q2")):
+        values = brute_force(system, lists, query)
+        assert (low[:, q] >= values.min(axis=0) - 1e-12).all()
+        assert (high[:, q] <= values.max(axis=0) + 1e-12).all()
+        if len(values) <= 4:  # ten settlements and 190 more then find each with near certainty
+            assert high[:, q] == pytest.approx(values.max(axis=0))
+            assert low[:, q] == pytest.approx(values.min(axis=0))
+            assert found.ties.expected[:, q] == pytest.approx(values.mean(axis=0), abs=0.2)
+
+
+def test_a_constant_list_is_wholly_tied() -> None:
+    found = source_ties(System("s", ["a"]), {"a": CONSTANT})
+    assert found.settlements is None
+    assert found.ties.affected.tolist() == [2, 2, 2]
+    assert found.ties.maximum[1].tolist() == [1, 1]
+    assert found.ties.minimum[1].tolist() == pytest.approx([1 / 3, 1 / 4])
+
+
+def test_scores_that_are_equal_to_twelve_digits_are_tied() -> None:
+    near = {"q1": {"d1": 0.3, "d2": 0.1 + 0.2}}
+    assert source_ties(System("s", ["a"]), {"a": near}).ties.affected[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("system", "sampled"),
+    [
+        (System("s", ["a"], fusion={"method": "weighted_score"}), False),
+        (System("s", ["a", "b"], fusion={"method": "weighted_score"}), False),
+        (System("s", ["a", "b"], fusion={"method": "rrf", "weights": {"b": 0}}), False),
+        (System("s", ["a", "b"]), True),
+        (System("s", ["b", "c"], stages={"c": {"runs": ["a"]}}), True),
+        (System("s", ["c"], stages={"c": {"runs": ["a"]}}), True),
+        (System("s", ["a"], min_relevance=0.016), True),
+    ],
+    ids=str,
+)
+def test_which_ranges_are_exact(system: System, sampled: bool) -> None:
+    found = source_ties(system, {"a": CONSTANT, "b": OTHER})
+    assert (found.settlements == SETTLEMENTS) is sampled
+
+
+def test_a_fusion_of_scores_alone_does_not_depend_on_ties_inside_its_sources() -> None:
+    system = System("s", ["a", "b"], fusion={"method": "weighted_score"})
+    assert source_ties(system, {"a": CONSTANT, "b": OTHER}).ties.affected.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("runs", [["a"], ["a", "b"]])
+def test_a_rank_column_leaves_no_ties(runs: list[str]) -> None:
+    found = source_ties(System("s", runs), {"a": CONSTANT, "b": OTHER}, ranked_by_column=["a"])
+    assert (found.settlements, found.ties.affected.tolist()) == (None, [0, 0, 0])
+
+
+@pytest.mark.parametrize(("space", "affected"), [("order", 2), ("unbounded", 0)])
+def test_ties_of_a_rerank_list_count_where_only_its_order_is_read(
+    space: ScoreSpace, affected: int
+) -> None:
+    blend = {"method": "linear", "reranker": "r", "beta": 0.9, "retrieval": "fused"}
+    system = System("s", ["b"], blend=blend)
+    found = source_ties(system, {"b": OTHER}, rerankers={"r": CONSTANT}, space=space)
+    assert found.ties.affected[1] == affected
+
+
+def test_the_order_of_sources_and_a_run_again_change_nothing() -> None:
+    lists = {"a": CONSTANT, "b": CONSTANT}
+    first = source_ties(System("s", ["a", "b"]), lists)
+    other = source_ties(System("s", ["b", "a"]), dict(reversed(lists.items())))
+    for name in ("minimum", "maximum", "expected"):
+        np.testing.assert_array_equal(getattr(first.ties, name), getattr(other.ties, name))
+    seeded = source_ties(System("s", ["a", "b"]), lists, seed=1)
+    assert (seeded.ties.expected != first.ties.expected).any()
+
+
+def test_measures_of_ir_measures_are_known_of_single_sources_only() -> None:
+    measures = [parse_measure("nDCG@3"), parse_measure("Bpref")]
+    fused = source_ties(System("s", ["a", "b"]), {"a": CONSTANT, "b": OTHER}, measures=measures)
+    assert (fused.unknown, fused.ties.affected[1]) == ({"Bpref"}, 0)
+    alone = source_ties(System("s", ["a"]), {"a": CONSTANT}, measures=measures)
+    assert (alone.unknown, alone.ties.affected[1]) == (frozenset(), 1)
+
+
+def test_gaps_in_a_rank_column_are_no_ties() -> None:
+    column = Run.from_rows(
+        "a",
+        ["q1"] * 3,
+        ["d1", "d2", "d3"],
+        [1.0, 1.0, 1.0],
+        ranks=[3, 7, 9],
+        read_options=ReadOptions(rank_from="column"),
+    )
+    runs, system = align(QRELS, [column]), System("s", ["a"])
+    values = evaluate_systems([system], runs, MEASURES)[0].values
+    found = find_source_ties(
+        {"s": system},
+        {"s": values},
+        runs,
+        MEASURES,
+        spaces={},
+        qrels=QRELS,
+        ranked_by_column={"a"},
+    )
+    assert found["s"].ties.affected.tolist() == [0, 0, 0]
