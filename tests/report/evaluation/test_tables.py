@@ -160,9 +160,7 @@ def test_tie_columns_only_where_there_are_ties() -> None:
 
 
 @pytest.mark.parametrize(("settlements", "count"), [(None, "1"), (200, "≥1")])
-def test_ties_inside_sources_have_columns_of_their_own(
-    settlements: int | None, count: str
-) -> None:
+def test_ties_inside_sources_have_columns_of_their_own(settlements: int | None, count: str) -> None:
     ties = SourceTieResult(
         affected_queries=1, minimum=0.1, maximum=0.2, expected=0.15, settlements=settlements
     )
