@@ -184,7 +184,7 @@ def test_the_order_of_sources_and_a_run_again_change_nothing() -> None:
 def test_measures_of_ir_measures_are_known_of_single_sources_only() -> None:
     measures = [parse_measure("nDCG@3"), parse_measure("Bpref")]
     fused = source_ties(System("s", ["a", "b"]), {"a": CONSTANT, "b": OTHER}, measures=measures)
-    assert (fused.unknown, fused.ties.affected[1]) == ({"Bpref"}, 0)
+    assert (fused.unknown, fused.ties.affected[1]) == (frozenset({"Bpref"}), 0)
     alone = source_ties(System("s", ["a"]), {"a": CONSTANT}, measures=measures)
     assert (alone.unknown, alone.ties.affected[1]) == (frozenset(), 1)
 
