@@ -42,7 +42,7 @@ from tests.batch.test_fused_systems import (
     views,
 )
 from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
-from tests.parity.collections import qrels_of, runs_of
+from tests.parity.collections import COMPLETE, qrels_of, runs_of
 from tests.parity.data import parity_data
 
 EXAMPLES = settings(max_examples=20, deadline=None)
@@ -339,7 +339,9 @@ def real(collection: str) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
     found = load_run(
         folder / f"{name}.trec.gz", name="r", read_options=ReadOptions(on_duplicate="best_rank")
     )
-    return align(qrels_of(collection), runs_of(collection), rerankers=[found]), {"r": space}
+    lists = (qrels_of(collection), runs_of(collection))
+    runs = align(*lists, rerankers=[found], complete=collection in COMPLETE)
+    return runs, {"r": space}
 
 
 def some_systems(runs: AlignedRuns) -> list[System]:

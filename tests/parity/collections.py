@@ -21,6 +21,8 @@ PAIRS = {
     "nfcorpus": ("bm25", "minilm"),
 }
 COLLECTIONS = tuple(PAIRS)
+#: Collections whose judgments are complete: an unlisted document is not relevant.
+COMPLETE = frozenset({"jqara"})
 
 
 @cache
@@ -42,4 +44,5 @@ def runs_of(collection: str) -> tuple[Run, ...]:
 
 @cache
 def aligned(collection: str) -> AlignedRuns:
+    """As the judgments list them: ir_measures knows no complete ones."""
     return align(qrels_of(collection), runs_of(collection))

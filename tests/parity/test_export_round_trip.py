@@ -29,7 +29,7 @@ def jqara() -> Original:
         load_run(folder / "runs" / f"{name}.trec.gz", name=name, roles=roles)
         for name, roles in ROLES.items()
     ]
-    return Original(align(load_qrels(folder / "qrels.txt"), runs))
+    return Original(align(load_qrels(folder / "qrels.txt"), runs, complete=True))
 
 
 @pytest.mark.parametrize("dialect", ENGINES, ids=lambda dialect: dialect.name)

@@ -233,7 +233,8 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
 def _unjudged_finding(report: TuningReport) -> Iterator[Finding]:
     """What unjudged documents could change, where there are any."""
     unjudged, decides = report.unjudged, report.verdict == "unjudged decide"
-    if unjudged is None or not (unjudged.has_unjudged or decides):
+    is_shown = unjudged is not None and (unjudged.has_unjudged or decides)
+    if unjudged is None or not is_shown or report.is_default_chosen:
         return
     text = f"Held out, {unjudged.description}."
     if decides:

@@ -1,0 +1,93 @@
+"""What a baseline stores of unjudged documents, and what they could change in a check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.unjudged.unjudged_difference import (
+    UnjudgedDifference,
+    UnjudgedEvidence,
+)
+from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
+from fusion_bench.experiment.system import System
+from fusion_bench.gate.verdict import CheckStatus
+from fusion_bench.stats.unjudged_rule import Direction
+
+
+class StoredUnjudged(StoredRecord):
+    """One system on one collection whose judgments are not complete.
+
+    Attributes:
+        share: The Q shares of unjudged documents in the top 10.
+        judged_only: By measure, the Q values over judged documents only; empty = no document is
+            judged not relevant, so that they tell nothing.
+        filled: By measure that has a formula for it, the Q values with unjudged documents filled;
+            null = no list has a judged document. Empty likewise.
+    """
+
+    share: tuple[float, ...]
+    judged_only: dict[str, tuple[float, ...]]
+    filled: dict[str, tuple[float | None, ...]]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether no document is judged not relevant."""
+        return not self.judged_only
+
+    def read_evidence(self, measure: str, order: Sequence[int]) -> UnjudgedEvidence:
+        """Of one measure.
+
+        Args:
+            measure: Its name.
+            order: Shape (Q,): where each query of the result stands among the stored ones.
+        """
+        rows = list(order)
+        share = np.array(self.share)[rows]
+        filled = self.filled.get(measure)
+        return UnjudgedEvidence(
+            share,
+            np.zeros(len(rows)) if self.is_sparse else np.array(self.judged_only[measure])[rows],
+            None if filled is None else np.array(filled, dtype=np.float64)[rows],
+        )
+
+
+def store_unjudged(task: EvaluationSet, system: System) -> StoredUnjudged | None:
+    """What a baseline stores of a fitted system; None with complete judgments."""
+    if task.judgment_kind == "complete":
+        return None
+    dataset, names = task.dataset, [measure.name for measure in task.measures]
+    values = measure_unjudged(
+        system, task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
+    )
+    share = tuple(values.share.tolist())
+    if task.judgment_kind == "sparse":
+        return StoredUnjudged(share=share, judged_only={}, filled={})
+    filled = {
+        name: _nan_to_none(column)
+        for name, column in zip(names, values.filled, strict=True)
+        if column is not None
+    }
+    rows = zip(names, values.judged_only.tolist(), strict=True)
+    judged_only = {name: tuple(row) for name, row in rows}
+    return StoredUnjudged(share=share, judged_only=judged_only, filled=filled)
+
+
+def _nan_to_none(values: FloatArray) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(value) else value for value in values.tolist())
+
+
+def decides_status(
+    status: CheckStatus, unjudged: UnjudgedDifference | None, max_drop: float
+) -> bool:
+    """Whether unjudged documents decide a check that would end with this status."""
+    if unjudged is None:
+        return False
+    if status in {"pass", "pass on these queries"}:
+        return unjudged.decides(1, max_drop, is_pass=True)
+    direction: Direction = -1
+    return status in {"fell", "regressed"} and unjudged.decides(direction, max_drop)
