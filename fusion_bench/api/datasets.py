@@ -113,15 +113,25 @@ def open_dataset(given: object) -> Dataset | None:
     """
     if isinstance(given, Dataset):
         return given
-    if not is_path(given):
-        return None
-    path = Path(given)
+    return load_dataset(given) if is_path(given) and _names_dataset(Path(given)) else None
+
+
+def dataset_folder(given: object) -> Path | None:
+    """The folder of the dataset that is meant by a name or a path; None = it is something else.
+
+    Raises:
+        FusionBenchError: There is no such dataset.
+    """
+    is_named = is_path(given) and _names_dataset(Path(given))
+    return locate_dataset(given).parent if is_path(given) and is_named else None
+
+
+def _names_dataset(path: Path) -> bool:
     is_yaml = path.suffix in {".yaml", ".yml"}
     if path.is_file() and not is_yaml:
-        return None
-    if is_yaml or path.is_dir() or (path.suffix == "" and len(path.parts) == 1):
-        return load_dataset(given)
-    return None  # reading it as a file of judgments names what is wrong
+        return False
+    # Another path is read as a file of judgments, which names what is wrong.
+    return is_yaml or path.is_dir() or (path.suffix == "" and len(path.parts) == 1)
 
 
 def _name_of(given: object) -> str:

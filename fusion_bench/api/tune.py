@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from fusion_bench.api.datasets import DATA_OPTIONS, read_dataset
+from fusion_bench.api.datasets import DATA_OPTIONS, dataset_folder, read_dataset
 from fusion_bench.api.inputs import list_measures
 from fusion_bench.api.systems import SystemLike, build_system, default_name
 from fusion_bench.api.tuning_result import TuningResult
@@ -18,6 +19,7 @@ from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.tune.looks.find_ledger import find_ledger
 from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_objective import create_objective
 
@@ -51,8 +53,8 @@ def tune(
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
         options: Keys of ``tune:`` (``parameters``, ``sampler``, ``seed``, ``folds``, ``held_out``,
-            ``min_gain``, ``timeout``, …), ``alpha``, ``interval``, ``ties``, and of a dataset
-            ``binary_relevance``, ``judgments``.
+            ``min_gain``, ``timeout``, ``looks``, …), ``alpha``, ``interval``, ``ties``, and of
+            a dataset ``binary_relevance``, ``judgments``.
 
     Returns:
         The verdict, the parameters, Optuna's study, and the comparison on held-out queries; after
@@ -77,7 +79,7 @@ def tune(
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
     settings = _parse_settings({"trials": trials, "system": chosen.name, **options})
-    return _run(experiment, source, settings, dataset)
+    return _run(experiment, source, settings, dataset, dataset_folder(qrels))
 
 
 def _parse_settings(given: Mapping[str, object]) -> TuneSettings:
@@ -88,8 +90,13 @@ def _parse_settings(given: Mapping[str, object]) -> TuneSettings:
 
 
 def _run(
-    experiment: Experiment, source: Source, settings: TuneSettings, dataset: Dataset
+    experiment: Experiment,
+    source: Source,
+    settings: TuneSettings,
+    dataset: Dataset,
+    folder: Path | None,
 ) -> TuningResult:
+    """Tune; ``folder`` is that of the dataset, None for data in memory."""
     for name in dataset.rerankers if settings.degraded == "refuse" else ():
         if (reason := dataset.degradation(name)) is not None:
             raise ConfigError(reason)
@@ -100,5 +107,8 @@ def _run(
         settings,
         folder=None,
         alpha=experiment.alpha,
+        looks=find_ledger(
+            settings.looks, alpha=experiment.alpha, base=None, dataset=folder, out=None
+        ),
     )
     return TuningResult(run.run("tune", report_provenance(experiment, source)), objective)

@@ -12,6 +12,7 @@ from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.crag_settings import CragFitSettings
+from fusion_bench.experiment.look_settings import LookSettings
 from fusion_bench.measures.aliases import MeasureName
 
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
@@ -152,6 +153,7 @@ class TuneSettings(SearchSettings):
         by_query_type: Tune each query type by itself too, and compare that with one set for all.
         by_intent: The same for each intent; only one of the two.
         degraded: Whether to tune on a rerank list that a fallback answered in part.
+        looks: How looks at the held-out queries are counted.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {
@@ -173,6 +175,7 @@ class TuneSettings(SearchSettings):
     by_query_type: bool = False
     by_intent: bool = False
     degraded: Literal["refuse", "accept"] = "refuse"
+    looks: LookSettings = LookSettings()
 
     @field_validator("choose", mode="before")
     @classmethod
@@ -185,6 +188,11 @@ class TuneSettings(SearchSettings):
     def _check_one_key(self) -> TuneSettings:
         if self.by_query_type and self.by_intent:
             raise ValueError("by_query_type and by_intent exclude each other: keep one")
+        if self.looks.max_queries is not None and (self.class_key or self.crag):
+            raise ValueError(
+                "looks.max_queries plans looks at one frozen set of numbers: leave out "
+                "by_query_type, by_intent and crag"
+            )
         return self
 
     @property

@@ -25,9 +25,14 @@ from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.lint import describe_dataset, lint_systems
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.tune.export_experiment import relocate_dataset, tuned_experiment
+from fusion_bench.tune.looks.find_ledger import find_ledger
+from fusion_bench.tune.looks.frozen_numbers import frozen_split, frozen_trials
+from fusion_bench.tune.looks.held_out_look import held_out_queries, open_held_out_look
+from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.search import SearchResult, run_search
@@ -38,7 +43,8 @@ from fusion_bench.tune.space.open_objective import (
     create_objective,
     load_tuning_dataset,
 )
-from fusion_bench.tune.validation.cross_validation import cross_validate
+from fusion_bench.tune.validation.class_tuning import ClassTuning
+from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_class import tune_by_class
 from fusion_bench.tune.validation.splits import split_queries
@@ -89,6 +95,13 @@ def run_tuning(
                     export=options.export,
                     progress=progress,
                     ignored=experiment.lint.ignore,
+                    looks=find_ledger(
+                        tuning.looks,
+                        alpha=experiment.alpha,
+                        base=source.path.parent,
+                        dataset=file.parent,
+                        out=folder,
+                    ),
                 )
                 report = run.run(
                     name_experiment(source.path), report_provenance(experiment, source)
@@ -143,6 +156,30 @@ def _merge_settings(
 
 
 @dataclass(frozen=True, eq=False)
+class SearchOutcome:
+    """All that was searched before the held-out queries are looked at.
+
+    Attributes:
+        result: The search on all tuning queries.
+        chosen: Of its trials.
+        cross: The nested cross-validation; None = not asked for.
+        per_type: Parameters by query type or intent; None = not asked for.
+        front: Quality against rerank effort; None = not asked for.
+    """
+
+    result: SearchResult
+    chosen: Trial
+    cross: CrossValidation | None = None
+    per_type: ClassTuning | None = None
+    front: ParetoFront | None = None
+
+    @property
+    def tests_a_change(self) -> bool:
+        """Whether the held-out queries decide on more than the default."""
+        return self.chosen is not self.result.default_trial or self.per_type is not None
+
+
+@dataclass(frozen=True, eq=False)
 class TuningRun:
     """The tuning of one objective, from the split to the verdict.
 
@@ -156,6 +193,7 @@ class TuningRun:
         export: Database that the finished search is copied to; None = not copied.
         progress: Called at each step.
         ignored: Ids of lint rules that are left out.
+        looks: Counts the looks at the held-out queries.
     """
 
     objective: TuningObjective
@@ -167,6 +205,7 @@ class TuningRun:
     export: str | None = None
     progress: Progress = ignore_progress
     ignored: tuple[str, ...] = ()
+    looks: LookCounter = UNCOUNTED
 
     def run(self, name: str, provenance: Provenance) -> TuningReport:
         """Search, cross-validate, evaluate.
@@ -175,17 +214,34 @@ class TuningRun:
             name: Of the experiment.
             provenance: Of the run.
         """
-        objective, dataset, tuning = self.objective, self.dataset, self.tuning
+        objective, tuning = self.objective, self.tuning
         split = split_queries(
-            objective.runs, dataset.queries, split_seed=tuning.split_seed, held_out=tuning.held_out
+            objective.runs,
+            self.dataset.queries,
+            split_seed=tuning.split_seed,
+            held_out=tuning.held_out,
         )
+        plan = self.looks.find_plan(held_out_queries(objective, split))
+        if plan is not None:
+            split = frozen_split(objective, split, plan)
         evaluation = HeldOutEvaluation(objective, split, tuning, self.alpha)
+        if plan is None:
+            outcome = self._search_all(evaluation, name)
+        else:
+            outcome = SearchOutcome(*frozen_trials(objective, split, plan))
+        self.progress(f"{self.dataset.name}: evaluating", 1, 1)
+        report = self._evaluate(evaluation, outcome, name, provenance)
+        return report.model_copy(update={"lint": self._lint_systems(report)})
+
+    def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:
+        """Search on the tuning queries, by fold, by class, and for the front."""
         evaluation.check_feasible()
+        objective, split, tuning = evaluation.objective, evaluation.split, self.tuning
         result = self._search(split.tune, 0)
         if self.export is not None:
             from fusion_bench.tune.search.export_study import export_search  # imports Optuna
 
-            export_search(result, objective, self.export, f"{name} on {dataset.name}")
+            export_search(result, objective, self.export, f"{name} on {self.dataset.name}")
         chosen = choose_trial(objective, result, split.tune, tuning.choose)
         cross = per_type = front = None
         try:
@@ -194,23 +250,43 @@ class TuningRun:
                 cross = cross_validate(objective, split, tuning, self._search)
             if tuning.class_key is not None:
                 per_type = tune_by_class(evaluation, chosen, self._search_class, tuning.class_key)
-            show = partial(self.progress, f"{dataset.name}: quality against effort")
-            search = ParetoSearch(evaluation, dataset.provenance, self._log(FRONT_LOG), show)
+            show = partial(self.progress, f"{self.dataset.name}: quality against effort")
+            search = ParetoSearch(evaluation, self.dataset.provenance, self._log(FRONT_LOG), show)
             front = search.run(result, chosen)
         except KeyboardInterrupt:
             result = replace(result, interrupted=True)
-        self.progress(f"{dataset.name}: evaluating", 1, 1)
+        return SearchOutcome(result, chosen, cross, per_type, front)
+
+    def _evaluate(
+        self,
+        evaluation: HeldOutEvaluation,
+        outcome: SearchOutcome,
+        name: str,
+        provenance: Provenance,
+    ) -> TuningReport:
+        """Count the look at the held-out queries, take it, and note its verdict."""
+        look = None
+        if outcome.tests_a_change or self.tuning.crag is not None:
+            look = open_held_out_look(
+                self.looks,
+                evaluation,
+                outcome.chosen,
+                outcome.per_type,
+                experiment=name,
+                date=provenance.created,
+            )
+            evaluation = replace(evaluation, level=look.level)
         report = evaluation.make_report(
-            result,
-            chosen,
-            cross,
+            outcome.result,
+            outcome.chosen,
+            outcome.cross,
             name=name,
-            dataset=dataset,
+            dataset=self.dataset,
             provenance=provenance,
-            per_type=per_type,
-            front=front,
+            per_type=outcome.per_type,
+            front=outcome.front,
         )
-        return report.model_copy(update={"lint": self._lint_systems(report)})
+        return report if look is None else look.close(report)
 
     def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
         """What lint finds in the default and in the tuned system."""

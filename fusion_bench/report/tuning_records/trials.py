@@ -62,7 +62,7 @@ class Trial(ReportRecord):
         number: In the order of the search.
         params: Path → value; a conditional parameter that does not exist is absent.
         value: Mean of the primary measure over the tuning queries; None = could not be computed.
-        origin: ``default``, ``seed`` or ``sampler``.
+        origin: ``default``, ``seed``, ``sampler`` or ``frozen``.
     """
 
     number: int

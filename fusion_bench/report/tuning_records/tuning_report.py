@@ -25,6 +25,7 @@ from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.report.tuning_records.look import Look
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import (
@@ -164,6 +165,8 @@ class TuningReport(TableView, ReportRecord):
         level: One-sided level of the verdicts; intervals cover 1 − 2 · this.
         verdict: What that allows to be said.
         needed: Held-out queries that would show the least gain with power .8; None = not known.
+        look: Which look at these held-out queries it is; None = the default was chosen, so that
+            nothing was looked at.
         unjudged: What unjudged documents could change in the held-out difference; None = all
             judgments are complete.
         folds: Nested cross-validation, fold by fold.
@@ -202,6 +205,7 @@ class TuningReport(TableView, ReportRecord):
     level: float = 0.025
     verdict: TuningVerdict
     needed: NeededQueries | None
+    look: Look | None = None
     unjudged: UnjudgedResult | None = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None

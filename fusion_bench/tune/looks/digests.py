@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 
 #: Hexadecimal digits of the digest of a query and of the numbers.
@@ -25,18 +24,22 @@ def query_digests(queries: Iterable[str]) -> tuple[str, ...]:
 
 
 def numbers_digest(
-    measure: str, params: Params, queries: Sequence[str], default: FloatArray, tuned: FloatArray
+    measure: str,
+    numbers: Mapping[str, object],
+    queries: Sequence[str],
+    default: FloatArray,
+    tuned: FloatArray,
 ) -> str:
     """Digest of what a look asks about: other values, as of other judgments, are another question.
 
     Args:
         measure: What is compared.
-        params: The chosen numbers.
+        numbers: All that was chosen, as JSON has it.
         queries: Ids of the held-out queries, shape (H,), in any order.
         default: Shape (H,), the values of the default.
         tuned: Shape (H,), the values of the chosen numbers.
     """
     before, after = (np.round(values, DECIMALS) + 0.0 for values in (default, tuned))
     values = sorted(zip(queries, before.tolist(), after.tolist(), strict=True))
-    text = json.dumps([measure, sorted(params.items()), values])
+    text = json.dumps([measure, numbers, values], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:NUMBERS_DIGITS]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fusion_bench.experiment.look_settings import LookSettings
 from fusion_bench.tune.looks.ledger import LEDGER_NAME
-from fusion_bench.tune.looks.look_counter import LookCounter
+from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
 
 
 def find_ledger(
@@ -34,7 +34,7 @@ def find_ledger(
     if settings.file is not None:
         return replace(counter, path=(base or Path()) / settings.file)
     if dataset is None:
-        return replace(counter, note="the data are in memory: name a ledger, looks: {file: …}")
+        return replace(counter, note=UNCOUNTED.note)
     beside = dataset / LEDGER_NAME
     if os.access(dataset, os.W_OK):
         return replace(counter, path=beside)

@@ -130,3 +130,7 @@ class LookCounter:
             fractions = plan_fractions([*earlier, look], look.plan)
             level = planned_levels(fractions, self.alpha / 2)[-1]
         return look.model_copy(update={"number": number, "level": level})
+
+
+#: Of data in memory.
+UNCOUNTED = LookCounter(None, note="the data are in memory: name a ledger, looks: {file: …}")

@@ -20,7 +20,7 @@ from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.util.output_folder import make_output_folder
 
-TrialOrigin: TypeAlias = Literal["default", "seed", "sampler"]
+TrialOrigin: TypeAlias = Literal["default", "seed", "sampler", "frozen"]
 #: Of the file's layout.
 VERSION = 1
 
@@ -33,7 +33,8 @@ class Trial:
         number: Counted from 0.
         params: Path → value.
         value: Mean of the measure over the tuning queries; NaN = could not be computed.
-        origin: ``default``, ``seed`` (a preset of the methods) or ``sampler``.
+        origin: ``default``, ``seed`` (a preset of the methods), ``sampler``, or ``frozen`` by a
+            plan of looks.
     """
 
     number: int

@@ -263,7 +263,8 @@ class HeldOutEvaluation:
 
     def _settings_record(self) -> dict[str, object]:
         rules = self.tuning.model_dump(
-            mode="json", exclude={"parameters", "system", "split_seed", "effort", "crag", "front"}
+            mode="json",
+            exclude={"parameters", "system", "split_seed", "effort", "crag", "front", "looks"},
         )
         return {**rules, "alpha": self.alpha}
 
