@@ -275,7 +275,7 @@ class TuningRun:
                 experiment=name,
                 date=provenance.created,
             )
-            evaluation = replace(evaluation, level=look.level)
+            evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
         report = evaluation.make_report(
             outcome.result,
             outcome.chosen,

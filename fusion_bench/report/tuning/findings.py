@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.report.tuning.format_values import format_gain, format_value
+from fusion_bench.report.tuning.look_texts import describe_look
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
 from fusion_bench.report.tuning.recommendation import (
     describe_better_effort,
@@ -59,6 +60,7 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
     texts = {
         "recommendation": f"Recommendation: {recommend(report)}",
         "better effort": describe_better_effort(report),
+        "look": describe_look(report.look),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
         "plateau": _describe_plateau(report),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusion_bench.report.tuning.look_texts import advise_next_look
 from fusion_bench.report.tuning.pareto_findings import format_paired
 from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -34,13 +35,15 @@ def recommend(report: TuningReport) -> str:
             "keep the default. More trials, other parameters, or another run or reranker may gain "
             "more."
         )
+    if report.verdict == "too few tuning queries":
+        return f"{ADVICE[report.verdict]}{advise_next_look(report.look)}"
     if report.verdict != "too few queries":
         return ADVICE[report.verdict]
     nested = report.nested.difference if report.nested is not None else 0.0
     if report.held_out.difference <= 0 and nested <= 0:
         return "keep the default; no gain was measured that more queries could confirm."
     if report.needed is not None and report.needed.queries > report.held_out.queries:
-        return "keep the default, and judge more queries."
+        return f"keep the default, and judge more queries.{advise_next_look(report.look)}"
     return (
         "keep the default, unless the change costs nothing; the gain is probably about that small."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -36,6 +37,14 @@ class HeldOutLook:
     def level(self) -> float:
         """The one-sided level of the verdicts."""
         return self.look.level
+
+    @property
+    def next_factor(self) -> float:
+        """Critical value of the next look ÷ that of this one (normal approximation)."""
+        following, normal = self.record.next_level, NormalDist()
+        if following is None or not 0 < self.level < 0.5:
+            return 1.0
+        return normal.inv_cdf(following) / normal.inv_cdf(self.level)
 
     def close(self, report: TuningReport) -> TuningReport:
         """Write the verdict into the ledger; returns the report with the look."""

@@ -126,13 +126,16 @@ def _describe_row(row: PairedValues, tested: FamilyRow, result: RowResult) -> Ga
     )
 
 
-def estimate_needed(row: PairedValues, gain: Gain, min_gain: float) -> NeededQueries | None:
+def estimate_needed(
+    row: PairedValues, gain: Gain, min_gain: float, *, factor: float = 1.0
+) -> NeededQueries | None:
     """Held-out queries that would show the least gain with power .8.
 
     Args:
         row: The held-out values.
         gain: From :func:`judge_family`; its critical value is planned for.
         min_gain: The gain to show.
+        factor: Critical value of the next look ÷ that of this one.
 
     Returns:
         None where the spread is not known, or the least gain is 0.
@@ -141,7 +144,9 @@ def estimate_needed(row: PairedValues, gain: Gain, min_gain: float) -> NeededQue
     mean = estimate_mean(difference, number_by_appearance(row.groups)[0])
     if not (min_gain > 0 and mean.standard_error > 0):  # written so that NaN ends here too
         return None
-    critical = None if gain.high is None else (gain.high - mean.mean) / mean.standard_error
+    critical = None
+    if gain.high is not None:
+        critical = factor * (gain.high - mean.mean) / mean.standard_error
     needed = needed_queries(
         min_gain,
         mean.standard_error * math.sqrt(mean.queries),

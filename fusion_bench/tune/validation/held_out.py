@@ -66,6 +66,7 @@ class HeldOutEvaluation:
         tuning: What the experiment's ``tune:`` says.
         alpha: Two-sided level of the experiment.
         level: One-sided level of the verdicts; None = half of ``alpha``.
+        next_factor: Critical value of the next look ÷ that of this one.
     """
 
     objective: TuningObjective
@@ -73,6 +74,7 @@ class HeldOutEvaluation:
     tuning: TuneSettings
     alpha: float = 0.05
     level: float | None = None
+    next_factor: float = 1.0
 
     @property
     def verdict_level(self) -> float:
@@ -184,6 +186,7 @@ class HeldOutEvaluation:
                 self._pair(tuned[split.held_out], default[split.held_out]),
                 held_out,
                 self.tuning.min_gain,
+                factor=self.next_factor,
             ),
             unjudged=unjudged and unjudged.record,
             folds=self._fold_records(cross, default),
