@@ -134,6 +134,8 @@ class DatasetSpec(StrictModel):
         runs: Run files by name.
         rerank: Rerank lists by name.
         binary_relevance: Grade from which binary measures count a document as relevant.
+        follow_links_to: Folders outside the dataset's own that its symbolic links may lead to,
+            such as a shared store; relative to its folder.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {"licence": "this key is called 'license' now"}
@@ -149,6 +151,7 @@ class DatasetSpec(StrictModel):
     runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
     binary_relevance: Annotated[WholeNumber, Field(ge=1)] = 1
+    follow_links_to: tuple[str, ...] = ()
 
     @property
     def has_refined_lists(self) -> bool:

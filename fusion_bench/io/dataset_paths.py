@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -14,14 +15,19 @@ from fusion_bench.io.dataset_config import FILE, DatasetSpec, ListSpec
 class DatasetPaths:
     """Resolves a path of a ``dataset.yaml`` and refuses one that leaves its folder.
 
+    A symbolic link may lead out of it, into the folders that ``follow_links_to`` names.
+
     Attributes:
         source: The ``dataset.yaml``.
         folder: Its folder, links resolved.
+        stores: The folders that links may lead to, links resolved.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.folder = source.path.parent.resolve()
+        named = source.data.get("follow_links_to") or ()
+        self.stores = [(self.folder / Path(name).expanduser()).resolve() for name in named]
 
     def existing(self, given: str, *location: str) -> Path:
         """The file, which must be there; arguments as for a call.
@@ -55,15 +61,32 @@ class DatasetPaths:
         except (OSError, RuntimeError, ValueError) as error:  # a null byte, or links in a circle
             raise ConfigError(f"{self.source.where(location)}: {given!r}: {error}") from None
         if not path.is_relative_to(self.folder):
-            raise ConfigError(
-                f"{self.source.where(location)}: {given!r} leaves the dataset's folder: "
-                "copy the file into it"
-            )
+            self._check_link(given, path, location)
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ConfigError(
                 f"{self.source.where(location)}: {given!r} is no ordinary file: copy it into one"
             )
         return self.source.path.parent / given
+
+    def _check_link(self, given: str, path: Path, location: tuple[str, ...]) -> None:
+        """Refuse a path that leaves the folder, but for a link into a declared store.
+
+        Args:
+            given: As the ``dataset.yaml`` names it.
+            path: Where it leads, outside the folder.
+            location: Where it is named.
+
+        Raises:
+            ConfigError: It is no link, or leads elsewhere.
+        """
+        remedy = "copy the file into it"
+        if Path(os.path.normpath(self.folder / given)).is_relative_to(self.folder):
+            if any(path.is_relative_to(store) for store in self.stores):
+                return
+            remedy += f", or name a folder around {str(path)!r} under 'follow_links_to'"
+        raise ConfigError(
+            f"{self.source.where(location)}: {given!r} leaves the dataset's folder: {remedy}"
+        )
 
 
 def request_lists(

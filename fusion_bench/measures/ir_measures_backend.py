@@ -84,11 +84,14 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
         where: Prefix of the message.
 
     Raises:
-        UnknownNameError: ir_measures does not know it, or none of its installed providers can
-            compute it.
+        UnknownNameError: ir_measures does not know it, or none of its providers can compute it.
+        ConfigError: The provider that can is not installed, or an option is missing; says how to
+            install it, or which option.
     """
+    missing: tuple[str, ...] = ()
     try:
         measure = _parse_name(text)
+        _check_options(measure)
         rel = measure.SUPPORTED_PARAMS.get("rel")
         # NumRet is binary only with an explicit rel: it has no default.
         if rel is not None and rel.default == 1 and "rel" not in measure.params:
@@ -96,9 +99,12 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
         plain = _without_judged_only(measure)
         with _ir_measures() as ir_measures:
             provided = ir_measures.DefaultPipeline.supports(plain)
+        missing = () if provided else _missing_providers(plain)
     # ir_measures asserts on what it is given, and calls classes with unchecked values.
     except (AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError):
         provided = False
+    if missing:
+        raise ConfigError(f"ir_measures needs another package for it: {' or '.join(missing)}")
     if not provided:
         similar = suggest_measures(text)
         raise UnknownNameError("measure", text, EXAMPLES, where=where, similar=similar)
@@ -107,6 +113,31 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
     return ExternalMeasure(
         judged_only=judged_only, external_name=_judged_only_name(name) if judged_only else name
     )
+
+
+def _check_options(measure: Any) -> None:  # noqa: ANN401 - ir_measures has no types
+    """Refuse a measure without an option that it cannot do without.
+
+    Raises:
+        ConfigError: Names the options.
+    """
+    required = [name for name, option in measure.SUPPORTED_PARAMS.items() if option.required]
+    missing = [name for name in required if name not in measure.params]
+    if missing:
+        options = ", ".join(f"{name}=…" for name in missing if name != measure.AT_PARAM)
+        cutoff = "@…" if measure.AT_PARAM in missing else ""
+        form = f"{measure.__name__}{f'({options})' if options else ''}{cutoff}"
+        raise ConfigError(f"it needs {' and '.join(missing)}: {form}")
+
+
+def _missing_providers(measure: Any) -> tuple[str, ...]:  # noqa: ANN401 - ir_measures has no types
+    """How to install each provider of ir_measures that could compute a measure, were it there."""
+    with _ir_measures() as ir_measures:
+        return tuple(
+            f"{provider.install_instructions() or provider.NAME}"
+            for provider in ir_measures.DefaultPipeline.providers
+            if provider.supports(measure) and not provider.is_available()
+        )
 
 
 def _judged_only_name(name: str) -> str:

@@ -119,6 +119,52 @@ def test_a_link_may_stay_inside_and_may_not_leave(tmp_path: Path) -> None:
         load_dataset(root / DATASET)
 
 
+def linked_outside(tmp_path: Path, declared: str, *, folder: bool = False) -> Path:
+    """A dataset whose qrels, or whose folder of them, are a link into the folder ``store``."""
+    root = tiny.make(tmp_path)
+    home, store = root / "datasets/tiny", root / "store/deep"
+    store.mkdir(parents=True)
+    (home / "qrels.txt").rename(store / "qrels.txt")
+    if folder:
+        (home / "shared").symlink_to(store)
+        edit(root, DATASET, "qrels: qrels.txt", "qrels: shared/qrels.txt")
+    else:
+        (home / "qrels.txt").symlink_to(store / "qrels.txt")
+    text = declared.format(root=root)
+    edit(root, DATASET, "name: tiny", f"name: tiny\nfollow_links_to: {text}")
+    return root
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize(
+    "declared", ["['{root}/store']", "[../../store]", "[elsewhere, ../../store/deep]"]
+)
+def test_a_link_may_lead_into_a_declared_store(declared: str, folder: bool, tmp_path: Path) -> None:
+    root = linked_outside(tmp_path, declared, folder=folder)
+    assert len(load_dataset(root / DATASET).qrels.queries) == 4
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ("[../../stor]", "leaves the dataset's folder: copy the file into it, or name a folder"),
+        ("[]", "under 'follow_links_to'"),
+        ("../../store", "follow_links_to"),
+    ],
+)
+def test_a_link_elsewhere_is_refused(declared: str, text: str, tmp_path: Path) -> None:
+    root = linked_outside(tmp_path, declared)
+    with pytest.raises(ConfigError, match=text):
+        load_dataset(root / DATASET)
+
+
+def test_a_declared_store_allows_links_and_no_paths(tmp_path: Path) -> None:
+    root = linked_outside(tmp_path, "[../../store]")
+    edit(root, DATASET, "qrels: qrels.txt", "qrels: ../../store/deep/qrels.txt")
+    with pytest.raises(ConfigError, match=r"leaves the dataset's folder: copy the file into it$"):
+        load_dataset(root / DATASET)
+
+
 def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     path = root / "datasets/tiny/qrels.txt"

@@ -19,6 +19,37 @@ from tests.measures.cases import Built, Case, all_measures, build, cases
 
 ir_measures: Any = pytest.importorskip("ir_measures")
 
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("INST", "it needs max_rel: INST(max_rel=…)"),
+        ("BPM", "it needs cutoff and max_rel: BPM(max_rel=…)@…"),
+        ("IPrec", "it needs recall: IPrec@…"),
+    ],
+)
+def test_a_missing_option_is_named(name: str, text: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_measure(name)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "package"),
+    [
+        ("INST(max_rel=3)", "cwl_eval", "pip install ir-measures[cwl_eval]"),
+        ("alpha_nDCG@10", "pyndeval", "pip install ir-measures[pyndeval]"),
+    ],
+)
+def test_a_provider_that_is_not_installed_is_named(
+    name: str, provider: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(getattr(ir_measures, provider), "_is_available", False)
+    with pytest.raises(ConfigError) as error:
+        parse_measure(name)
+    assert package in str(error.value)
+
+
 NEEDS_PERL = pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
 
 

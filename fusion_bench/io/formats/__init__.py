@@ -10,7 +10,7 @@ from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.file_bytes import format_suffix, read_bytes, read_head, strip_suffixes
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats._base import FORMATS, Format, register_format
-from fusion_bench.io.formats._fixed_columns import fits_columns
+from fusion_bench.io.formats._trec_lines import looks_like_trec
 from fusion_bench.io.raw_table import Kind, RawTable
 
 __all__ = [
@@ -99,10 +99,10 @@ def _guess_format(path: Path, kind: Kind) -> Format:
         DataError: It cannot be read.
         UnknownNameError: They do not.
     """
-    lines = [line.split() for line in read_head(path).split("\n") if line.strip()]
-    if not lines:
+    head = read_head(path)
+    if not head.strip():
         read_bytes(path)  # says what is wrong with it
-    elif all(fits_columns(line, kind) for line in lines):
+    elif looks_like_trec(path, kind, head.split("\n")):
         return FORMATS.find_plugin("trec")
     suffixes = {known for other in FORMATS.load_all().values() for known in other.suffixes}
     raise UnknownNameError(
