@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import POWER, estimate_mean
+from fusion_bench.stats.resampling import group_codes
 from fusion_bench.stats.sample_size import (
     NORMAL_FREEDOM,
     SampleSize,
@@ -37,7 +40,9 @@ class Spread:
         design_effect: Variance of the mean by group ÷ by query; 1 without groups.
         freedom: Degrees of freedom of the standard error; None without queries.
         changed: Queries with a difference; None where the standard deviation is assumed.
-        kurtosis: μ₄ ÷ σ⁴ of the differences; None where it is assumed or not known.
+        kurtosis: μ₄ ÷ σ⁴ of the differences, or of their sums by group; None where the standard
+            deviation is assumed, or nothing tells the kurtosis.
+        groups: Groups of the queries; None without.
     """
 
     sd: float
@@ -46,6 +51,7 @@ class Spread:
     freedom: float | None = None
     changed: int | None = None
     kurtosis: float | None = None
+    groups: int | None = None
 
     @property
     def standard_error(self) -> float | None:
@@ -53,6 +59,29 @@ class Spread:
         if self.queries is None:
             return None
         return self.sd * math.sqrt(self.design_effect / self.queries)
+
+    def needed_queries(
+        self, difference: float, critical: float | None, *, power: float = POWER
+    ) -> SampleSize | None:
+        """Queries at which a true difference exceeds the critical value; see ``sample_size``.
+
+        Args:
+            difference: True difference.
+            critical: At the queries at hand; at infinitely many where the spread is assumed.
+            power: Above .5 and below 1.
+        """
+        return needed_queries(
+            difference,
+            self.sd,
+            queries=None if self.changed is None else self.queries,
+            changed=self.changed or 0,
+            kurtosis=self.kurtosis,
+            critical=critical,
+            power=power,
+            design_effect=self.design_effect,
+            freedom=self.freedom,
+            groups=self.groups,
+        )
 
 
 @dataclass(frozen=True)
@@ -181,12 +210,16 @@ def estimate_spread(differences: FloatArray, groups: IntArray | None = None) -> 
         groups: Shape (Q,), integer codes; None = every query alone.
     """
     mean = estimate_mean(differences, groups)
-    queries, effect = mean.queries, 1.0
-    if mean.groups < queries and mean.sd > 0:
-        effect = (mean.standard_error / mean.sd) ** 2 * queries
     changed = int((differences != 0).sum())
-    kurtosis = estimate_kurtosis(differences)
-    return Spread(mean.sd, queries, effect, mean.freedom, changed, kurtosis)
+    spread = Spread(mean.sd, mean.queries, 1.0, mean.freedom, changed)
+    if groups is None or mean.groups == mean.queries or not mean.sd > 0:
+        return replace(spread, kurtosis=estimate_kurtosis(differences))
+    effect = (mean.standard_error / mean.sd) ** 2 * mean.queries
+    codes, _ = group_codes(groups, mean.queries)
+    sums = np.bincount(codes, weights=differences - mean.mean).astype(np.float64)
+    return replace(
+        spread, design_effect=effect, kurtosis=estimate_kurtosis(sums), groups=mean.groups
+    )
 
 
 def assume_spread(
@@ -223,7 +256,7 @@ def assume_spread(
     if queries is None:
         return Spread(sd, design_effect=effect)
     freedom = queries / effect - 1 if groups is None else groups - 1
-    return Spread(sd, queries, effect, max(freedom, 1.0))
+    return Spread(sd, queries, effect, max(freedom, 1.0), groups=groups)
 
 
 def sidak_tail(systems: int, alpha: float = 0.05) -> float:
@@ -267,10 +300,11 @@ def plan_rule(
         critical = critical_value(tail, freedom)
     else:
         tail = upper_tail(critical, freedom)
+    planned = critical_value(tail, NORMAL_FREEDOM) if spread.changed is None else critical
     plans = tuple(
         DifferencePlan(
             difference,
-            _needed_queries(rule, spread, difference, power),
+            spread.needed_queries(difference, planned, power=power),
             compute_power(difference, error, critical, freedom=freedom) if error else None,
         )
         for difference in differences
@@ -303,30 +337,3 @@ def power_by_queries(rule: RulePlan, spread: Spread, difference: float, queries:
     critical = critical_value(upper_tail(rule.critical_value, at_hand), freedom)
     error = spread.sd * math.sqrt(spread.design_effect / queries)
     return compute_power(difference, error, critical, freedom=freedom)
-
-
-def _needed_queries(
-    rule: DecisionRule, spread: Spread, difference: float, power: float
-) -> SampleSize | None:
-    if spread.changed is None:  # the standard deviation is assumed
-        critical = critical_value(rule.tail, NORMAL_FREEDOM)
-        return needed_queries(
-            difference,
-            spread.sd,
-            queries=None,
-            critical=critical,
-            power=power,
-            design_effect=spread.design_effect,
-        )
-    critical = rule.critical_value or critical_value(rule.tail, spread.freedom or math.nan)
-    return needed_queries(
-        difference,
-        spread.sd,
-        queries=spread.queries,
-        changed=spread.changed,
-        kurtosis=spread.kurtosis,
-        critical=critical,
-        power=power,
-        design_effect=spread.design_effect,
-        freedom=spread.freedom,
-    )

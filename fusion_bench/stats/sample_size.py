@@ -66,6 +66,7 @@ def needed_queries(
     power: float = POWER,
     design_effect: float = 1.0,
     freedom: float | None = None,
+    groups: int | None = None,
 ) -> SampleSize | None:
     """Queries at which a true difference exceeds the critical value with probability ``power``.
 
@@ -80,13 +81,15 @@ def needed_queries(
         queries: Queries that ``sd`` was estimated from; None = it is assumed, then N has no
             interval, and ``changed``, ``kurtosis`` and ``freedom`` do not count.
         changed: Those whose difference is not 0.
-        kurtosis: μ₄ ÷ σ⁴ of the differences (``estimate_kurtosis``); None = 3, the normal one.
+        kurtosis: μ₄ ÷ σ⁴ of the differences, or of their sums by group (``estimate_kurtosis``);
+            None = 3, the normal one.
         critical: Critical value of t at the queries at hand (at infinitely many where ``sd`` is
             assumed): the two-sided c of a family, or a one-sided quantile. None = Student's .975
             quantile.
         power: Above .5 and below 1.
         design_effect: Variance of the mean by group ÷ by query.
         freedom: Degrees of freedom of the estimate at hand; None = (queries ÷ design effect) − 1.
+        groups: Groups that the variance was estimated from; None = queries ÷ design effect.
 
     Returns:
         None where no spread is known (fewer than two queries, an sd of 0), where the critical
@@ -114,7 +117,7 @@ def needed_queries(
         return SampleSize(round_queries(middle, up=True), None, None, at_least=False)
     low, high = (
         _solve_queries(variance * factor, tail, power, rate)
-        for factor in _variance_factors(queries / design_effect, kurtosis)
+        for factor in _variance_factors(groups or queries / design_effect, kurtosis)
     )
     least = round_queries(low, up=False)
     if changed < MIN_CHANGED_FOR_SPREAD or high > MOST_QUERIES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from fusion_bench.stats.query_plan import (
     power_by_queries,
     sidak_tail,
 )
+from fusion_bench.stats.sample_size import estimate_kurtosis
 
 RULE = DecisionRule("ship", 0.02)
 
@@ -34,6 +36,23 @@ def test_an_estimated_spread_has_the_standard_error_of_the_mean() -> None:
     assert estimate_spread(values).design_effect == 1
     assert estimate_spread(values, groups).design_effect > 2
     assert estimate_spread(values).changed == (values != 0).sum()
+
+
+def test_with_groups_the_interval_of_a_number_of_queries_is_that_of_the_groups() -> None:
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(20), 5)
+    values = rng.normal(size=20)[groups] + rng.normal(size=100)
+    spread = estimate_spread(values, groups)
+    assert spread.groups == 20
+    assert spread.kurtosis == pytest.approx(
+        estimate_kurtosis(np.bincount(groups, values - values.mean()))
+    )
+    sizes = [
+        each.needed_queries(0.2, None)
+        for each in (spread, replace(spread, groups=100), replace(spread, groups=None))
+    ]
+    widths = [size.high - size.low for size in sizes if size and size.high and size.low]
+    assert widths[0] > widths[2] > widths[1]
 
 
 @pytest.mark.parametrize(

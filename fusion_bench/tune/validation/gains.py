@@ -12,8 +12,8 @@ from fusion_bench.report.tuning_records.trials import Gain, NeededQueries
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
+from fusion_bench.stats.query_plan import estimate_spread
 from fusion_bench.stats.randomization_tests import randomization_p_values
-from fusion_bench.stats.sample_size import estimate_kurtosis, needed_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,19 +141,10 @@ def estimate_needed(
         None where the spread is not known, or the least gain is 0.
     """
     difference = paired_difference(row.tuned, row.default)
-    mean = estimate_mean(difference, number_by_appearance(row.groups)[0])
-    if not (min_gain > 0 and mean.standard_error > 0):  # written so that NaN ends here too
+    spread = estimate_spread(difference, number_by_appearance(row.groups)[0])
+    error = spread.standard_error
+    if not (min_gain > 0 and error is not None and error > 0):  # so that NaN ends here too
         return None
-    critical = None
-    if gain.high is not None:
-        critical = factor * (gain.high - mean.mean) / mean.standard_error
-    needed = needed_queries(
-        min_gain,
-        mean.standard_error * math.sqrt(mean.queries),
-        queries=mean.queries,
-        changed=gain.changed,
-        kurtosis=estimate_kurtosis(difference),
-        critical=critical,
-        freedom=mean.freedom,
-    )
+    critical = None if gain.high is None else factor * (gain.high - gain.difference) / error
+    needed = spread.needed_queries(min_gain, critical)
     return None if needed is None else NeededQueries.model_validate(needed, from_attributes=True)
