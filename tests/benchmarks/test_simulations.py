@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.simulations import sample_size
+from benchmarks.simulations.__main__ import find_simulations, run_simulation
 from benchmarks.simulations.page import (
     PAGE,
     RESULTS,
@@ -75,3 +77,19 @@ def test_results_and_tables_are_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_the_page_shows_the_committed_results(path: Path) -> None:
     assert format_result(read_result(path)) in PAGE.read_text("utf-8")
+
+
+def test_numbers_of_queries_have_the_promised_power_at_toy_size() -> None:
+    result = run_simulation("sample_size", sample_size, draws=8)
+    assert len(result.promises) > 20
+    assert {each.side for each in result.promises} == {"at least"}
+    assert {each.runs for each in result.promises} <= set(range(1, 9))
+    assert sum(each.count for each in result.promises) > 100
+
+
+def test_every_simulation_has_a_title_a_description_and_a_place_on_the_page() -> None:
+    page = PAGE.read_text("utf-8")
+    for name, module in find_simulations().items():
+        assert module.TITLE
+        assert module.DESCRIPTION
+        assert f"<!-- simulation: {name} -->" in page

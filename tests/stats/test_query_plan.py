@@ -45,7 +45,7 @@ def test_with_groups_the_interval_of_a_number_of_queries_is_that_of_the_groups()
     spread = estimate_spread(values, groups)
     assert spread.groups == 20
     assert spread.kurtosis == pytest.approx(
-        estimate_kurtosis(np.bincount(groups, values - values.mean()))
+        estimate_kurtosis(np.bincount(groups, values - values.mean()).astype(np.float64))
     )
     sizes = [
         each.needed_queries(0.2, None)
