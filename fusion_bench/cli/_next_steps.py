@@ -208,6 +208,8 @@ def after_gate(
             overrides=overrides,
         )
         yield NextStep(command, f"look closer: {loss.measure} of this query fell most")
+    if any(check.status == "unjudged decide" for check in verdict.checks):
+        yield next_judgments(experiment, datasets=datasets, overrides=overrides)
     changes = (verdict.list_changes, verdict.config_changes, verdict.policy_changes)
     if not overrides and (verdict.exit_code or any(changes)):
         purpose = "make this the baseline"

@@ -21,9 +21,10 @@ from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord, read_stored
 from fusion_bench.config.json_schema import OPTIONAL
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
 from fusion_bench.gate.history import BaselineUpdate
+from fusion_bench.gate.unjudged_values import StoredUnjudged
 from fusion_bench.util.atomic_files import write_atomic
 from fusion_bench.util.output_folder import name_experiment
 
@@ -60,6 +61,7 @@ class CollectionBaseline(StoredRecord):
         queries: The Q query ids.
         definitions: The definition of each measure.
         values: By measure, the Q values in full precision.
+        unjudged: What unjudged documents could change in them; left out with complete judgments.
     """
 
     collection: str
@@ -76,6 +78,7 @@ class CollectionBaseline(StoredRecord):
     queries: tuple[str, ...]
     definitions: dict[str, dict[str, Any]]
     values: dict[str, tuple[float, ...]]
+    unjudged: StoredUnjudged | None = Field(default=None, json_schema_extra={OPTIONAL: True})
 
     def value_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """The values by measure, each (Q,).
@@ -83,9 +86,13 @@ class CollectionBaseline(StoredRecord):
         Args:
             queries: The same ids in the order of the result; by default as stored.
         """
-        positions = {query: q for q, query in enumerate(self.queries)}
-        order = [positions[query] for query in (self.queries if queries is None else queries)]
+        order = self.find_rows(self.queries if queries is None else queries)
         return {name: np.array(values)[order] for name, values in self.values.items()}
+
+    def find_rows(self, queries: Sequence[str]) -> IntArray:
+        """(Q,): where each of the same queries stands here."""
+        positions = {query: q for q, query in enumerate(self.queries)}
+        return np.array([positions[query] for query in queries], dtype=np.int64)
 
 
 class Baseline(StoredRecord):
@@ -131,11 +138,12 @@ class Baseline(StoredRecord):
 
     @property
     def stored_data(self) -> dict[str, Any]:
-        """What its file holds; an empty ``where`` is left out, as files of 3 have it."""
+        """What its file holds; an empty ``where`` and no ``unjudged`` are left out."""
         data = self.model_dump(mode="json")
         for collection in data["collections"]:
-            if not collection["where"]:
-                del collection["where"]
+            for key in ("where", "unjudged"):
+                if not collection[key]:
+                    del collection[key]
         return data
 
     def with_checksum(self) -> Baseline:

@@ -9,10 +9,12 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.gate.betting_bound import betting_bound
 from fusion_bench.gate.power.rule_power import RulePower, compute_power
 from fusion_bench.gate.records.check_result import CheckResult, Reference, check_name
+from fusion_bench.gate.unjudged_values import PairedUnjudged, decides_status
 from fusion_bench.gate.verdict import ALPHA, decide_status
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
@@ -36,6 +38,7 @@ class Check:
         candidate: Shape (Q,): values of the candidate for the same queries.
         groups: Shape (Q,): codes of the groups.
         reference: What ``baseline`` holds: the baseline's values, or those of its anchor.
+        unjudged: What unjudged documents could change in the difference; None = nothing.
     """
 
     collection: str
@@ -46,6 +49,7 @@ class Check:
     candidate: FloatArray
     groups: IntArray
     reference: Reference = "baseline"
+    unjudged: UnjudgedDifference | None = None
 
     @property
     def name(self) -> str:
@@ -74,6 +78,7 @@ def build_checks(
     task: EvaluationSet,
     before: Mapping[str, FloatArray],
     after: Mapping[str, FloatArray],
+    unjudged: PairedUnjudged | None = None,
 ) -> Iterator[Check]:
     """Every check of a policy on one collection: measure × slice.
 
@@ -82,6 +87,7 @@ def build_checks(
         task: The collection.
         before: The baseline's values by measure, each (Q,).
         after: The candidate's values.
+        unjudged: What unjudged documents could change; None = nothing.
     """
     # The policy's measures begin with those of the checks.
     for (name, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
@@ -95,6 +101,9 @@ def build_checks(
                 baseline=before[measure.name][keep],
                 candidate=after[measure.name][keep],
                 groups=task.groups[keep],
+                unjudged=unjudged.compare(measure.name, keep)
+                if unjudged is not None and keep.any()
+                else None,
             )
 
 
@@ -207,6 +216,7 @@ def _describe(check: Check) -> CheckResult:
         error=check.error,
         queries=len(check.baseline),
         groups=len(np.unique(check.groups)),
+        unjudged=check.unjudged and check.unjudged.record,
     )
 
 
@@ -229,6 +239,8 @@ def _build_result(
         p_fell=p_fell,
         p_regressed=p_regressed,
     )
+    if decides_status(status, check.unjudged, check.max_drop):
+        status = "unjudged decide"
     estimated = ("sd", "t_bound", "betting_bound")
     numbers = {
         **{name: _nan_to_none(getattr(estimates, name)) for name in estimated},

@@ -17,6 +17,7 @@ from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.query_checks import check_golden_queries, check_guard
 from fusion_bench.gate.regressions import find_worst_queries
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
+from fusion_bench.gate.unjudged_values import PairedUnjudged
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,7 @@ class PairedValues:
         task: The collection.
         before: By measure, shape (Q,): the stored values of the baseline.
         after: By measure, shape (Q,): the values of the candidate.
+        unjudged: What unjudged documents could change; None with complete judgments.
         reference: The baseline's system; None where its lists are no longer the same, so that its
             ranks are unknown.
     """
@@ -34,6 +36,7 @@ class PairedValues:
     task: EvaluationSet
     before: dict[str, FloatArray]
     after: dict[str, FloatArray]
+    unjudged: PairedUnjudged | None
     reference: System | None
 
 
@@ -61,7 +64,12 @@ def pair_values(
         name = task.dataset.name
         new, old = describe_collection(task, inputs.candidate), committed.by_collection[name]
         system = None if name in changed else reference
-        pairs.append(PairedValues(task, old.value_arrays(new.queries), new.value_arrays(), system))
+        values = (old.value_arrays(new.queries), new.value_arrays())
+        unjudged = None
+        if old.unjudged is not None and new.unjudged is not None:
+            order = old.find_rows(new.queries)
+            unjudged = PairedUnjudged(old.unjudged, new.unjudged, order, task.groups)
+        pairs.append(PairedValues(task, *values, unjudged, system))
     return pairs
 
 
@@ -76,7 +84,11 @@ def check_policy(
     policy, candidate = inputs.policy, inputs.candidate
     inputs.progress("testing", 0, 1)
     values = [(pair.task, pair.before, pair.after) for pair in pairs]
-    family = [check for arrays in values for check in build_checks(policy, *arrays)]
+    family = [
+        check
+        for pair in pairs
+        for check in build_checks(policy, pair.task, pair.before, pair.after, pair.unjudged)
+    ]
     checks = run_checks(family, seed=inputs.experiment.seed)
     guards = tuple(check_guard(guard, policy, *v) for guard in policy.guards for v in values)
     golden = tuple(check_golden_queries(inputs, [pair.task for pair in pairs]))

@@ -25,6 +25,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
+from fusion_bench.gate.unjudged_values import store_unjudged
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import ListSpec, read_spec
 from fusion_bench.lint import lint_experiment, read_dataset_facts
@@ -132,13 +133,15 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         system: With a system, only the lists that it reads, and its values; otherwise no values.
     """
     dataset = task.dataset
-    spec, digests, values = dataset.spec, dataset.digests(), {}
+    spec, digests, values, unjudged = dataset.spec, dataset.digests(), {}, None
     if system is not None:
         used = {f"runs/{name}" for name in system.base_runs}
         used |= {f"rerank/{name}" for name in system.reranker_names}
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
+        fitted = task.fit_system(system)
+        unjudged = store_unjudged(task, fitted)
         [scores] = evaluate_systems(
-            [task.fit_system(system)],
+            [fitted],
             task.runs,
             task.measures,
             spaces=dataset.spaces,
@@ -169,6 +172,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         queries=task.runs.queries,
         definitions={m.name: m.model_dump(mode="json") for m in task.measures},
         values={},
+        unjudged=unjudged,
     )
     return description.model_copy(update={"values": values})  # NaN is for the checks to refuse
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fusion_bench.config.json_records import StoredRecord
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,
+    compare_unjudged,
 )
 from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.verdict import CheckStatus
-from fusion_bench.stats.unjudged_rule import Direction
+from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckStatus
 
 
 class StoredUnjudged(StoredRecord):
@@ -39,20 +39,41 @@ class StoredUnjudged(StoredRecord):
         """Whether no document is judged not relevant."""
         return not self.judged_only
 
-    def read_evidence(self, measure: str, order: Sequence[int]) -> UnjudgedEvidence:
-        """Of one measure.
-
-        Args:
-            measure: Its name.
-            order: Shape (Q,): where each query of the result stands among the stored ones.
-        """
-        rows = list(order)
-        share = np.array(self.share)[rows]
-        filled = self.filled.get(measure)
+    def read_evidence(self, measure: str) -> UnjudgedEvidence:
+        """Of one measure, in the stored order of the queries."""
+        share, filled = np.array(self.share), self.filled.get(measure)
         return UnjudgedEvidence(
             share,
-            np.zeros(len(rows)) if self.is_sparse else np.array(self.judged_only[measure])[rows],
-            None if filled is None else np.array(filled, dtype=np.float64)[rows],
+            np.zeros(len(share)) if self.is_sparse else np.array(self.judged_only[measure]),
+            None if filled is None else np.array(filled, dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairedUnjudged:
+    """A baseline and a candidate on the same queries of one collection.
+
+    Attributes:
+        baseline: As stored.
+        candidate: As it would be stored.
+        order: Shape (Q,): where each query of the candidate stands in the baseline.
+        groups: Shape (Q,): codes of the groups.
+    """
+
+    baseline: StoredUnjudged
+    candidate: StoredUnjudged
+    order: IntArray
+    groups: IntArray
+
+    def compare(self, measure: str, keep: BoolArray) -> UnjudgedDifference:
+        """The difference in a measure over the queries where ``keep``, shape (Q,), is true."""
+        rows = np.flatnonzero(keep)
+        return compare_unjudged(
+            self.candidate.read_evidence(measure).select_queries(rows),
+            self.baseline.read_evidence(measure).select_queries(self.order[rows]),
+            groups=self.groups[rows],
+            alpha=ALPHA,
+            is_sparse=self.candidate.is_sparse,
         )
 
 
@@ -89,5 +110,4 @@ def decides_status(
         return False
     if status in {"pass", "pass on these queries"}:
         return unjudged.decides(1, max_drop, is_pass=True)
-    direction: Direction = -1
-    return status in {"fell", "regressed"} and unjudged.decides(direction, max_drop)
+    return status in ALARMS and unjudged.decides(-1, max_drop)

@@ -34,14 +34,13 @@ def decide_status(
     betting_bound: float,
     p_fell: float,
     p_regressed: float,
-    unjudged_decide: bool = False,
 ) -> CheckStatus:
     """Decide the status of one check, in the order of ``CheckStatus``.
 
     ``unchanged``: no query changed. ``pass``: both lower bounds lie above −m; ``pass on these
     queries``: the t bound alone does. ``fell``: the mean is below −m, and d ≥ 0 is rejected;
-    ``regressed``: mean ≥ −m is rejected, too. Otherwise ``inconclusive``. Where unjudged documents
-    could reverse what is claimed, ``unjudged decide``. NaN never passes.
+    ``regressed``: mean ≥ −m is rejected, too. Otherwise ``inconclusive``. NaN never passes.
+    ``unjudged decide`` is decided afterwards: see ``gate.unjudged_values.decides_status``.
 
     Args:
         changed: Queries whose value differs.
@@ -51,7 +50,6 @@ def decide_status(
         betting_bound: The same, assuming only that no difference is below −1.
         p_fell: Of the sign-flip test of d ≥ 0, adjusted over all checks.
         p_regressed: Of the one-sided t test of mean ≥ −m, adjusted likewise.
-        unjudged_decide: Whether unjudged documents could reverse a claim.
     """
     status: CheckStatus = "inconclusive"
     if not (p_fell >= 0 and abs(mean) >= 0):  # NaN ends here
@@ -62,7 +60,7 @@ def decide_status(
         status = "regressed" if p_regressed <= ALPHA else "fell"
     elif -max_drop < t_bound <= mean:
         status = "pass" if -max_drop < betting_bound <= mean else "pass on these queries"
-    return "unjudged decide" if unjudged_decide and status != "inconclusive" else status
+    return status
 
 
 def find_blocking(policy: GatePolicy) -> tuple[CheckStatus, ...]:

@@ -57,21 +57,16 @@ def test_the_status(
     p_regressed: float,
     expected: CheckStatus,
 ) -> None:
-    def decide(*, unjudged: bool) -> CheckStatus:
-        return decide_status(
-            changed=changed,
-            mean=mean,
-            max_drop=M,
-            t_bound=t_bound,
-            betting_bound=betting,
-            p_fell=p_fell,
-            p_regressed=p_regressed,
-            unjudged_decide=unjudged,
-        )
-
-    assert decide(unjudged=False) == expected
-    claims = expected not in {"unchanged", "inconclusive"}
-    assert decide(unjudged=True) == ("unjudged decide" if claims else expected)
+    status = decide_status(
+        changed=changed,
+        mean=mean,
+        max_drop=M,
+        t_bound=t_bound,
+        betting_bound=betting,
+        p_fell=p_fell,
+        p_regressed=p_regressed,
+    )
+    assert status == expected
 
 
 def check_result(status: CheckStatus, error: str | None = None) -> CheckResult:

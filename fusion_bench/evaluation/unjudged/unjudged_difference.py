@@ -31,8 +31,8 @@ class UnjudgedEvidence:
         """Those of the measure with this index."""
         return cls(values.share, values.judged_only[measure], values.filled[measure])
 
-    def select_queries(self, keep: BoolArray) -> UnjudgedEvidence:
-        """Only the queries where ``keep``, shape (Q,), is true."""
+    def select_queries(self, keep: BoolArray | IntArray) -> UnjudgedEvidence:
+        """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
         filled = None if self.filled is None else self.filled[keep]
         return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
 

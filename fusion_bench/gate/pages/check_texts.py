@@ -72,10 +72,15 @@ def describe_check(check: CheckResult) -> str:
     """A check's statistics in one sentence."""
     if check.error is not None:
         return f"not checked: {check.error}"
+    is_decided = check.status == "unjudged decide"
     statistics = zip(CHECK_COLUMNS[2:9], check_cells(check)[2:9], strict=True)
     text = ", ".join(f"{column.header} {cell}" for column, cell in statistics)
     queries = pluralize(check.queries, "query")
     text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
+    if check.unjudged is not None and (check.unjudged.has_unjudged or is_decided):
+        text += f"; {check.unjudged.description}"
+    if is_decided:
+        text += "; fusion-bench dataset unjudged lists what to judge next"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         text += f"; {_describe_power(check)}"
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.measures.aliases import display_measure
 
@@ -80,6 +81,8 @@ class CheckResult(CheckOutcome):
         small_pass_rate: Probability of ``pass on these queries`` there.
         alarm_rate: Probability of ``fell`` or ``regressed`` there.
         false_pass_rate: Probability of either pass at a true drop of exactly m.
+        unjudged: What unjudged documents could change in the difference; None with complete
+            judgments.
     """
 
     queries: int
@@ -100,6 +103,7 @@ class CheckResult(CheckOutcome):
     small_pass_rate: float | None = None
     alarm_rate: float | None = None
     false_pass_rate: float | None = None
+    unjudged: UnjudgedResult | None = None
 
 
 class QueryCheck(StoredRecord):

@@ -1,0 +1,97 @@
+"""What the gate stores of unjudged documents, and what they decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
+from fusion_bench.gate.baseline import read_baseline
+from fusion_bench.gate.unjudged_values import PairedUnjudged, StoredUnjudged, decides_status
+from fusion_bench.gate.verdict import CheckStatus
+from tests.gate import cases
+from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
+from tests.tiny import edit
+
+M = 0.01
+DATASET = "datasets/mine/dataset.yaml"
+
+
+@pytest.mark.parametrize(
+    ("status", "filled", "decides"),
+    [
+        ("pass", 0.0, False),
+        ("pass", -0.02, True),
+        ("pass on these queries", -0.01, True),
+        ("pass on these queries", -0.009, False),
+        ("fell", 0.001, True),
+        ("fell", -0.001, False),
+        ("regressed", 0.1, True),
+        ("regressed", -0.1, False),
+        ("unchanged", -0.1, False),
+        ("inconclusive", -0.1, False),
+    ],
+)
+def test_which_statuses_unjudged_documents_decide(
+    status: CheckStatus, filled: float, decides: bool
+) -> None:
+    unjudged = UnjudgedDifference(0.5, 0.1, judged_only=None, filled=filled)
+    assert decides_status(status, unjudged, M) is decides
+    assert not decides_status(status, None, M)
+
+
+def test_queries_are_paired_whatever_the_stored_order() -> None:
+    before = StoredUnjudged(
+        share=(0.0, 0.2, 0.4),
+        judged_only={"RR": (0.1, 0.2, 0.3)},
+        filled={"RR": (0.1, 0.2, 0.3)},
+    )
+    after = StoredUnjudged(
+        share=(0.4, 0.2, 0.0),
+        judged_only={"RR": (0.4, 0.3, 0.2)},
+        filled={"RR": (0.5, 0.2, 0.1)},
+    )
+    paired = PairedUnjudged(before, after, np.array([2, 1, 0]), np.arange(3))
+    found = paired.compare("RR", np.array([True, True, False]))
+    assert found.candidate_share == found.baseline_share == pytest.approx(0.3)
+    assert found.judged_only is not None
+    assert found.judged_only.mean == pytest.approx(0.1)
+    assert found.filled == pytest.approx(0.1)
+
+
+def pooled(root: Path) -> Path:
+    """A pool of the first document of list ``a`` and its neighbors n0 and n1, of even queries."""
+    lines = [f"q{q} 0 d{q} 1\nq{q} 0 n0 0\nq{q} 0 n1 0\n" for q in range(cases.QUERIES)]
+    return cases.make_project(root, qrels="".join(lines))
+
+
+def test_a_baseline_keeps_what_unjudged_documents_could_change(tmp_path: Path) -> None:
+    root = pooled(tmp_path)
+    stored = read_baseline(renew_baseline(root))
+    assert stored is not None
+    unjudged = stored.collections[0].unjudged
+    assert unjudged is not None
+    assert set(unjudged.share) == {2 / 5}
+    assert set(unjudged.judged_only["RR@10"]) == set(unjudged.filled["RR@10"]) == {1.0}
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    check = gate_verdict(root).checks[0]
+    assert check.status == "regressed"
+    assert check.unjudged is not None
+    assert check.unjudged.judged_only is not None
+    assert check.unjudged.judged_only < 0
+
+
+@pytest.mark.parametrize(("declared", "has_shares"), [("complete", False), ("sparse", True)])
+def test_complete_and_sparse_judgments(tmp_path: Path, declared: str, has_shares: bool) -> None:
+    root = cases.make_project(tmp_path)
+    edit(root, DATASET, "name: mine", f"name: mine\njudgments: {declared}")
+    stored = read_baseline(renew_baseline(root))
+    assert stored is not None
+    unjudged = stored.collections[0].unjudged
+    assert (unjudged is not None) is has_shares
+    if unjudged is not None:
+        assert (unjudged.judged_only, unjudged.filled) == ({}, {})
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    assert gate_verdict(root).checks[0].status == "regressed"
