@@ -22,6 +22,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.tune.looks.find_ledger import find_ledger
 from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_objective import create_objective
+from fusion_bench.tune.validation.floor import evaluate_untuned
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.
 EXPERIMENT_OPTIONS = frozenset({"alpha", "interval", "ties"})
@@ -110,5 +111,6 @@ def _run(
         looks=find_ledger(
             settings.looks, alpha=experiment.alpha, base=None, dataset=folder, out=None
         ),
+        untuned=evaluate_untuned(experiment, source, dataset, objective),
     )
     return TuningResult(run.run("tune", report_provenance(experiment, source)), objective)

@@ -98,9 +98,9 @@ def list_losses(
 def after_tune(
     report: TuningReport, files: Sequence[Path], datasets: Sequence[Path] | None
 ) -> Iterator[NextStep]:
-    """Evaluate and export what was written, where it is not the default alone."""
+    """Evaluate what was written, and export what was shown to gain over everything untuned."""
     purposes = {"front.yaml": "the efficient systems, quality against effort"}
-    if not report.is_default_chosen:
+    if not report.is_default_chosen and report.untuned_match is None:
         purposes["tuned.yaml"] = "the tuned system and the default on every measure"
     for file in files:
         if file.name in purposes:
@@ -108,7 +108,7 @@ def after_tune(
             yield NextStep(command, purposes[file.name])
         if file.name == "tuned.yaml" and report.verdict == "unjudged decide":
             yield next_judgments(file, datasets=datasets)
-        if file.name == "tuned.yaml" and file.name in purposes:
+        if file.name == "tuned.yaml" and file.name in purposes and report.verdict == "ship":
             config = report.choice.config
             yield from _export_system({**config, "name": report.system}, (file,), datasets)
 

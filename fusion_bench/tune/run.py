@@ -45,6 +45,11 @@ from fusion_bench.tune.space.open_objective import (
 )
 from fusion_bench.tune.validation.class_tuning import ClassTuning
 from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
+from fusion_bench.tune.validation.floor import (
+    UntunedValues,
+    evaluate_untuned,
+    load_all_lists,
+)
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_class import tune_by_class
 from fusion_bench.tune.validation.splits import split_queries
@@ -101,6 +106,12 @@ def run_tuning(
                         base=source.path.parent,
                         dataset=file.parent,
                         out=folder,
+                    ),
+                    untuned=evaluate_untuned(
+                        experiment,
+                        source,
+                        load_all_lists(experiment, dataset, file, progress),
+                        objective,
                     ),
                 )
                 report = run.run(
@@ -194,6 +205,7 @@ class TuningRun:
         progress: Called at each step.
         ignored: Ids of lint rules that are left out.
         looks: Counts the looks at the held-out queries.
+        untuned: The other systems and the single sources; None = not compared.
     """
 
     objective: TuningObjective
@@ -206,6 +218,7 @@ class TuningRun:
     progress: Progress = ignore_progress
     ignored: tuple[str, ...] = ()
     looks: LookCounter = UNCOUNTED
+    untuned: UntunedValues | None = None
 
     def run(self, name: str, provenance: Provenance) -> TuningReport:
         """Search, cross-validate, evaluate.
@@ -285,6 +298,7 @@ class TuningRun:
             provenance=provenance,
             per_type=outcome.per_type,
             front=outcome.front,
+            untuned=self.untuned,
         )
         return report if look is None else look.close(report)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from fusion_bench.cli._next_steps import after_tune
 from tests import tiny
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT
-from tests.report.tuning.cases import record
+from tests.report.tuning.cases import floor_row, record
 
 Capture = pytest.CaptureFixture[str]
 FILES = (Path("out/tuned.yaml"), Path("out/front.yaml"))
@@ -24,6 +25,23 @@ FILES = (Path("out/tuned.yaml"), Path("out/front.yaml"))
 def test_the_default_is_not_offered_as_a_tuned_system(trial: int, expected: list[str]) -> None:
     report = record(choice=record().choice.model_copy(update={"trial": trial}))
     steps = list(after_tune(report, FILES, None))
+    assert len(steps) == len(expected)
+    for step, name in zip(steps, expected, strict=True):
+        assert name in step.command
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"verdict": "too few queries"}, ["tuned", "front"]),
+        ({"floor": (floor_row("equivalent"),)}, ["front"]),
+        ({"floor": (floor_row("not shown", difference=0.001),)}, ["front"]),
+    ],
+)
+def test_tuned_numbers_are_not_exported_without_a_gain_over_everything_untuned(
+    changed: dict[str, Any], expected: list[str]
+) -> None:
+    steps = list(after_tune(record(**changed), FILES, None))
     assert len(steps) == len(expected)
     for step, name in zip(steps, expected, strict=True):
         assert name in step.command

@@ -16,14 +16,17 @@ from fusion_bench.report.tuning.recommendation import (
     describe_better_effort,
     recommend,
 )
+from fusion_bench.report.tuning.verdict_text import (
+    describe_claim,
+    describe_floor,
+    describe_verdict,
+)
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
-from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
+from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import (
-    format_change,
     format_number,
     format_percent,
-    pluralize,
 )
 
 #: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
@@ -31,15 +34,6 @@ WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
 #: Nearer to an end of its range than this share of it: the range may be too narrow.
 END_DISTANCE = 0.02
 TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "unjudged decide": "warning"}
-#: By verdict: what may be said of one system against another.
-CLAIMS: dict[str, str] = {
-    "ship": "is better than",
-    "worse": "is worse than",
-    "keep": "gains less than {least} over",
-    "too few queries": "is not shown to differ from",
-    "too few tuning queries": "was not chosen over",
-    "unjudged decide": "is not compared, because unjudged documents decide, with",
-}
 #: By selection rule: which trial it takes.
 RULES = {
     "best": "the highest mean",
@@ -55,9 +49,10 @@ def tuning_findings(report: TuningReport) -> tuple[Finding, ...]:
 
 
 def _evidence(report: TuningReport) -> Iterator[Finding]:
-    yield Finding(_describe_verdict(report), TONES.get(report.verdict, "plain"), "verdict")
+    yield Finding(describe_verdict(report), _verdict_tone(report), "verdict")
     yield from _unjudged_finding(report)
     texts = {
+        "floor": "" if report.verdict == "ship" else describe_floor(report),
         "recommendation": f"Recommendation: {recommend(report)}",
         "better effort": describe_better_effort(report),
         "look": describe_look(report.look),
@@ -84,51 +79,11 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         yield Finding(text, tone, "thresholds")
 
 
-def _describe_verdict(report: TuningReport) -> str:
-    if report.is_default_chosen:
-        return _describe_default_choice(report)
-    gain = report.held_out
-    claim = describe_claim(report.verdict, gain, report.min_gain)
-    change = format_change(
-        gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
-    )
-    text = (
-        f"Verdict: {report.verdict}. The tuned system {claim} the default "
-        f"{report.system} on held-out queries of {report.dataset}: {report.measure} "
-        f"{format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
-        f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
-    )
-    if report.verdict == "too few queries":
-        needed = "an unknown number of" if report.needed is None else str(report.needed)
-        text += f" Showing that gain takes {needed} held-out queries (80 % power)."
-    return text
-
-
-def describe_claim(verdict: str, gain: Gain, min_gain: float) -> str:
-    """What a verdict allows to be said of one system against another."""
-    least = format_number(min_gain)
-    if verdict == "keep" and gain.low is not None and gain.low > 0:
-        return f"is better, but by less than {least}, than"
-    return CLAIMS[verdict].format(least=least)
-
-
-def _describe_default_choice(report: TuningReport) -> str:
-    value = format_number(report.held_out.default)
-    trials = pluralize(len(report.trials), "trial")
-    if report.verdict != "too few tuning queries":
-        return (
-            f"Verdict: {report.verdict}. The search ({trials}) chose the default {report.system} "
-            f"itself on {report.dataset}, so there is no gain to test on held-out queries: "
-            f"{report.measure} stays {value} there."
-        )
-    best = max(trial.value for trial in report.completed_trials if trial.value is not None)
-    gain = format_number(best - report.tune.default, signed=True)
-    return (
-        f"Verdict: {report.verdict}. {report.better_trials:,} of {trials} looked better than the "
-        f"default {report.system} on the {report.tune.queries:,} tuning queries of "
-        f"{report.dataset} (the best by {gain} {report.measure}), too little for so few queries: "
-        "the default was chosen, and the held-out queries test no change."
-    )
+def _verdict_tone(report: TuningReport) -> Tone:
+    """That of the verdict; a gain is a warning where something untuned does as well."""
+    if report.verdict == "ship" and report.untuned_match is not None:
+        return "warning"
+    return TONES.get(report.verdict, "plain")
 
 
 def _describe_optimism(report: TuningReport) -> str:

@@ -25,6 +25,12 @@ def recommend(report: TuningReport) -> str:
     """One thing to do now."""
     if report.verdict == "unjudged decide":
         return ADVICE[report.verdict]
+    match = report.untuned_match
+    if report.verdict == "ship" and match is not None:
+        return (
+            f"keep the default, or use {match.name}, which needs no tuning. The tuned parameters "
+            "are not shown to gain anything over it."
+        )
     point = better_effort_point(report)
     if point is not None and report.front is not None:
         first = "use the tuned parameters" if report.verdict == "ship" else "keep the default"

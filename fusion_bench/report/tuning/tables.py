@@ -38,6 +38,8 @@ TONES: dict[str | None, Tone] = {
 def tuning_tables(report: TuningReport) -> Iterator[Table]:
     """Every table that has something to show, the most important first."""
     yield gain_table(report)
+    if report.floor:
+        yield floor_table(report)
     yield parameter_table(report)
     for field, gains in report.class_gains.items():
         if gains:
@@ -103,6 +105,35 @@ def gain_table(report: TuningReport) -> Table:
     title = f"{display_measure(report.measure)}: tuned against default"
     headers = ("queries from", "default", "tuned")
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
+
+
+def floor_table(report: TuningReport) -> Table:
+    """Every untuned system and every single source against the tuned system, held out."""
+    columns = (
+        *(Column(name, is_text=True) for name in ("without tuning", "kind")),
+        *map(Column, ("mean", "difference", f"{format_coverage(report.alpha)} interval", "p")),
+        Column("against the tuned system", is_text=True),
+    )
+    rows = tuple(
+        Row(
+            (
+                row.name,
+                row.kind,
+                format_number(row.mean),
+                format_number(row.difference, signed=True),
+                format_interval(row.low, row.high, signed=True),
+                format_p_value(row.p, alpha=report.alpha),
+                row.answer.replace("min_gain", format_number(report.min_gain)),
+            ),
+            "warning" if row.is_not_below else "plain",
+        )
+        for row in report.floor
+    )
+    note = (
+        "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
+        f"the {len(rows)} rows (max-T)."
+    )
+    return Table(f"{display_measure(report.measure)}: without tuning", columns, rows, (note,))
 
 
 def class_gain_table(

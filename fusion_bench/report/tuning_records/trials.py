@@ -129,3 +129,19 @@ class NeededQueries(ReportRecord):
         if self.low is None or self.high is None:
             return f"at least {self.queries:,}"
         return f"{self.queries:,} [{self.low:,}, {self.high:,}]"
+
+
+class ShrunkenGain(ReportRecord):
+    """A shipped gain, shrunken; see ``tune.validation.shrunken_gain``.
+
+    Attributes:
+        difference: The shrunken gain.
+        prior_mean: Of the normal prior, from the tuning queries.
+        prior_sd: Its standard deviation.
+        weight: Of the held-out gain, from 0 to 1; the rest is the prior's.
+    """
+
+    difference: float
+    prior_mean: float
+    prior_sd: float
+    weight: float

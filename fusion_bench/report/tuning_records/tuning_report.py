@@ -11,7 +11,8 @@ Format history:
     5   ``lint``
     6   ``thresholds`` of every list with absolute scores, the tuned system's first
     7   verdicts ``unjudged decide`` and ``too few tuning queries``, ``level``; verdicts of one run
-        are one family; ``needed`` has an interval; ``unjudged`` instead of ``judged_only``
+        are one family; ``needed`` has an interval; ``unjudged`` instead of ``judged_only``;
+        ``shrunken``; ``floor``
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.look import Look
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.sensitivity import Fold, Importance, Plateau
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import (
     MEAN_NOISE,
     Gain,
     NeededQueries,
     ParameterInfo,
+    ShrunkenGain,
     Trial,
     TuningVerdict,
     Value,
@@ -56,46 +60,6 @@ class IntentGain(ReportRecord):
 
     intent: str | None
     gain: Gain
-
-
-class Fold(ReportRecord):
-    """What the procedure chose without one fold, and what that was worth on it.
-
-    Attributes:
-        params: The chosen numbers.
-        difference: Tuned − default on the queries it was chosen on.
-        unseen: Tuned − default on the fold.
-        queries: Size of the fold.
-    """
-
-    params: dict[str, Value]
-    difference: float
-    unseen: float
-    queries: int
-
-
-class Plateau(ReportRecord):
-    """How much the numbers matter.
-
-    Attributes:
-        share: Of a uniform sample, within one standard error of the best (paired differences).
-        sample: Its size.
-    """
-
-    share: float
-    sample: int
-
-
-class Importance(ReportRecord):
-    """How much of the difference between good trials and all is due to one parameter.
-
-    Attributes:
-        path: The parameter.
-        share: Of all parameters' importance; they add up to 1.
-    """
-
-    path: str
-    share: float
 
 
 class Choice(ReportRecord):
@@ -164,11 +128,13 @@ class TuningReport(TableView, ReportRecord):
         held_out: The same on the held-out queries: this decides.
         level: One-sided level of the verdicts; intervals cover 1 − 2 · this.
         verdict: What that allows to be said.
+        shrunken: With ``ship`` the gain that may be expected to last; None = another verdict.
         needed: Held-out queries that would show the least gain with power .8; None = not known.
         look: Which look at these held-out queries it is; None = the default was chosen, so that
             nothing was looked at.
         unjudged: What unjudged documents could change in the held-out difference; None = all
             judgments are complete.
+        floor: Untuned systems and single sources on the held-out queries, the best first.
         folds: Nested cross-validation, fold by fold.
         plateau: How much the numbers matter; None = not sampled.
         importances: Most important first; empty where too few trials tell.
@@ -204,9 +170,11 @@ class TuningReport(TableView, ReportRecord):
     held_out: Gain
     level: float = 0.025
     verdict: TuningVerdict
+    shrunken: ShrunkenGain | None = None
     needed: NeededQueries | None
     look: Look | None = None
     unjudged: UnjudgedResult | None = None
+    floor: tuple[FloorRow, ...] = ()
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None
     importances: tuple[Importance, ...] = ()
@@ -288,6 +256,15 @@ class TuningReport(TableView, ReportRecord):
                 positions = [parameter.range.unit_position(value) for value in present]
                 spreads[parameter.path] = max(positions) - min(positions)
         return spreads
+
+    @property
+    def untuned_match(self) -> FloorRow | None:
+        """What, untuned, does best of all that has no lower held-out mean; None = nothing.
+
+        Rows that are shown to be as good as the tuned system come first.
+        """
+        rows = sorted(self.floor, key=lambda row: not row.is_as_good)
+        return next((row for row in rows if row.is_not_below), None)
 
     @property
     def better_trials(self) -> int:

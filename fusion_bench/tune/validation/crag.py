@@ -12,11 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.evaluation.crag.evidence import ListEvidence
+from fusion_bench.evaluation.crag.evidence import (
+    ListEvidence,
+    absolute_rerankers,
+    list_evidence,
+    system_evidence,
+)
 from fusion_bench.evaluation.crag.verdicts import CragThresholds, classify_scores
 from fusion_bench.experiment.crag_settings import CragFitSettings
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records import thresholds as model
 from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import QuerySplit
 
 #: How far below every score a threshold stands that no score is to reach.
@@ -202,3 +210,25 @@ def fit_lists(
         minimum = fit_thresholds(*tune, credit=0.5)
         fitted.append(FittedThresholds(evidence, split, crag, tuned, minimum))
     return fitted
+
+
+def collect_evidence(
+    objective: TuningObjective, system: System, dataset: Dataset, crag: CragFitSettings
+) -> list[ListEvidence]:
+    """The lists of a system first, then every rerank list with absolute scores by itself.
+
+    Args:
+        objective: On all queries.
+        system: The tuned one.
+        dataset: Gives the rerank lists.
+        crag: As the experiment says.
+    """
+    if system.blend.reranker_name is None:  # the search switched it off; the scores are there
+        system = system.model_copy(update={"blend": objective.system.blend})
+    final = system_evidence(system, objective.runs, objective.spaces, crag)
+    alone = [
+        list_evidence(dataset, name, objective.runs.queries, crag)
+        for name in absolute_rerankers(dataset.spaces)
+        if name in dataset.rerankers
+    ]
+    return alone if final is None else [final, *alone]

@@ -13,10 +13,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.crag.evidence import (
-    absolute_rerankers,
-    list_evidence,
     require_absolute,
-    system_evidence,
 )
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
@@ -24,15 +21,22 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records import trials as trial_model
 from fusion_bench.report.tuning_records import tuning_report as model
+from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
-from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, TuningVerdict
+from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.sensitivity.importance import parameter_importances
+from fusion_bench.tune.sensitivity.sensitivity_records import (
+    fold_records,
+    parameter_records,
+    plateau_record,
+)
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.ablation import reset_means
 from fusion_bench.tune.validation.class_tuning import ClassTuning
-from fusion_bench.tune.validation.crag import FittedThresholds, fit_lists
+from fusion_bench.tune.validation.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
+from fusion_bench.tune.validation.floor import UntunedValues, judge_floor
 from fusion_bench.tune.validation.gains import (
     PairedValues,
     estimate_needed,
@@ -40,20 +44,12 @@ from fusion_bench.tune.validation.gains import (
     paired_gain,
 )
 from fusion_bench.tune.validation.held_out_unjudged import HeldOutUnjudged, shown_direction
-from fusion_bench.tune.validation.importance import parameter_importances
-from fusion_bench.tune.validation.random_sample import sample_uniformly
+from fusion_bench.tune.validation.shrunken_gain import shrink_gain
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.trial_selection import (
     describe_choice,
-    evaluate_in_batches,
-    within_one_error,
 )
 from fusion_bench.tune.validation.verdict import ChosenTrial, decide_verdict
-
-#: Parameter sets drawn for the plateau.
-SAMPLE = 100
-#: What a record keeps of a parameter as it is.
-RANGE = ("path", "kind", "low", "high", "log", "choices")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +136,7 @@ class HeldOutEvaluation:
         provenance: Provenance,
         per_type: ClassTuning | None = None,
         front: ParetoFront | None = None,
+        untuned: UntunedValues | None = None,
     ) -> model.TuningReport:
         """The report of a search.
 
@@ -152,6 +149,7 @@ class HeldOutEvaluation:
             provenance: Of the run.
             per_type: From :func:`tune_by_class`; None = not asked for.
             front: From :class:`ParetoSearch`; None = not asked for.
+            untuned: From :func:`evaluate_untuned`; None = nothing is beside the tuned system.
         """
         objective, split = self.objective, self.split
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
@@ -159,6 +157,8 @@ class HeldOutEvaluation:
         held_out, *others = self._family_gains(tuned, default, per_type, thresholds)
         checker = HeldOutUnjudged(objective, split, dataset, self.alpha)
         unjudged = checker.compare(objective.build_system(chosen.params), objective.system)
+        tune = self.measure_gain(tuned, default, split.tune)
+        verdict = self.decide_with_unjudged(held_out, describe_choice(result, chosen), unjudged)
         rows = np.flatnonzero(split.held_out).tolist()
         return model.TuningReport(
             name=name,
@@ -169,7 +169,7 @@ class HeldOutEvaluation:
             split=split.origin,
             split_seed=split.split_seed,
             settings=self._settings_record(),
-            parameters=self._parameter_records(chosen),
+            parameters=parameter_records(objective, split, chosen),
             default=objective.system.resolved_config,
             choice=model.Choice(
                 rule=self.tuning.choose,
@@ -177,11 +177,12 @@ class HeldOutEvaluation:
                 params=dict(chosen.params),
                 config=objective.build_system(chosen.params).resolved_config,
             ),
-            tune=self.measure_gain(tuned, default, split.tune),
+            tune=tune,
             nested=cross and self.measure_gain(cross.values, default, cross.fold >= 0),
             held_out=held_out,
             level=self.verdict_level,
-            verdict=self.decide_with_unjudged(held_out, describe_choice(result, chosen), unjudged),
+            verdict=verdict,
+            shrunken=shrink_gain(tune, held_out) if verdict == "ship" else None,
             needed=estimate_needed(
                 self._pair(tuned[split.held_out], default[split.held_out]),
                 held_out,
@@ -189,8 +190,9 @@ class HeldOutEvaluation:
                 factor=self.next_factor,
             ),
             unjudged=unjudged and unjudged.record,
-            folds=self._fold_records(cross, default),
-            plateau=self._plateau_record(tuned),
+            floor=() if untuned is None else self._judge_floor(untuned, tuned),
+            folds=fold_records(objective, cross, default),
+            plateau=plateau_record(objective, split, tuned, self.tuning.seed),
             importances=parameter_importances(objective.parameters, result.trials),
             **self._class_gains(tuned, default),
             front=front,
@@ -221,6 +223,17 @@ class HeldOutEvaluation:
         rows += [(each.utilities(each.tuned), each.utilities(each.default)) for each in thresholds]
         return self.judge_family(rows)
 
+    def _judge_floor(self, untuned: UntunedValues, tuned: FloatArray) -> tuple[FloorRow, ...]:
+        mask = self.split.held_out
+        return judge_floor(
+            untuned.select_queries(mask),
+            tuned[mask],
+            self._pair(tuned[mask], tuned[mask]).groups,
+            min_gain=self.tuning.min_gain,
+            alpha=2 * self.verdict_level,
+            seed=self.tuning.seed,
+        )
+
     def decide_with_unjudged(
         self, gain: Gain, chosen: ChosenTrial, unjudged: UnjudgedDifference | None
     ) -> TuningVerdict:
@@ -246,66 +259,12 @@ class HeldOutEvaluation:
         verdict = self.decide_verdict(over_global, per_type.chosen)
         return per_type.to_record(gain, over_global, verdict)
 
-    def _parameter_records(self, chosen: Trial) -> tuple[ParameterInfo, ...]:
-        """The space, and the mean on the tuning queries with each parameter reset alone."""
-        free = self.objective.free_weights(chosen.params)
-        means = reset_means(self.objective.subset_queries(self.split.tune), chosen.params)
-        return tuple(
-            ParameterInfo(
-                **{name: getattr(parameter, name) for name in RANGE},
-                condition=" and ".join(
-                    f"{path} is {' or '.join(map(str, allowed))}"
-                    for path, allowed in parameter.when
-                ),
-                default=self.objective.default_params.get(parameter.path),
-                ratio=parameter.path in free,
-                reset=means.get(parameter.path),
-            )
-            for parameter in self.objective.parameters
-        )
-
     def _settings_record(self) -> dict[str, object]:
         rules = self.tuning.model_dump(
             mode="json",
             exclude={"parameters", "system", "split_seed", "effort", "crag", "front", "looks"},
         )
         return {**rules, "alpha": self.alpha}
-
-    def _fold_records(
-        self, cross: CrossValidation | None, default: FloatArray
-    ) -> tuple[model.Fold, ...]:
-        if cross is None:
-            return ()
-        records = []
-        for k, trial in enumerate(cross.trials):
-            unseen = cross.fold == k
-            seen = (cross.fold >= 0) & ~unseen
-            values = self.objective.evaluate_params([trial.params])[0]
-            records.append(
-                model.Fold(
-                    # A fold that kept a default of 2 : 2 agrees with one that chose 1 : 1.
-                    params=dict(self.objective.normalize_weights(trial.params)),
-                    difference=float((values - default)[seen].mean()),
-                    unseen=float((cross.values - default)[unseen].mean()),
-                    queries=int(unseen.sum()),
-                )
-            )
-        return tuple(records)
-
-    def _plateau_record(self, tuned: FloatArray) -> model.Plateau | None:
-        """Of a sample that could be computed, the share within one error of the chosen trial.
-
-        Near 1: the parameters hardly matter. Near 0: a narrow peak; the held-out queries tell
-        whether it is more than luck.
-        """
-        objective, keep = self.objective.subset_queries(self.split.tune), self.split.tune
-        sample = sample_uniformly(objective.parameters, SAMPLE, seed=self.tuning.seed)
-        values = evaluate_in_batches(objective, sample)
-        values = values[np.isfinite(values).all(axis=1)]
-        if not len(values):
-            return None
-        near = within_one_error(values, tuned[keep], self.objective.group_codes[keep])
-        return model.Plateau(share=float(near.mean()), sample=len(values))
 
     def _class_gains(self, tuned: FloatArray, default: FloatArray) -> dict[str, Any]:
         """The held-out gains by query type and by intent."""
@@ -332,17 +291,8 @@ class HeldOutEvaluation:
             yield name, self.measure_gain(tuned, default, held_out & np.equal(values, name))
 
     def _fit_thresholds(self, chosen: Trial, dataset: Dataset) -> list[FittedThresholds]:
-        """The tuned system's lists first, then every rerank list with absolute scores by itself."""
         crag, objective = self.tuning.crag, self.objective
         if crag is None:
             return []
-        system = objective.build_system(chosen.params)
-        if system.blend.reranker_name is None:  # the search switched it off; the scores are there
-            system = system.model_copy(update={"blend": objective.system.blend})
-        final = system_evidence(system, objective.runs, objective.spaces, crag)
-        alone = [
-            list_evidence(dataset, name, objective.runs.queries, crag)
-            for name in absolute_rerankers(dataset.spaces)
-            if name in dataset.rerankers
-        ]
-        return fit_lists(alone if final is None else [final, *alone], self.split, crag)
+        lists = collect_evidence(objective, objective.build_system(chosen.params), dataset, crag)
+        return fit_lists(lists, self.split, crag)

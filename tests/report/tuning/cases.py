@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint, RerankerEffort
+from fusion_bench.report.tuning_records.sensitivity import Fold, Importance, Plateau
 from fusion_bench.report.tuning_records.thresholds import (
     CalibrationBin,
     ThresholdReport,
     ThresholdRule,
 )
-from fusion_bench.report.tuning_records.trials import Gain, NeededQueries, ParameterInfo, Trial
+from fusion_bench.report.tuning_records.trials import (
+    Gain,
+    NeededQueries,
+    ParameterInfo,
+    ShrunkenGain,
+    Trial,
+)
 from fusion_bench.report.tuning_records.tuning_report import (
     Choice,
-    Fold,
-    Importance,
     PerTypeResult,
-    Plateau,
     TuningReport,
     TypeGain,
 )
@@ -52,6 +57,20 @@ def gain(difference: float, low: float | None, high: float | None, **changed: An
 
 def needed(queries: int) -> NeededQueries:
     return NeededQueries(queries=queries, low=queries // 2, high=queries * 2, at_least=False)
+
+
+def floor_row(answer: str = "worse", **changed: Any) -> FloorRow:  # noqa: ANN401
+    data = {
+        "name": "bm25",
+        "kind": "source",
+        "mean": 0.48,
+        "difference": -0.05,
+        "low": -0.08,
+        "high": -0.02,
+        "p": 0.001,
+        "answer": answer,
+    }
+    return FloorRow.model_validate(data | changed)
 
 
 def trials(count: int = 40) -> tuple[Trial, ...]:
@@ -100,7 +119,9 @@ def record(**changed: Any) -> TuningReport:  # noqa: ANN401
         "nested": gain(0.035, 0.015, 0.055),
         "held_out": gain(0.03, 0.01, 0.05),
         "verdict": "ship",
+        "shrunken": ShrunkenGain(difference=0.02, prior_mean=0.01, prior_sd=0.01, weight=0.5),
         "needed": needed(13_000),
+        "floor": (floor_row(),),
         "folds": tuple(
             Fold(
                 params={**best.params, "fusion.k": k},

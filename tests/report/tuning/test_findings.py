@@ -9,10 +9,21 @@ import pytest
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
+from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
+from fusion_bench.report.tuning_records.sensitivity import Plateau
 from fusion_bench.report.tuning_records.trials import Gain, NeededQueries, ParameterInfo
-from fusion_bench.report.tuning_records.tuning_report import Plateau, TuningReport
-from tests.report.tuning.cases import by_type_too, front, gain, needed, record, thresholds, typed
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from tests.report.tuning.cases import (
+    by_type_too,
+    floor_row,
+    front,
+    gain,
+    needed,
+    record,
+    thresholds,
+    typed,
+)
 
 #: No gain on held-out queries.
 DOWN = gain(-0.01, -0.03, 0.01)
@@ -58,6 +69,46 @@ def test_every_other_verdict_keeps_the_default(
     assert f"Verdict: {verdict}." in result["verdict"].text
     assert number in result["verdict"].text
     assert "keep the default" in result["recommendation"].text
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (floor_row("equivalent", difference=-0.001), "bm25 is equivalent within 0.0050 to"),
+        (floor_row("better", difference=0.02), "bm25 is better than"),
+        (floor_row("better, by less than min_gain", difference=0.002), "by less than 0.0050"),
+        (floor_row("identical", difference=0.0), "bm25 has the same values as"),
+        (floor_row("not shown", difference=0.001), "bm25 has no lower mean than"),
+        (floor_row("equivalent", kind="system", difference=0.0), "bm25, not tuned, is equiv"),
+    ],
+)
+def test_what_does_as_well_without_tuning_comes_before_ship(row: FloorRow, expected: str) -> None:
+    report = record(floor=(floor_row(name="other"), row))
+    result = findings(report)
+    verdict = result["verdict"]
+    assert expected in verdict.text
+    assert verdict.text.index(expected) < verdict.text.index("Verdict: ship.")
+    assert verdict.tone == "warning"
+    assert "keep the default, or use bm25" in result["recommendation"].text
+    kept = findings(record(floor=(row,), verdict="keep"))
+    assert expected in kept["floor"].text
+    assert kept["verdict"].text.startswith("Verdict: keep.")
+
+
+@pytest.mark.parametrize("row", [floor_row("worse"), floor_row("not shown", difference=-0.001)])
+def test_what_is_below_the_tuned_system_is_no_floor(row: FloorRow) -> None:
+    result = findings(record(floor=(row,)))
+    assert result["verdict"].text.startswith("Verdict: ship.")
+    assert "Shrunken estimate of the gain: +0.0200." in result["verdict"].text
+    assert "floor" not in result
+
+
+def test_too_few_tuning_queries_names_the_trials_that_looked_better() -> None:
+    choice = record().choice.model_copy(update={"trial": 0})
+    report = record(choice=choice, verdict="too few tuning queries", shrunken=None)
+    text = findings(report)["verdict"].text
+    assert text.startswith(f"Verdict: too few tuning queries. {report.better_trials} of 40 trials")
+    assert "on the 100 tuning queries" in text
 
 
 @pytest.mark.parametrize(

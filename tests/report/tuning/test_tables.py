@@ -29,7 +29,7 @@ def test_every_row_has_a_cell_a_column() -> None:
         by_type=typed(), per_type=by_type_too(), front=front(), thresholds=(thresholds(),)
     )
     tables = list(tuning_tables(report))
-    assert len(tables) == 6
+    assert len(tables) == 7
     assert len(list(tuning_tables(record()))) == 2
     for table in tables:
         assert all(len(row.cells) == len(table.columns) for row in table.rows)

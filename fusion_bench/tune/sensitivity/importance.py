@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusion_bench.config.parameters import Parameter
-from fusion_bench.report.tuning_records.tuning_report import Importance
+from fusion_bench.report.tuning_records.sensitivity import Importance
 from fusion_bench.tune.search.samplers import optuna_distribution
 from fusion_bench.tune.search.trial_log import Trial
 

@@ -1,0 +1,1 @@
+"""How much each parameter matters: ablation, importance and the plateau."""

@@ -1,0 +1,70 @@
+"""What nobody tuned: its values are those of eval, its answers those of a family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.evaluation.run_experiment import ignore_progress, run_experiment
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
+from fusion_bench.tune.validation.floor import (
+    UntunedValues,
+    evaluate_untuned,
+    judge_floor,
+    load_all_lists,
+)
+from tests import tiny
+
+NAMES = tuple(f"q{i}" for i in range(40))
+TUNED = np.random.default_rng(3).random(40)
+NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
+
+
+def judge(*values: np.ndarray, min_gain: float = 0.005) -> dict[str, str]:
+    names = tuple("abcdef"[: len(values)])
+    untuned = UntunedValues(names, ("source",) * len(values), np.array(values))
+    rows = judge_floor(untuned, TUNED, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
+    assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
+    return {row.name: row.answer for row in rows}
+
+
+def test_answers() -> None:
+    answers = judge(TUNED + 0.1 + NOISE, TUNED - 0.1 + NOISE, TUNED + NOISE, TUNED, 1 - TUNED)
+    assert answers == {
+        "a": "better",
+        "b": "worse",
+        "c": "equivalent",
+        "d": "identical",
+        "e": "not shown",
+    }
+    assert judge(TUNED + NOISE, min_gain=0.0) == {"a": "not shown"}
+    assert judge() == {}
+
+
+def test_the_values_are_those_of_eval(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    experiment, source = read_experiment(root / tiny.EXPERIMENT)
+    folders = [root / "datasets"]
+    report = run_experiment(experiment, source, folders=folders, split="all", cache=False)
+    [collection] = report.collections
+    settings = TuneSettings(system="two")
+    path = root / "datasets" / "tiny" / "dataset.yaml"
+    narrow = load_tuning_dataset(experiment, source, settings, path)
+    objective = create_objective(experiment, source, settings, narrow)
+    whole = load_all_lists(experiment, narrow, path, ignore_progress)
+    untuned = evaluate_untuned(experiment, source, whole, objective)
+    by_name = dict(zip(untuned.names, untuned.values.tolist(), strict=True))
+    assert objective.runs.queries == collection.queries
+    expected = {
+        row.name: list(row.measures[objective.measure.name].values)
+        for row in collection.systems
+        if row.kind == "system" and row.name != "two"
+    }
+    assert {name: by_name[name] for name in expected} == expected
+    assert "two" not in by_name
+    assert set(untuned.kinds) <= {"system", "source"}
+    held_out = untuned.select_queries(np.array([True, False, True, True]))
+    assert held_out.values.tolist() == untuned.values[:, [0, 2, 3]].tolist()
