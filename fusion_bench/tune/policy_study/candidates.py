@@ -16,7 +16,7 @@ from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.policies import Policy, QueryFeatures, TrainablePolicy, Variant, policies
-from fusion_bench.tune.sensitivity.random_sample import sample_uniformly
+from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
 
 #: Most parameter sets of a trained policy: each is fitted many times for every shuffling.
 MOST_TRAINED = 5

@@ -26,12 +26,6 @@ from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.sensitivity.importance import parameter_importances
-from fusion_bench.tune.sensitivity.sensitivity_records import (
-    fold_records,
-    parameter_records,
-    plateau_record,
-)
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.class_tuning import ClassTuning
 from fusion_bench.tune.validation.crag import FittedThresholds, collect_evidence, fit_lists
@@ -44,6 +38,12 @@ from fusion_bench.tune.validation.gains import (
     paired_gain,
 )
 from fusion_bench.tune.validation.held_out_unjudged import HeldOutUnjudged, shown_direction
+from fusion_bench.tune.validation.sensitivity.importance import parameter_importances
+from fusion_bench.tune.validation.sensitivity.sensitivity_records import (
+    fold_records,
+    parameter_records,
+    plateau_record,
+)
 from fusion_bench.tune.validation.shrunken_gain import shrink_gain
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.trial_selection import (

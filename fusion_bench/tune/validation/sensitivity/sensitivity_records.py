@@ -10,10 +10,10 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.tuning_records.sensitivity import Fold, Plateau
 from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.sensitivity.ablation import reset_means
-from fusion_bench.tune.sensitivity.random_sample import sample_uniformly
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import CrossValidation
+from fusion_bench.tune.validation.sensitivity.ablation import reset_means
+from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.trial_selection import evaluate_in_batches, within_one_error
 
