@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.run_experiment import ignore_progress, run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.report.tuning_records.floor import FloorKind
 from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
 from fusion_bench.tune.validation.floor import (
     UntunedValues,
@@ -23,9 +25,10 @@ TUNED = np.random.default_rng(3).random(40)
 NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
 
 
-def judge(*values: np.ndarray, min_gain: float = 0.005) -> dict[str, str]:
+def judge(*values: FloatArray, min_gain: float = 0.005) -> dict[str, str]:
     names = tuple("abcdef"[: len(values)])
-    untuned = UntunedValues(names, ("source",) * len(values), np.array(values))
+    kinds: tuple[FloorKind, ...] = tuple("source" for _ in values)
+    untuned = UntunedValues(names, kinds, np.array(values))
     rows = judge_floor(untuned, TUNED, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
     assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
     return {row.name: row.answer for row in rows}
