@@ -20,6 +20,7 @@ def gate(
     *,
     baseline: str | os.PathLike[str] | None = None,
     update: str | None = None,
+    anchor: bool = False,
     folders: Collection[str | os.PathLike[str]] | None = None,
 ) -> GateVerdict:
     """Check an experiment's candidate for regressions against its committed baseline.
@@ -28,11 +29,13 @@ def gate(
         experiment: The experiment's file.
         baseline: File of the baseline; ``reports/baselines/EXPERIMENT.json`` by default.
         update: Why the values may change: the candidate becomes the baseline before it is checked.
+        anchor: With ``update``: whether the candidate becomes the anchor, too.
         folders: Where named datasets live; by default ``datasets`` beside the experiment's folder,
             here, and in the folders above.
 
     Returns:
-        The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``.
+        The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``
+        or ``always_valid``.
 
     Raises:
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
@@ -42,5 +45,5 @@ def gate(
     inputs = GateInputs(parsed, source, find_folders(folders, path))
     file = baseline_path(path) if baseline is None else Path(baseline)
     if update is not None:
-        update_baseline(inputs, file, update)
+        update_baseline(inputs, file, update, anchor=anchor)
     return run_gate(inputs, file)

@@ -217,7 +217,8 @@ def after_gate(
             purpose = "accept these values, if the change is intended"
         if not baseline.exists():
             purpose = "store today's values, to check changes against"
-        yield NextStep(update_command(experiment, baseline, datasets or ()), purpose)
+        command = update_command(experiment, baseline, datasets or (), anchor=verdict.needs_anchor)
+        yield NextStep(command, purpose)
 
 
 def after_explain(

@@ -33,6 +33,7 @@ command = base.command_app()
 @command.command(
     epilog=base.format_examples(
         'fusion-bench gate experiments/mine.yaml --update --reason "first baseline"',
+        'fusion-bench gate experiments/mine.yaml --anchor --reason "fewer sources, as agreed"',
         "fusion-bench gate experiments/mine.yaml",
         "fusion-bench gate experiments/mine.yaml --junit gate.xml --markdown gate.md",
         'fusion-bench gate experiments/mine.yaml --markdown - >> "$GITHUB_STEP_SUMMARY"',
@@ -58,8 +59,12 @@ def gate(
     update: Annotated[
         bool, typer.Option("--update", help="Write the candidate as the new baseline.")
     ] = False,
+    anchor: Annotated[
+        bool,
+        typer.Option("--anchor", help="The same, and sum up later losses from these values on."),
+    ] = False,
     reason: Annotated[
-        str | None, typer.Option(help="With --update: why the values may change.")
+        str | None, typer.Option(help="With --update or --anchor: why the values may change.")
     ] = None,
     self_test: Annotated[
         bool, typer.Option("--self-test", help="Measure false alarms, power and false passes.")
@@ -90,7 +95,7 @@ def gate(
     """
     _refuse_combinations(
         {
-            "--update": update,
+            "--update": update or anchor,
             "--reason": reason,
             "--set": overrides,
             "--self-test": self_test,
@@ -108,9 +113,9 @@ def gate(
     context = base.experiment_context(experiment, datasets, overrides)
     path = baseline or baseline_path(experiment)
     with annotated_errors(experiment):
-        if update:
+        if update or anchor:
             steps = after_update(experiment, path, datasets)
-            _update_baseline(context, path, reason or "", steps, as_json=json)
+            _update_baseline(context, path, reason or "", steps, anchor=anchor, as_json=json)
             return
         folder = base.out_folder(out, experiment)
         if self_test:
@@ -132,7 +137,7 @@ def _refuse_combinations(options: Mapping[str, Any]) -> None:
     if is_update and is_self_test:
         raise typer.BadParameter("does not go with --update", param_hint="--self-test")
     if not is_update:
-        refuse("a check: it needs --update", "--reason")
+        refuse("a check: it needs --update or --anchor", "--reason")
     if not is_self_test:
         refuse("a check: it needs --self-test", "--runs", "--against")
     if is_update or is_self_test:
@@ -199,7 +204,13 @@ def _print_verdict(
 
 
 def _update_baseline(
-    context: Context, path: Path, reason: str, steps: Iterable[NextStep], *, as_json: bool
+    context: Context,
+    path: Path,
+    reason: str,
+    steps: Iterable[NextStep],
+    *,
+    anchor: bool,
+    as_json: bool,
 ) -> None:
     from fusion_bench.gate.inputs import GateInputs, lint_candidate
     from fusion_bench.gate.pages.update_page import build_update_page
@@ -210,7 +221,7 @@ def _update_baseline(
 
     with context as opened:
         inputs = GateInputs(*opened)
-        new = update_baseline(inputs, path, reason)
+        new = update_baseline(inputs, path, reason, anchor=anchor)
         switch = v2_findings({"the baseline": new.v2_enabled})
         notes = [] if as_json else [*switch, *lint_lines(lint_candidate(inputs))]
         warnings = [note.text for note in notes if note.tone == "warning"]
@@ -220,7 +231,8 @@ def _update_baseline(
         print_json(last)
         return
     if len(last.reasons) > 1:
-        echo(f"Written: {path}: nothing changed; reasons of update {number}: {last.reason}")
+        changed = "the anchor alone" if anchor else "nothing"
+        echo(f"Written: {path}: {changed} changed; reasons of update {number}: {last.reason}")
         return
     if number > 1:
         print_result(last, build_update_page(new), as_json=False)

@@ -63,11 +63,38 @@ class Tolerance(StrictModel):
 
     Attributes:
         max_drop: m, in the unit of the measure: a mean that falls by no more is no regression.
+        max_drop_since_anchor: The same for all changes since the anchor together; by default 2m.
         slices: Slices that are checked on their own, instead of the policy's; as there.
     """
 
     max_drop: Annotated[Number, Field(ge=0)]
+    max_drop_since_anchor: Annotated[Number, Field(ge=0)] | None = None
     slices: Slices | None = None
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Tolerance:
+        if self.since_anchor < self.max_drop:
+            raise ValueError(
+                f"max_drop_since_anchor: at least max_drop, {self.max_drop:g}, is needed, given "
+                f"{self.since_anchor:g}"
+            )
+        return self
+
+    @property
+    def since_anchor(self) -> float:
+        """The tolerance of all changes since the anchor together."""
+        limit = self.max_drop_since_anchor
+        return 2 * self.max_drop if limit is None else limit
+
+
+class AlwaysValid(StrictModel):
+    """The level is shared by several candidates.
+
+    Attributes:
+        runs: Different candidates that may be checked between two updates of the baseline.
+    """
+
+    runs: Annotated[WholeNumber, Field(ge=1, le=10_000)]
 
 
 def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -132,6 +159,8 @@ class GatePolicy(StrictModel):
         small_changes: What ``pass on these queries`` does: ``pass``, or ``block`` with exit code 3.
         fell: What ``fell`` does: ``block`` with exit code 1, or ``warn``.
         inconclusive: What ``inconclusive`` does: ``block`` with exit code 3, or ``warn``.
+        always_valid: Shares the level among several candidates since the last update; None = every
+            candidate is checked at the full level.
         guards: Bounds on single queries.
         golden: Queries that must keep a document.
         lists: What a changed run or rerank list does: ``compare`` compares the candidate with the
@@ -150,6 +179,7 @@ class GatePolicy(StrictModel):
     small_changes: Literal["pass", "block"] = "pass"
     fell: BlockOrWarn = "block"
     inconclusive: Annotated[BlockOrWarn, BeforeValidator(_refuse_old_values)] = "block"
+    always_valid: AlwaysValid | None = None
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
     lists: Literal["compare", "refuse"] = "compare"
@@ -167,6 +197,11 @@ class GatePolicy(StrictModel):
     def measures(self) -> tuple[str, ...]:
         """Names of all measures, those of the checks first."""
         return tuple(dict.fromkeys([*self.checks, *(guard.measure for guard in self.guards)]))
+
+    @property
+    def runs(self) -> int:
+        """R: candidates that share the level; 1 = none but this one."""
+        return 1 if self.always_valid is None else self.always_valid.runs
 
     def slices_of(self, measure: str) -> tuple[str | None, ...]:
         """The slices of a measure: None = all queries, then query types and other slices."""

@@ -5,6 +5,7 @@ Format history:
     2   ``arms`` became ``collections``, ``seal`` ``checksum``, ``reading`` ``read_options`` and
         ``when`` ``updated_at``
     3   ``policy``; an update has ``reasons`` and what changed, check by check
+    4   ``anchor``; the statuses of today
 """
 
 from __future__ import annotations
@@ -95,6 +96,22 @@ class CollectionBaseline(StoredRecord):
         return np.array([positions[query] for query in queries], dtype=np.int64)
 
 
+class Anchor(StoredRecord):
+    """Earlier values that no number of small losses may leave far behind.
+
+    Attributes:
+        updated_at: When they were accepted, UTC, ISO 8601.
+        reason: Why.
+        system: The system's name.
+        values: By collection and measure, in the order of the collection's queries.
+    """
+
+    updated_at: str
+    reason: str
+    system: str
+    values: dict[str, dict[str, tuple[float, ...]]]
+
+
 class Baseline(StoredRecord):
     """The accepted state that a gate compares with.
 
@@ -109,12 +126,13 @@ class Baseline(StoredRecord):
         v2_enabled: Whether methods of version 2 ran as such.
         ties: The tie rule.
         collections: One record a collection.
+        anchor: The values of the first baseline, or of the last one that was blessed.
         history: Every update, the oldest first.
         checksum: SHA-256 of all other keys: a file edited by hand is refused.
     """
 
     format: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
-    format_version: int = 3
+    format_version: int = 4
     engine: int
     experiment: str
     system: str
@@ -123,6 +141,7 @@ class Baseline(StoredRecord):
     v2_enabled: bool
     ties: str
     collections: tuple[CollectionBaseline, ...]
+    anchor: Anchor
     history: Annotated[tuple[BaselineUpdate, ...], Field(min_length=1)]
     checksum: str = ""
 
@@ -132,9 +151,24 @@ class Baseline(StoredRecord):
         return {record.collection: record for record in self.collections}
 
     @property
+    def is_anchor(self) -> bool:
+        """Whether the anchor has the very values of this baseline."""
+        return all(
+            self.anchor.values[record.collection].get(name) == values
+            for record in self.collections
+            for name, values in record.values.items()
+        )
+
+    def anchor_arrays(self, collection: str, queries: Sequence[str]) -> dict[str, FloatArray]:
+        """The anchor's values of a collection by measure, each (Q,) in the order of ``queries``."""
+        record = self.by_collection[collection]
+        values = self.anchor.values[collection]
+        return record.model_copy(update={"values": values}).value_arrays(queries)
+
+    @property
     def contents(self) -> dict[str, Any]:
-        """What an update can change: everything but the history."""
-        return self.model_dump(mode="json", exclude={"history", "checksum"})
+        """What an update can change: everything but history and anchor."""
+        return self.model_dump(mode="json", exclude={"history", "anchor", "checksum"})
 
     @property
     def stored_data(self) -> dict[str, Any]:
@@ -158,13 +192,22 @@ def baseline_path(experiment: Path) -> Path:
     return Path("reports", "baselines", f"{name_experiment(experiment)}.json")
 
 
-def update_command(experiment: Path, baseline: Path, datasets: Sequence[Path] = ()) -> str:
-    """The command that writes a baseline; ``datasets`` are folders of named datasets."""
+def update_command(
+    experiment: Path, baseline: Path, datasets: Sequence[Path] = (), *, anchor: bool = False
+) -> str:
+    """The command that writes a baseline.
+
+    Args:
+        experiment: The experiment's file.
+        baseline: The baseline's file.
+        datasets: Folders of named datasets.
+        anchor: Whether the values become the anchor, too.
+    """
     options: list[object] = [word for folder in datasets for word in ("--datasets", folder)]
     if baseline != baseline_path(experiment):
         options += ["--baseline", baseline]
     words = join(str(word) for word in ("fusion-bench", "gate", experiment, *options))
-    return f'{words} --update --reason "…"'
+    return f'{words} --{"anchor" if anchor else "update"} --reason "…"'
 
 
 def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None:
@@ -177,8 +220,9 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
     Raises:
         DataError: Not a baseline, of another format version, or edited by hand.
     """
-    command = update_command(experiment or Path("EXPERIMENT"), path)
-    remedy = f"move it away and write a new one: {command}"
+    is_older = is_older_format(path)
+    command = update_command(experiment or Path("EXPERIMENT"), path, anchor=is_older)
+    remedy = f"{'' if is_older else 'move it away and '}write a new one: {command}"
     if not path.exists():
         return None
     baseline = read_stored(path, Baseline, what="baseline", remedy=remedy)
@@ -188,6 +232,19 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
             f"{remedy}"
         )
     return baseline
+
+
+def is_older_format(path: Path) -> bool:
+    """Whether a file is a baseline that an earlier version wrote."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    fields = Baseline.model_fields
+    if not isinstance(data, dict) or data.get("format") != fields["format"].default:
+        return False
+    version = data.get("format_version")
+    return isinstance(version, int) and version < fields["format_version"].default
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:

@@ -194,6 +194,13 @@ def _estimate(check: Check, runs: int) -> _Estimates:
     )
 
 
+def has_t_bound(check: Check) -> bool:
+    """Whether a check is ``unchanged`` or passes, at least on these queries."""
+    difference = check.difference
+    estimate = estimate_mean(difference, check.groups, alpha=2 * ALPHA)
+    return not difference.any() or estimate.low > -check.max_drop
+
+
 def p_at_least(estimate: MeanEstimate, value: float) -> float:
     """P of the one-sided t test of "the true mean is at least ``value``"; 1 = no spread known."""
     from scipy.special import stdtr  # late, as it is slow

@@ -9,6 +9,7 @@ from itertools import chain
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
+from fusion_bench.gate.anchor import anchor_checks, describe_rejected
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.changes import ListChange
 from fusion_bench.gate.checks import build_checks, run_checks
@@ -28,6 +29,7 @@ class PairedValues:
         task: The collection.
         before: By measure, shape (Q,): the stored values of the baseline.
         after: By measure, shape (Q,): the values of the candidate.
+        anchor: By measure, shape (Q,): the values of the anchor.
         unjudged: What unjudged documents could change; None with complete judgments.
         reference: The baseline's system; None where its lists are no longer the same, so that its
             ranks are unknown.
@@ -36,6 +38,7 @@ class PairedValues:
     task: EvaluationSet
     before: dict[str, FloatArray]
     after: dict[str, FloatArray]
+    anchor: dict[str, FloatArray]
     unjudged: PairedUnjudged | None
     reference: System | None
 
@@ -64,12 +67,12 @@ def pair_values(
         name = task.dataset.name
         new, old = describe_collection(task, inputs.candidate), committed.by_collection[name]
         system = None if name in changed else reference
-        values = (old.value_arrays(new.queries), new.value_arrays())
+        before, anchor = old.value_arrays(new.queries), committed.anchor_arrays(name, new.queries)
         unjudged = None
         if old.unjudged is not None and new.unjudged is not None:
             order = old.find_rows(new.queries)
             unjudged = PairedUnjudged(old.unjudged, new.unjudged, order, task.groups)
-        pairs.append(PairedValues(task, *values, unjudged, system))
+        pairs.append(PairedValues(task, before, new.value_arrays(), anchor, unjudged, system))
     return pairs
 
 
@@ -89,7 +92,14 @@ def check_policy(
         for pair in pairs
         for check in build_checks(policy, pair.task, pair.before, pair.after, pair.unjudged)
     ]
-    checks = run_checks(family, seed=inputs.experiment.seed)
+    since_anchor = [
+        check
+        for pair in pairs
+        for check in anchor_checks(policy, pair.task, pair.anchor, pair.after)
+    ]
+    # An anchor of the baseline's own values asks nothing that the other checks do not.
+    tested = family if committed.is_anchor else [*family, *since_anchor]
+    checks = run_checks(tested, runs=policy.runs, seed=inputs.experiment.seed)
     guards = tuple(check_guard(guard, policy, *v) for guard in policy.guards for v in values)
     golden = tuple(check_golden_queries(inputs, [pair.task for pair in pairs]))
     inputs.progress("finding the largest losses", 0, 1)
@@ -102,6 +112,8 @@ def check_policy(
     results = {
         "baseline_system": committed.system,
         "baseline_reason": committed.history[-1].reason,
+        "anchor_reason": "" if committed.is_anchor else committed.anchor.reason,
+        "needs_anchor": bool(describe_rejected(since_anchor)),
         "config_changes": find_changes(committed.config, candidate.resolved_config),
         "list_changes": tuple(list_changes),
         "policy_changes": find_changes(committed.policy, policy.model_dump(mode="json")),

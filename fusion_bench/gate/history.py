@@ -85,6 +85,7 @@ class BaselineUpdate(StoredRecord):
         list_changes: What differs in the lists that both read.
         checks: Every check of the policy.
         losses: The queries that lost most.
+        is_anchor: Whether the values became the anchor.
     """
 
     updated_at: str
@@ -98,6 +99,7 @@ class BaselineUpdate(StoredRecord):
     list_changes: tuple[ListChange, ...] = ()
     checks: tuple[CheckUpdate, ...] = ()
     losses: tuple[QueryLoss, ...] = ()
+    is_anchor: bool = False
 
     @property
     def reason(self) -> str:

@@ -41,6 +41,10 @@ class GateVerdict(TableView, StoredRecord):
         system: The candidate's name.
         baseline_system: The baseline's system.
         baseline_reason: Why the baseline was last written.
+        anchor_reason: Why the anchor's values were accepted; empty where they are the baseline's.
+        needs_anchor: Whether ``--update`` is refused, so that only ``--anchor`` accepts the values.
+        runs: R: candidates since the last update that share the level.
+        candidate_number: Which of them this is; None = not counted, as R is 1 or nothing changed.
         refusals: Why the two cannot be compared; then nothing below was computed.
         config_changes: What differs in the resolved configuration: path → (before, after).
         list_changes: What differs in the lists that the baseline read.
@@ -63,6 +67,10 @@ class GateVerdict(TableView, StoredRecord):
     system: str
     baseline_system: str = ""
     baseline_reason: str = ""
+    anchor_reason: str = ""
+    needs_anchor: bool = False
+    runs: int = 1
+    candidate_number: int | None = None
     refusals: tuple[str, ...] = ()
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     list_changes: tuple[ListChange, ...] = ()

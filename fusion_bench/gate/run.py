@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+
+import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
+from fusion_bench.gate.anchor import find_anchor_breaks
 from fusion_bench.gate.baseline import (
     Baseline,
     read_baseline,
     update_command,
 )
+from fusion_bench.gate.candidates import candidates_path, count_candidate, digest_values
 from fusion_bench.gate.changes import ListChange
 from fusion_bench.gate.comparability import (
     find_changed_values,
     find_incompatibilities,
     find_list_changes,
 )
-from fusion_bench.gate.comparison import check_policy, pair_values
+from fusion_bench.gate.comparison import PairedValues, check_policy, pair_values
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
@@ -42,7 +47,8 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
         The verdict; where the two cannot be compared, ``refusals`` says why.
 
     Raises:
-        FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
+        FusionBenchError: The experiment, its data or the baseline's file breaks a rule, or the
+            candidates cannot be counted.
     """
     policy, candidate, path = inputs.policy, inputs.candidate, inputs.source.path
     verdict = GateVerdict(
@@ -50,6 +56,7 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
         baseline=str(baseline),
         system=candidate.name,
         blocking=find_blocking(policy),
+        runs=policy.runs,
         v2_enabled=inputs.experiment.v2_enabled,
     )
     committed = read_baseline(baseline, path)
@@ -71,9 +78,39 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     if not refusals:
         refusals = [*_find_irreproducible_values(committed, reference, collections, changes)]
     if refusals:
-        return verdict.model_copy(update={"refusals": tuple(refusals)})
+        breaks = any(find_anchor_breaks(committed, inputs.experiment.ties, descriptions))
+        refused = {"refusals": tuple(refusals), "needs_anchor": breaks}
+        return verdict.model_copy(update=refused)
     pairs = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
+    if policy.always_valid is not None:
+        number = _count_candidate(baseline, committed, pairs, candidate.name, policy.runs)
+        verdict = verdict.model_copy(update={"candidate_number": number})
+        if number is not None and number > policy.runs:
+            refusal = (
+                f"{policy.runs} different candidates were checked since the last update, as many "
+                f"as always_valid allows: update the baseline, or start over with more runs"
+            )
+            return verdict.model_copy(update={"refusals": (refusal,)})
     return check_policy(inputs, committed, pairs, changes, verdict)
+
+
+def _count_candidate(
+    baseline: Path, committed: Baseline, pairs: Sequence[PairedValues], system: str, limit: int
+) -> int | None:
+    """The number of this candidate since the last update; None = it has the baseline's values."""
+    unchanged = (
+        np.array_equal(pair.before[name], pair.after[name]) for pair in pairs for name in pair.after
+    )
+    if all(unchanged):
+        return None
+    return count_candidate(
+        candidates_path(baseline),
+        committed,
+        digest_values({pair.task.dataset.name: pair.after for pair in pairs}),
+        system=system,
+        checked_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        limit=limit,
+    )
 
 
 def _find_irreproducible_values(

@@ -13,13 +13,22 @@ import numpy as np
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.gate.anchor import (
+    anchor_checks,
+    describe_rejected,
+    find_anchor_breaks,
+    keep_anchor,
+    new_anchor,
+)
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
     digest_json,
+    is_older_format,
     read_baseline,
     write_baseline,
 )
+from fusion_bench.gate.checks import Check
 from fusion_bench.gate.comparability import (
     find_changes,
     find_incompatibilities,
@@ -35,7 +44,9 @@ from fusion_bench.util.formatting import is_encodable
 from fusion_bench.util.output_folder import name_experiment, require_visible
 
 
-def update_baseline(inputs: GateInputs, baseline: Path, reason: str) -> Baseline:
+def update_baseline(
+    inputs: GateInputs, baseline: Path, reason: str, *, anchor: bool = False
+) -> Baseline:
     """Write the candidate as the new baseline.
 
     The newest entry of the history says what the update changed: each check with the verdict of
@@ -46,32 +57,76 @@ def update_baseline(inputs: GateInputs, baseline: Path, reason: str) -> Baseline
         inputs: The experiment, and where its data is.
         baseline: File to write.
         reason: Why the values may change.
+        anchor: Whether the values become the anchor, too. Then a baseline of an earlier format
+            version is replaced, with its history.
 
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, a list is degraded or has no
-            result, a value is not finite, or nothing changed and the reason is not new.
+            result, a value is not finite, or nothing changed and the reason is not new. Without
+            ``anchor`` also where the values cannot be compared with those of the anchor, or a check
+            since the anchor does not pass.
     """
     if not reason.strip() or not is_encodable(reason):
         raise ConfigError("--reason: say why the values may change, in UTF-8 text")
     reason = " ".join(reason.split())
     require_visible(baseline)
-    previous = read_baseline(baseline, inputs.source.path)
+    is_replaced = anchor and is_older_format(baseline)
+    previous = None if is_replaced else read_baseline(baseline, inputs.source.path)
     collections = inputs.load_collections()
     unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
     if unusable:
         raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
     inputs.progress("evaluating", 0, 1)
     new = _build_baseline(inputs, collections, reason)
-    if previous is None:
-        history = new.history
-    elif previous.contents == new.contents:
-        history = (*previous.history[:-1], _add_reason(baseline, previous.history[-1], reason))
-    else:
-        changes = _describe_changes(inputs, baseline, previous, collections)
-        history = (*previous.history, new.history[0].model_copy(update=changes))
-    new = new.model_copy(update={"history": history})
+    if previous is not None:
+        if not anchor:
+            _refuse_far_from_anchor(inputs, previous, new, collections)
+            new = new.model_copy(update={"anchor": keep_anchor(previous, new.collections)})
+        newest = previous.history[-1]
+        if previous.contents != new.contents:
+            changes = _describe_changes(inputs, baseline, previous, collections)
+            first = new.history[0].model_copy(update={**changes, "is_anchor": anchor})
+            history = (*previous.history, first)
+        elif anchor and not previous.is_anchor:
+            reasons = tuple(dict.fromkeys((*newest.reasons, reason)))
+            blessed = newest.model_copy(update={"reasons": reasons, "is_anchor": True})
+            history = (*previous.history[:-1], blessed)
+        else:
+            history = (*previous.history[:-1], _add_reason(baseline, newest, reason))
+        new = new.model_copy(update={"history": history})
     write_baseline(new, baseline)
     return new
+
+
+def _refuse_far_from_anchor(
+    inputs: GateInputs, previous: Baseline, new: Baseline, collections: Sequence[EvaluationSet]
+) -> None:
+    """Refuse new values that cannot be compared with the anchor, or may lie too far below it.
+
+    Raises:
+        FusionBenchError: They do.
+    """
+    remedy = "--anchor --reason accepts the values as the new anchor"
+    breaks = list(find_anchor_breaks(previous, inputs.experiment.ties, new.collections))
+    if breaks:
+        raise FusionBenchError(
+            f"no baseline written: the values since the anchor cannot be compared: "
+            f"{'; '.join(breaks)}: {remedy}"
+        )
+    known, records = previous.by_collection, new.by_collection
+    checks: list[Check] = []
+    for task in collections:
+        name = task.dataset.name
+        if name in known and previous.contents != new.contents:
+            values = previous.anchor_arrays(name, records[name].queries)
+            after = records[name].value_arrays()
+            checks += anchor_checks(inputs.policy, task, values, after)
+    rejected = describe_rejected(checks)
+    if rejected:
+        raise FusionBenchError(
+            f"no baseline written: since the anchor ({previous.anchor.updated_at[:10]}, "
+            f"“{previous.anchor.reason}”) no pass is shown: {'; '.join(rejected)}: {remedy}"
+        )
 
 
 def _build_baseline(
@@ -87,8 +142,10 @@ def _build_baseline(
         version=__version__,
         config_sha256=digest_json(config),
         means={record.collection: _compute_means(record) for record in records},
+        is_anchor=True,
     )
     return Baseline(
+        anchor=new_anchor(update, candidate.name, records),
         engine=ENGINE,
         experiment=name_experiment(inputs.source.path),
         system=candidate.name,

@@ -50,7 +50,8 @@ def test_the_gate_uses_each_code_for_its_meaning(
     assert main(gate) == ExitCode.DONE
     edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     assert main(gate) == ExitCode.REGRESSION
-    assert main([*update, "worse, and written"]) == ExitCode.DONE
+    assert main([*update, "worse"]) == ExitCode.FAILED
+    assert main([*gate, "--anchor", "--reason", "worse, and written"]) == ExitCode.DONE
     assert main([*gate, "--no-such-option"]) == ExitCode.FAILED
 
 

@@ -68,7 +68,7 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     assert "\n- mine / RR@10: 1.0000 → 0.5208, -47.9 %: 0 queries better, 45 worse of 60\n" in out
     assert next_commands(out) == [
         ["explain", "q3", "--experiment", EXPERIMENT],
-        ["gate", EXPERIMENT, "--update", "--reason", "…"],
+        ["gate", EXPERIMENT, "--anchor", "--reason", "…"],
     ]
     assert ran(capsys, *next_commands(out)[0])[0] == 0
     assert ran(capsys, *next_commands(out)[1])[0] == 0
@@ -154,8 +154,13 @@ def test_an_update_shows_what_it_changes(root: Path, capsys: Capture) -> None:
         f"Written: {BASELINE}: nothing changed; reasons of update 1: first; agreed\n",
     )
     worse(root)
-    code, out, _ = ran(capsys, *update, "b is cheaper")
+    code, out, err = ran(capsys, *update, "b is cheaper")
+    assert (code, out) == (2, "")
+    assert "--anchor --reason accepts the values as the new anchor" in err
+    anchor = ("gate", EXPERIMENT, "--anchor", "--reason")
+    code, out, _ = ran(capsys, *anchor, "b is cheaper")
     assert code == 0
+    assert "The new values are the anchor from now on." in out
     assert re.search(
         r"^mine / RR@10 \(MRR\) +regressed +1\.0000 +0\.5208 +-0\.4792 ", out, re.MULTILINE
     )

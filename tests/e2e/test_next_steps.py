@@ -105,7 +105,7 @@ def test_the_gate_explains_a_query_whose_id_begins_with_a_dash(
     explain, accept = next_commands(capsys, "gate", EXPERIMENT, "--datasets", "datasets", code=1)
     assert explain[-2] == "--"
     assert main(explain) == 0
-    assert accept == ["gate", EXPERIMENT, "--datasets", "datasets", "--update", "--reason", "…"]
+    assert accept == ["gate", EXPERIMENT, "--datasets", "datasets", "--anchor", "--reason", "…"]
     assert main(accept) == 0
 
 

@@ -78,10 +78,12 @@ def gate_inputs(root: Path, name: str = EXPERIMENT) -> GateInputs:
     return GateInputs(*read_experiment(root / name), [root / "datasets"])
 
 
-def renew_baseline(root: Path, reason: str = "first", name: str = EXPERIMENT) -> Path:
-    """The baseline, written or renewed."""
+def renew_baseline(
+    root: Path, reason: str = "first", name: str = EXPERIMENT, *, anchor: bool = False
+) -> Path:
+    """The baseline, written or renewed; with ``anchor`` its values are the anchor, too."""
     path = root / baseline_path(Path(name))
-    update_baseline(gate_inputs(root, name), path, reason)
+    update_baseline(gate_inputs(root, name), path, reason, anchor=anchor)
     return path
 
 

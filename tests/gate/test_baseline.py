@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.gate.baseline import (
+    Anchor,
     Baseline,
     CollectionBaseline,
     read_baseline,
@@ -41,6 +42,9 @@ def baseline(values: list[float], reason: str = "first", **changed: object) -> B
         config_sha256="b" * 64,
         means={"mine": {"RR@10": 0.5}},
     )
+    anchor = Anchor(
+        updated_at="2026-01-01T00:00:00+00:00", reason=reason, system="live", values={"mine": {}}
+    )
     given = {
         "engine": 1,
         "experiment": "mine",
@@ -50,6 +54,7 @@ def baseline(values: list[float], reason: str = "first", **changed: object) -> B
         "v2_enabled": True,
         "ties": "trec",
         "collections": (arm,),
+        "anchor": anchor,
         "history": (change,),
     }
     return Baseline.model_validate(given | changed)

@@ -81,6 +81,6 @@ def test_a_baseline_of_other_queries_cannot_be_compared(tmp_path: Path) -> None:
     edit(root, EXPERIMENT, "dataset: mine\n", "dataset: mine\nwhere: {level: 1}\n")
     verdict = gate_verdict(root)
     assert any("where" in reason for reason in verdict.refusals)
-    renew_baseline(root, "level 1 only")
+    renew_baseline(root, "level 1 only", anchor=True)
     assert '"where"' in path.read_text(encoding="utf-8")
     assert {check.queries for check in gate_verdict(root).checks if check.slice is None} == {30}

@@ -34,7 +34,7 @@ def newest(path: Path) -> BaselineUpdate:
 def test_updates_keep_the_history_of_reasons(root: Path) -> None:
     path = renew_baseline(root, "first")
     swap(root, "{runs: [b]}")
-    renew_baseline(root, "b is\n cheaper")
+    renew_baseline(root, "b is\n cheaper", anchor=True)
     found = read_baseline(path)
     assert isinstance(found, Baseline)
     assert [change.reasons for change in found.history] == [("first",), ("b is cheaper",)]
@@ -70,7 +70,7 @@ def test_an_update_keeps_old_and_new_values_and_the_largest_losses(root: Path) -
     path = renew_baseline(root)
     swap(root, "{runs: [b]}")
     asked = gate_verdict(root)
-    renew_baseline(root, "b is cheaper")
+    renew_baseline(root, "b is cheaper", anchor=True)
     update = newest(path)
     assert update.verdict == asked.headline
     assert update.config_changes == {"runs": (["a"], ["b"])}
@@ -95,7 +95,7 @@ def test_an_update_to_new_lists_says_what_they_lose(root: Path) -> None:
     path = renew_baseline(root)
     edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  lists: refuse\n")
     (root / "datasets/mine/a.trec").write_text((root / "datasets/mine/b.trec").read_text())
-    renew_baseline(root, "rebuilt")
+    renew_baseline(root, "rebuilt", anchor=True)
     update = newest(path)
     assert [(change.part, change.change) for change in update.list_changes] == [
         ("runs/a", "contents")
@@ -107,7 +107,7 @@ def test_an_update_to_new_lists_says_what_they_lose(root: Path) -> None:
 def test_an_update_with_new_judgments_cannot_be_compared(root: Path) -> None:
     path = renew_baseline(root)
     edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "q7 0 n0 1\n")
-    renew_baseline(root, "judged again")
+    renew_baseline(root, "judged again", anchor=True)
     update = newest(path)
     assert update.incomparable[0].startswith("mine: contents of qrels changed")
     assert (update.verdict, update.checks) == ("", ())
@@ -123,7 +123,7 @@ def test_a_new_measure_hides_no_verdict_on_the_others(root: Path) -> None:
     swap(root, "{runs: [b]}")
     edit(root, EXPERIMENT, "    RR@10: {max", "    AP@10: {max_drop: 0.1}\n    RR@10: {max")
     edit(root, EXPERIMENT, "  slices: [local]\n", "  guards: [{measure: P@1, max_loss: 1}]\n")
-    renew_baseline(root, "b, and AP")
+    renew_baseline(root, "b, and AP", anchor=True)
     update = newest(path)
     assert {(check.measure, check.status) for check in update.checks} == {
         ("RR@10", "regressed"),
@@ -179,7 +179,7 @@ def test_policy_configuration_and_contents_are_changes(
 ) -> None:
     path = renew_baseline(root, "first")
     edit(root, name, old, new)
-    renew_baseline(root, "first")
+    renew_baseline(root, "first", anchor=not statuses)
     assert len(stored(path).history) == 2
     assert {check.status for check in newest(path).checks} == statuses
 

@@ -18,6 +18,7 @@ from fusion_bench.gate.pages.check_texts import (
 )
 from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import ALPHA
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.v2_switch import v2_findings
@@ -77,6 +78,8 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
         return None
     system, reason = verdict.baseline_system, verdict.baseline_reason
     text = f"Baseline {verdict.baseline} ({system}), written for: “{reason}”."
+    if verdict.anchor_reason:
+        text += f" Its anchor was accepted for: “{verdict.anchor_reason}”."
     return Section("Baseline", summary=text, text=text)
 
 
@@ -138,6 +141,11 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")
+    if verdict.runs > 1:
+        text = f"every check is decided at {100 * ALPHA / verdict.runs:.2g} %: always_valid"
+        if verdict.candidate_number is not None:
+            text += f"; candidate {verdict.candidate_number} of at most {verdict.runs}"
+        yield Finding(f"{text} since the last update", key="always_valid")
     few = [check.name for check in verdict.checks if has_few_changes(check)]
     if few:
         text = f"{', '.join(few)}: {FEW_CHANGES_NOTE}"

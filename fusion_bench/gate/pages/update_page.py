@@ -53,6 +53,8 @@ def _build_headline(update: BaselineUpdate) -> Finding:
 
 
 def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:
+    if update.is_anchor:
+        yield Finding("The new values are the anchor from now on.", key="anchor")
     for reason in update.incomparable:
         yield Finding(f"not compared: {reason}", "warning", key="incomparable")
     for change in update.list_changes:

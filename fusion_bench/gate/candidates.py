@@ -1,0 +1,97 @@
+"""The candidates that were checked since the last update of a baseline.
+
+With ``always_valid: {runs: R}`` each of up to R different candidates is checked at α/R, so that a
+false alarm or a false pass among all of them has a probability of at most α. One line a candidate
+stands in ``NAME.candidates.jsonl`` beside the baseline. Checking the same values again is no new
+candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.gate.baseline import Baseline, digest_json
+
+
+class CheckedCandidate(StoredRecord):
+    """One line of the file.
+
+    Attributes:
+        baseline: Checksum of the baseline that it was compared with.
+        candidate: SHA-256 of its values.
+        system: Its name.
+        checked_at: UTC, ISO 8601.
+    """
+
+    baseline: str
+    candidate: str
+    system: str
+    checked_at: str
+
+
+def candidates_path(baseline: Path) -> Path:
+    """The file beside a baseline."""
+    return baseline.with_name(f"{baseline.stem}.candidates.jsonl")
+
+
+def digest_values(values: Mapping[str, Mapping[str, FloatArray]]) -> str:
+    """SHA-256 of a candidate's values by collection and measure; NaN has its own text."""
+    return digest_json(
+        {
+            name: {measure: list(map(repr, row.tolist())) for measure, row in rows.items()}
+            for name, rows in values.items()
+        }
+    )
+
+
+def read_candidates(path: Path) -> list[CheckedCandidate]:
+    """The lines of the file; none where there is no such file.
+
+    Raises:
+        DataError: A line is no candidate.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from None
+    try:
+        return [CheckedCandidate.model_validate_json(line) for line in lines if line.strip()]
+    except ValidationError:
+        raise DataError(
+            f"{path}: not a list of checked candidates: restore it, or candidates are miscounted"
+        ) from None
+
+
+def count_candidate(
+    path: Path, baseline: Baseline, candidate: str, *, system: str, checked_at: str, limit: int
+) -> int:
+    """The number of a candidate, from 1, among those checked against a baseline.
+
+    A new one is added to the file, unless it exceeds ``limit``.
+
+    Raises:
+        DataError: A line of the file is no candidate.
+        FusionBenchError: The file cannot be written.
+    """
+    listed = [c.candidate for c in read_candidates(path) if c.baseline == baseline.checksum]
+    if candidate in listed:
+        return listed.index(candidate) + 1
+    number = len(listed) + 1
+    if number <= limit:
+        line = CheckedCandidate(
+            baseline=baseline.checksum, candidate=candidate, system=system, checked_at=checked_at
+        )
+        try:
+            with path.open("a", encoding="utf-8") as file:  # one write: concurrent lines stay whole
+                file.write(f"{line.model_dump_json()}\n")
+        except OSError as error:
+            raise FusionBenchError(f"{path}: cannot be written: {error}") from None
+    return number
