@@ -83,7 +83,7 @@ def list_cells(row: ComparisonResult) -> tuple[str, ...]:
     return (
         f"{row.difference:+.4f}",
         f"[{row.low:+.4f}, {row.high:+.4f}]",
-        f"{row.p_holm:.2g}",
+        f"{row.p_adjusted:.2g}",
         "" if detectable is None else f"{detectable:.4f}",
         str(row.answer),
     )

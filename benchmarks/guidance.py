@@ -22,6 +22,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.stats.answers import BETTER, WORSE
 
 PAGE = ROOT / "docs" / "choosing.md"
 DEPTHS = (10, 25, 50, 100)
@@ -33,7 +34,7 @@ STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "weighted score, raw": {"fusion": {"method": "weighted_score"}},
     "weighted score, min-max": {"fusion": "convex"},
 }
-MARKS = {"better": " ▲", "worse": " ▼"}
+MARKS: dict[str, str] = {**dict.fromkeys(BETTER, " ▲"), **dict.fromkeys(WORSE, " ▼")}
 
 
 def with_reranker(dataset: Dataset, depth: int) -> dict[str, Any]:

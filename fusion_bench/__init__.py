@@ -63,10 +63,10 @@ if TYPE_CHECKING:
     from fusion_bench.io.load_records import load_run as load_run
     from fusion_bench.live.pipeline import Pipeline as Pipeline
     from fusion_bench.measures import Measure as Measure
-    from fusion_bench.stats import comparison
+    from fusion_bench.stats import compare_family
     from fusion_bench.stats.comparison import Comparison as Comparison
 
-    compare_systems = comparison.compare_with_baseline
+    compare_systems = compare_family.compare_with_baseline
 
 #: Public name → its module, and its name there if that is another.
 _HOME = {
@@ -90,7 +90,7 @@ _HOME = {
     "__version__": "_version",
     "align_runs": "api.evaluate",
     "compare": "api.compare",
-    "compare_systems": "stats.comparison:compare_with_baseline",
+    "compare_systems": "stats.compare_family:compare_with_baseline",
     "evaluate_systems": "api.evaluate",
     "export": "api.export",
     "fuse": "api.fuse",

@@ -11,11 +11,12 @@ from benchmarks.leaderboard.evaluate import AVERAGE_PRECISION
 from benchmarks.leaderboard.methods import BASELINE
 from benchmarks.leaderboard.results import CollectionResults
 from benchmarks.leaderboard.rows import CONSTANTS, CONVEX, k_name, reranked_name, tuned_name
+from fusion_bench.stats.answers import BETTER, WORSE
+from fusion_bench.stats.compare_family import compare_family
 from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.fusion_answer import decide_fusion
 from fusion_bench.stats.intervals import MeanEstimate
-from fusion_bench.stats.randomization_tests import adjust_holm
 
-ALPHA: Final = 0.05
 #: MAP by k: Cormack, Clarke and Büttcher, SIGIR 2009, Table 1 (30 lists, TREC topics 351–400).
 CORMACK: Final[Mapping[int, float]] = {
     0: 0.2072,
@@ -40,23 +41,19 @@ Results = Sequence[CollectionResults]
 def answer_convex(results: Results) -> Iterator[str]:
     """Does convex fusion beat RRF once both are tuned?"""
     convex, rrf = tuned_name(CONVEX), tuned_name(BASELINE)
-    pairs = {each.head.name: each.compare([convex], rrf) for each in results}
-    compared = {name: pair[convex] for name, pair in pairs.items() if convex in pair}
-    if not compared:
+    tables = {each.head.name: each.table([convex], rrf) for each in results}
+    known = {name: table for name, table in tables.items() if table is not None}
+    if not known:
         yield "No collection has both rows yet."
         return
-    p_values = adjust_holm(np.array([each.p for each in compared.values()]))
-    shown = {
-        name: each.difference
-        for (name, each), p in zip(compared.items(), p_values.tolist(), strict=True)
-        if p < ALPHA
-    }
-    better = [name for name, difference in shown.items() if difference > 0]
-    worse = [name for name, difference in shown.items() if difference < 0]
+    rows = compare_family(list(known.values()))
+    compared = {name: row for name, (row,) in zip(known, rows, strict=True)}
+    better = [name for name, row in compared.items() if row.answer in BETTER]
+    worse = [name for name, row in compared.items() if row.answer in WORSE]
     mean = float(np.mean([each.difference for each in compared.values()]))
     yield (
         f"Tuned convex fusion is better than tuned RRF on {_listed(better)} and worse on "
-        f"{_listed(worse)}, of {len(compared)} collections (Holm's correction over them). The mean "
+        f"{_listed(worse)}, of {len(compared)} collections (max-T over them). The mean "
         f"difference over collections is {mean:+.4f}."
     )
     yield from _table(
@@ -123,25 +120,19 @@ def answer_losses(results: Results) -> Iterator[str]:
     paying = [row[0] for row in rows if row[-1] == "pays"]
     yield (
         f"Fusion loses on {_listed(losing)}: some source is better than every untuned method. It "
-        f"pays on {_listed(paying)}: some untuned method is better than every source (Holm's "
-        "correction over methods × sources of the collection)."
+        f"pays on {_listed(paying)}: some untuned method is better than every source (max-T over "
+        "methods × sources of the collection)."
     )
     header = ("collection", "best source", "rrf − source", "methods above it", "fusion")
     yield from _table(header, rows)
 
 
 def _pays_or_loses(each: CollectionResults, sources: list[str], methods: list[str]) -> str:
-    pairs = [(s, m, c) for s in sources for m, c in each.compare(methods, s).items() if m != s]
-    adjusted = adjust_holm(np.array([c.p for _, _, c in pairs])).tolist()
-    signs = {
-        (s, m): float(np.sign(c.difference)) if p < ALPHA else 0.0
-        for (s, m, c), p in zip(pairs, adjusted, strict=True)
-    }
-    if any(all(signs[s, m] > 0 for s in sources) for m in methods):
-        return "pays"
-    if any(all(signs[s, m] < 0 for m in methods) for s in sources):
-        return "loses"
-    return "not shown"
+    fusions, singles = (
+        {name: values for name in names if (values := each.values(name)) is not None}
+        for names in ([name for name in methods if name not in sources], sources)
+    )
+    return decide_fusion(fusions, singles, each.head.groups).verdict
 
 
 def _curve(each: CollectionResults) -> dict[int, float]:

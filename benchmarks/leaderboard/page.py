@@ -23,6 +23,7 @@ from benchmarks.leaderboard.results import (
     row_names,
 )
 from fusion_bench.report.plots import render_png
+from fusion_bench.stats.answers import BETTER, WORSE
 from fusion_bench.util.atomic_files import write_atomic
 
 PICTURE: Final = "leaderboard.png"
@@ -36,7 +37,7 @@ TITLES: Final = {
     "engine, whole lists": "Engines without their default windows",
     "floor": "Floor",
 }
-MARKS: Final = {"better": "▲", "worse": "▼"}
+MARKS: Final[dict[str, str]] = {**dict.fromkeys(BETTER, "▲"), **dict.fromkeys(WORSE, "▼")}
 QUESTIONS: Final = {
     "Does convex fusion beat RRF once both are tuned?": answer_convex,
     "How much does k matter?": answer_k,
@@ -65,12 +66,12 @@ def _blocks(results: Sequence[CollectionResults]) -> Iterator[str]:
         "renews this page from its stored results. Every list is cut at rank 100."
     )
     yield (
-        f"A cell is the mean difference from `{BASELINE}` (k = 60) with its 95 % interval, paired "
-        "by query and by group where the collection has groups. ▲ and ▼: better and worse, by the "
-        "randomization test with Holm's correction over all rows of the collection; no mark: no "
-        f"difference shown. Tuned rows had {budget.trials} trials a fold, {budget.folds} folds: "
-        "each query counts with parameters that the other folds chose. Wins and losses count ▲ and "
-        "▼; the mean rank is over the collections that have the row."
+        f"A cell is the mean difference from `{BASELINE}` (k = 60) with its interval, paired by "
+        "query and by group where the collection has groups. The intervals of a collection hold "
+        "95 % together (max-T over all its rows). ▲ and ▼: better and worse; no mark: not shown, "
+        f"or unjudged documents decide. Tuned rows had {budget.trials} trials a fold, "
+        f"{budget.folds} folds: each query counts with parameters that the other folds chose. Wins "
+        "and losses count ▲ and ▼; the mean rank is over the collections that have the row."
     )
     yield f"![Differences from {BASELINE}, a row a system, a column a collection]({PICTURE})"
     for question, answer in QUESTIONS.items():
@@ -93,8 +94,8 @@ def _table(results: Sequence[CollectionResults], names: Sequence[str]) -> Iterat
     yield f"|:--|{'--:|' * (len(header) - 1)}"
     for name in names:
         cells = [_format_cell(each, name) for each in results]
-        counts = [str(count_answers(results, name, "better"))]
-        counts.append(str(count_answers(results, name, "worse")))
+        counts = [str(count_answers(results, name, BETTER))]
+        counts.append(str(count_answers(results, name, WORSE)))
         rank = mean_rank(results, name)
         last = [*counts, f"{rank:.1f}"] if rank is not None and name != BASELINE else ["", "", ""]
         yield f"| {' | '.join([name, *cells, *last])} |"
@@ -103,11 +104,16 @@ def _table(results: Sequence[CollectionResults], names: Sequence[str]) -> Iterat
 def _format_cell(each: CollectionResults, name: str) -> str:
     if name == BASELINE:
         return f"{each.mean(BASELINE):.4f}"
-    difference = each.difference(name, BASELINE)
-    if difference is None:
-        return "–"
+    comparison = each.comparisons.get(each.resolve(name))
+    estimate = each.difference(name, BASELINE) if comparison is None else None
     mark = MARKS.get(each.answer(name) or "", "")
-    text = f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]"
+    if comparison is not None:
+        mean, low, high = comparison.difference, comparison.low, comparison.high
+    elif estimate is not None:
+        mean, low, high = estimate.mean, estimate.low, estimate.high
+    else:
+        return "–"
+    text = f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
     return f"{text} {mark}".strip()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.leaderboard.methods import BASELINE
 from benchmarks.leaderboard.results import COMPARED, CollectionResults, row_names
+from fusion_bench.stats.answers import BETTER, WORSE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 LIMIT: Final = 0.1
 #: Engines mostly repeat a method: they stand on the page alone.
 DRAWN: Final = tuple(kind for kind in COMPARED if not kind.startswith("engine"))
-MARKS: Final = {"better": "▲", "worse": "▼"}
+MARKS: Final[dict[str, str]] = {**dict.fromkeys(BETTER, "▲"), **dict.fromkeys(WORSE, "▼")}
 
 
 def draw_heat_map(results: Sequence[CollectionResults]) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,9 @@ from benchmarks.leaderboard.evaluate import JUDGED, fingerprint_row
 from benchmarks.leaderboard.methods import BASELINE, MEASURE
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.comparison import (
-    Answer,
-    Comparison,
-    compare_with_baseline,
-    decide_answer,
-    paired_difference,
-)
+from fusion_bench.stats.answers import SHOWN, Answer
+from fusion_bench.stats.compare_family import ComparedValues, compare_family
+from fusion_bench.stats.comparison import NOISE, Comparison, paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
 #: Kinds of rows that are compared with the baseline and ranked against each other.
@@ -87,14 +83,16 @@ class CollectionResults:
 
     def compare(self, names: Iterable[str], baseline: str) -> dict[str, Comparison]:
         """Comparisons of rows with a baseline, one family."""
+        table = self.table(names, baseline)
+        return {} if table is None else {c.candidate: c for c in compare_family([table])[0]}
+
+    def table(self, names: Iterable[str], baseline: str) -> ComparedValues | None:
+        """The values of rows and of a baseline; None = there is nothing to compare."""
         values = {name: self.values(name) for name in dict.fromkeys([baseline, *names])}
         known = {name: row for name, row in values.items() if row is not None}
         if baseline not in known or len(known) < 2:
-            return {}
-        results = compare_with_baseline(
-            MEASURE.name, known, baseline, groups=self._groups, primary=True
-        )
-        return {each.candidate: each for each in results}
+            return None
+        return ComparedValues(MEASURE.name, known, baseline, self.head.groups, is_bounded=True)
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
@@ -108,8 +106,10 @@ class CollectionResults:
             return None
         first, second = self.mean(name, JUDGED), self.mean(BASELINE, JUDGED)
         if first is None or second is None or not self.head.has_irrelevant_judgments:
-            return decide_answer(comparison, None)
-        return decide_answer(comparison, first - second)
+            return comparison.answer
+        is_opposite = (first - second) * comparison.difference < -NOISE
+        is_vetoed = comparison.answer in SHOWN and is_opposite
+        return "unjudged decide" if is_vetoed else comparison.answer
 
     @cached_property
     def ranks(self) -> dict[str, float]:
@@ -159,9 +159,11 @@ def row_names(results: Sequence[CollectionResults], kind: str) -> list[str]:
     return sorted(names, key=lambda name: (mean_rank(results, name) or 0.0, name))
 
 
-def count_answers(results: Sequence[CollectionResults], name: str, answer: Answer) -> int:
-    """On how many collections a row has this answer."""
-    return sum(each.answer(name) == answer for each in results)
+def count_answers(
+    results: Sequence[CollectionResults], name: str, answers: Collection[Answer]
+) -> int:
+    """On how many collections a row has one of these answers."""
+    return sum(each.answer(name) in answers for each in results)
 
 
 def mean_rank(results: Sequence[CollectionResults], name: str) -> float | None:

@@ -44,8 +44,9 @@ def compare(
         rerankers: Rerank lists by name, for systems with a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
-        options: Keys of an experiment (``alpha``, ``interval``, ``resamples``, ``seed``, ``ties``,
-            ``split``, ``query_type``), and of a dataset (``binary_relevance``, ``judgments``).
+        options: Keys of an experiment (``alpha``, ``correction``, ``min_gain``, ``resamples``,
+            ``seed``, ``ties``, ``split``, ``query_type``), and of a dataset (``binary_relevance``,
+            ``judgments``).
 
     Raises:
         FusionBenchError: Something breaks a rule; says what.

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 #: What is said of each system against the baseline, on the primary measure.
-DIFFERENCE_FIELDS = ("difference", "low", "high", "p", "p_holm", "wins", "ties", "losses", "answer")
+DIFFERENCE_FIELDS = (
+    *("difference", "low", "high", "p", "p_adjusted", "effect_size"),
+    *("wins", "ties", "losses", "answer"),
+)
 #: Keys of the warnings that stand in the verdict: unjudged or tied documents may decide it.
 DOUBTS = frozenset({"unjudged", "unjudged gain", "sign differs", "ties"})
 

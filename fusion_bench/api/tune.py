@@ -25,7 +25,7 @@ from fusion_bench.tune.space.open_objective import create_objective
 from fusion_bench.tune.validation.floor import evaluate_untuned
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.
-EXPERIMENT_OPTIONS = frozenset({"alpha", "interval", "ties"})
+EXPERIMENT_OPTIONS = frozenset({"alpha", "ties"})
 
 
 def tune(
@@ -54,8 +54,8 @@ def tune(
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
         options: Keys of ``tune:`` (``parameters``, ``sampler``, ``seed``, ``folds``, ``held_out``,
-            ``min_gain``, ``timeout``, ``looks``, …), ``alpha``, ``interval``, ``ties``, and of
-            a dataset ``binary_relevance``, ``judgments``.
+            ``min_gain``, ``timeout``, ``looks``, …), ``alpha``, ``ties``, and of a dataset
+            ``binary_relevance``, ``judgments``.
 
     Returns:
         The verdict, the parameters, Optuna's study, and the comparison on held-out queries; after

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.compare_collections import (
+    Contrast,
+    compare_contrasts,
+    read_inference_settings,
+)
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.stats.comparison import Comparison, compare_with_baseline
+from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.corrections import Correction
 
 
 class CollectionComparison(NamedTuple):
@@ -22,8 +24,10 @@ class CollectionComparison(NamedTuple):
         collection: The dataset.
         queries: How many.
         alpha: 1 − coverage of the intervals.
-        family: So many comparisons with the baseline the adjusted p-values allow for, whether or
-            not they were asked for.
+        min_gain: m of the answers.
+        correction: How p and intervals account for the family.
+        family: So many comparisons with the baseline, of all collections, p and intervals account
+            for, whether or not they were asked for.
         comparisons: By measure.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said for the baseline and for the candidates;
             false = v2 ran as v1.
@@ -32,6 +36,8 @@ class CollectionComparison(NamedTuple):
     collection: str
     queries: int
     alpha: float
+    min_gain: float
+    correction: Correction
     family: int
     comparisons: tuple[Comparison, ...]
     v2_enabled: dict[str, bool]
@@ -67,23 +73,48 @@ def compare_reports(
         "baseline": first.provenance.v2_enabled,
         "candidates": other.provenance.v2_enabled,
     }
+    settings = read_inference_settings(first.settings, first.name)
+    plans = [_plan(*pair, baseline, candidates, two=two) for pair in pairs]
+    compared = compare_contrasts([plan.contrast for plan in plans], settings)
+    family = sum(len(plan.contrast.values) - 1 for plan in plans)
     return [
-        _contrast(first, *pair, baseline, candidates, two=two)._replace(v2_enabled=v2)
-        for pair in pairs
+        CollectionComparison(
+            collection=left.name,
+            queries=len(left.queries),
+            alpha=settings["alpha"],
+            min_gain=settings["min_gain"],
+            correction=settings["correction"],
+            family=family,
+            comparisons=tuple(
+                comparison
+                for name in left.measures
+                for wanted in plan.wanted
+                for comparison in comparisons
+                if (comparison.measure, comparison.candidate) == (name, wanted)
+            ),
+            v2_enabled=v2,
+        )
+        for (left, _), plan, comparisons in zip(pairs, plans, compared, strict=True)
     ]
 
 
-def _contrast(
-    report: Report,
+class _Plan(NamedTuple):
+    """What is compared on one collection: the whole family, and which of it was asked for."""
+
+    contrast: Contrast
+    wanted: tuple[str, ...]
+
+
+def _plan(
     left: Collection,
     right: Collection,
     baseline: str | None,
     candidates: Sequence[str],
     *,
     two: bool,
-) -> CollectionComparison:
+) -> _Plan:
     _require_comparable(left, right)
-    base, known = _systems(left), _systems(right)
+    base, known = left.system_values(), right.system_values()
     # Of two reports, before and after: one system is compared with its namesake.
     namesake = two and len(candidates) == 1 and candidates[0] in base
     chosen = baseline or (candidates[0] if namesake else left.baseline)
@@ -99,36 +130,10 @@ def _contrast(
         raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
     is_pair = namesake and chosen == candidates[0]
     family = wanted if is_pair else [name for name in known if two or name != chosen]
-    groups = number_by_appearance(left.groups)[0]
-    settings = _inference_settings(report)
-    comparisons: list[Comparison] = []
-    for m, measure in enumerate(left.measures):
-        values = {chosen: base[chosen][m]}
-        titles = {name: f"{name} (second)" if two else name for name in family}
-        values |= {titles[name]: known[name][m] for name in family}
-        compared = compare_with_baseline(
-            measure,
-            values,
-            chosen,
-            groups=groups,
-            primary=m == 0,
-            **settings,
-        )
-        by_name = {comparison.candidate: comparison for comparison in compared}
-        comparisons += (by_name[titles[name]] for name in wanted)
-    return CollectionComparison(
-        left.name, len(left.queries), settings["alpha"], len(family), tuple(comparisons), {}
-    )
-
-
-def _inference_settings(report: Report) -> dict[str, Any]:
-    names = ("seed", "alpha", "resamples")
-    for name in names:
-        if name not in report.settings:
-            raise ConfigError(
-                f"report {report.name!r}: no setting {name!r}: run the experiment again"
-            )
-    return {name: report.settings[name] for name in names}
+    titles = {name: f"{name} (second)" if two else name for name in family}
+    values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
+    contrast = Contrast(left.measures, chosen, values, left.groups)
+    return _Plan(contrast, tuple(titles[name] for name in wanted))
 
 
 def _require_comparable(left: Collection, right: Collection) -> None:
@@ -140,20 +145,3 @@ def _require_comparable(left: Collection, right: Collection) -> None:
             )
     if left.digests.get("qrels") != right.digests.get("qrels"):
         raise ConfigError(f"{left.name}: the reports were judged by different qrels")
-
-
-def _systems(collection: Collection) -> dict[str, FloatArray]:
-    """Shape (M, Q) by system: values; a missing value stays NaN and is refused later."""
-    values = {}
-    for row in collection.systems:
-        if row.kind != "system":
-            continue
-        for name in collection.measures:
-            if name not in row.measures:
-                raise ConfigError(
-                    f"{collection.name}: system {row.name!r} has no measure {name!r}: run the "
-                    "experiment again"
-                )
-        rows = [row.measures[name].values for name in collection.measures]
-        values[row.name] = np.array(rows, np.float64)
-    return values

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
+from fusion_bench.evaluation.compare_collections import Contrast, compare_contrasts
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet
+from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.system_result import (
     MeasureResult,
@@ -16,21 +20,26 @@ from fusion_bench.evaluation.report_records.system_result import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
-from fusion_bench.stats.comparison import compare_with_baseline, decide_answer
+from fusion_bench.measures.bounds import is_bounded
+from fusion_bench.stats.answers import SHOWN
+from fusion_bench.stats.comparison import NOISE, Comparison
 from fusion_bench.stats.intervals import estimate_mean
 
 
 def _measure_result(
     task: EvaluationSet,
+    measure: str,
     values: FloatArray,
     ties: TieResult | None = None,
     source_ties: SourceTieResult | None = None,
 ) -> MeasureResult:
     estimate = estimate_mean(values, task.groups, alpha=task.experiment.alpha)
+    if is_bounded(measure):
+        estimate = estimate.clip(0.0, 1.0)
     return MeasureResult(
         mean=estimate.mean,
         low=estimate.low,
@@ -68,7 +77,8 @@ def system_result(
         if source_ties is not None and measure.name not in source_ties.unknown:
             count = source_ties.settlements
             inside = SourceTieResult(**_tie_fields(source_ties.ties, m), settlements=count)
-        results[measure.name] = _measure_result(task, assessment.values[m], final, inside)
+        values = assessment.values[m]
+        results[measure.name] = _measure_result(task, measure.name, values, final, inside)
     return SystemResult(
         name=system.name,
         kind="system",
@@ -80,15 +90,39 @@ def system_result(
     )
 
 
-def reference_rows(task: EvaluationSet) -> list[SystemResult]:
+@dataclass(frozen=True)
+class SourceScores:
+    """Every source alone.
+
+    Attributes:
+        systems: One a source, by name.
+        scores: Their values on the evaluated queries.
+    """
+
+    systems: list[System]
+    scores: tuple[Scores, ...]
+
+    def primary_values(self) -> dict[str, FloatArray]:
+        """By name the primary measure, shape (Q,)."""
+        pairs = zip(self.systems, self.scores, strict=True)
+        return {system.name: scores.values[0] for system, scores in pairs}
+
+
+def score_sources(task: EvaluationSet) -> SourceScores:
+    """Evaluate every source alone."""
+    # By name: of equally good sources the order of the systems must not choose.
+    alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
+    scores = evaluate_systems(alone, task.runs, task.measures, qrels=task.dataset.qrels)
+    return SourceScores(alone, scores)
+
+
+def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemResult]:
     """Floor and ceiling rows: best source of all, best source per query, perfect order.
 
     A single source is the best of all and of each query: then its row is left out where a system
     is this source alone, and that of each query always.
     """
-    # By name: of equally good sources the order of the systems must not choose.
-    alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
-    scores = evaluate_systems(alone, task.runs, task.measures, qrels=task.dataset.qrels)
+    alone, scores = sources.systems, sources.scores
     tuning = task.runs if task.tuning is None else task.tuning
     tuned = evaluate_systems(alone, tuning, task.measures[:1], qrels=task.dataset.qrels)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
@@ -114,42 +148,64 @@ def reference_rows(task: EvaluationSet) -> list[SystemResult]:
     results = []
     for name, kind, note, values in rows:
         pairs = zip(task.measures, values, strict=True)
-        measures = {measure.name: _measure_result(task, array) for measure, array in pairs}
+        measures = {m.name: _measure_result(task, m.name, array) for m, array in pairs}
         results.append(SystemResult(name=name, kind=kind, note=note, measures=measures))
     return results
 
 
-def compare_assessments(
-    task: EvaluationSet, assessments: dict[str, Assessment]
-) -> list[ComparisonResult]:
-    """Every system against the baseline, measure by measure.
+def add_comparisons(
+    collections: Sequence[Collection], settings: Mapping[str, Any]
+) -> tuple[Collection, ...]:
+    """The collections with every system against the baseline, measure by measure.
 
-    The primary measure has the difference over judged documents and the answer. Judged documents
+    The primary measure has the answer, and the difference over judged documents. Judged documents
     speak against an answer only where some are not relevant.
+
+    Args:
+        collections: Their systems have values.
+        settings: From :func:`read_inference_settings`.
     """
-    settings = task.experiment
-    options = settings.model_dump(include={"seed", "alpha", "resamples"})
-    results = []
-    for m, measure in enumerate(task.measures):
-        comparisons = compare_with_baseline(
-            measure.name,
-            {name: assessment.values[m] for name, assessment in assessments.items()},
-            settings.baseline,
-            groups=task.groups,
-            primary=m == 0,
-            **options,
+    contrasts = [
+        Contrast(each.measures, each.baseline, each.system_values(), each.groups)
+        for each in collections
+    ]
+    compared = compare_contrasts(contrasts, settings)
+    return tuple(
+        each.model_copy(update={"comparisons": tuple(_comparison_results(each, comparisons))})
+        for each, comparisons in zip(collections, compared, strict=True)
+    )
+
+
+def _comparison_results(
+    collection: Collection, comparisons: Sequence[Comparison]
+) -> Iterator[ComparisonResult]:
+    judged_only = {
+        row.name: np.array(row.judged_only, dtype=np.float64) for row in collection.systems
+    }
+    for comparison in comparisons:
+        yield record_comparison(
+            comparison, judged_only, has_irrelevant=collection.has_irrelevant_judgments
         )
-        for comparison in comparisons:
-            result = ComparisonResult.model_validate(comparison, from_attributes=True)
-            if m == 0:
-                pair = (
-                    assessments[name].unjudged.judged_only[0]
-                    for name in (result.candidate, result.baseline)
-                )
-                judged = float(np.mean(np.subtract(*pair)))
-                against = judged if task.has_irrelevant_judgments else None
-                answer = decide_answer(comparison, against, alpha=settings.alpha)
-                changed = {"judged_only_difference": judged, "answer": answer}
-                result = result.model_copy(update=changed)
-            results.append(result)
-    return results
+
+
+def record_comparison(
+    comparison: Comparison, judged_only: Mapping[str, FloatArray], *, has_irrelevant: bool
+) -> ComparisonResult:
+    """A comparison as a report has it.
+
+    Args:
+        comparison: One with an answer is of the primary measure.
+        judged_only: By system the primary measure over judged documents only, shape (Q,).
+        has_irrelevant: Some judged document is not relevant, so that these values can speak
+            against an answer.
+    """
+    result = ComparisonResult.model_validate(comparison, from_attributes=True)
+    if comparison.answer is None:
+        return result
+    pair = (judged_only[name] for name in (result.candidate, result.baseline))
+    judged = float(np.mean(np.subtract(*pair)))
+    is_opposite = not judged * comparison.difference >= -NOISE  # written so that NaN is opposite
+    answer = comparison.answer
+    if has_irrelevant and answer in SHOWN and is_opposite:
+        answer = "unjudged decide"
+    return result.model_copy(update={"judged_only_difference": judged, "answer": answer})

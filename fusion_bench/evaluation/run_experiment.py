@@ -16,13 +16,20 @@ from fusion_bench._version import __version__
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.assessment import Assessment, assess_system
+from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_summary import list_infos
+from fusion_bench.evaluation.fusion_systems import compare_fusions
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
 from fusion_bench.evaluation.report_records.report import Provenance, Report
-from fusion_bench.evaluation.results import compare_assessments, reference_rows, system_result
+from fusion_bench.evaluation.results import (
+    add_comparisons,
+    reference_rows,
+    score_sources,
+    system_result,
+)
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -164,14 +171,17 @@ def run_on_datasets(
         task = prepare_dataset(experiment, source, dataset)
         collections.append(_collection(task, progress))
         distributions |= measure.list_distributions(task.measures)
+    name = name_experiment(source.path)
+    progress("comparing", 0, 1)
+    settings = experiment.model_dump(mode="json", exclude={"systems", "gate"})
     return Report(
-        name=name_experiment(source.path),
+        name=name,
         settings={
-            **experiment.model_dump(mode="json", exclude={"systems", "gate"}),
+            **settings,
             **({"measure_distributions": distributions} if distributions else {}),
         },
         provenance=report_provenance(experiment, source),
-        collections=tuple(collections),
+        collections=add_comparisons(collections, read_inference_settings(settings, name)),
     )
 
 
@@ -208,7 +218,8 @@ def _assess_systems(
 def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
     dataset, systems = task.dataset, task.experiment.systems
     assessments, source_ties = _assess_systems(task, progress)
-    progress(f"{dataset.name}: comparing", len(systems), len(systems))
+    progress(f"{dataset.name}: sources alone", len(systems), len(systems))
+    sources = score_sources(task)
     spec = dataset.spec
     return CollectionRecord(
         name=spec.name,
@@ -235,9 +246,13 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
                 system_result(task, system, assessments[name], source_ties[name])
                 for name, system in systems.items()
             ),
-            *reference_rows(task),
+            *reference_rows(task, sources),
         ),
-        comparisons=tuple(compare_assessments(task, assessments)),
+        fusion=compare_fusions(
+            task,
+            {name: (systems[name].resolved_config, a.values[0]) for name, a in assessments.items()},
+            sources.primary_values(),
+        ),
         crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
@@ -25,6 +25,9 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.experiment.v1_fallback import is_v2_enabled, replace_v2
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import MeasureName
+from fusion_bench.stats.compare_family import MIN_GAIN
+from fusion_bench.stats.corrections import Correction
+from fusion_bench.stats.max_t import MOST_DRAWS
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -74,8 +77,12 @@ class Experiment(TableView, StrictModel):
         slices: Fields of the queries by which the report breaks down the primary measure.
         ties: The tie rule: ``trec`` or ``first_seen``.
         alpha: Level of intervals and tests.
-        interval: ``t``.
-        resamples: Of the randomization test; max(10,000, 200 × comparisons) by default.
+        correction: How p and intervals account for all comparisons on the primary measure:
+            ``max_t``, ``holm`` (p only) or ``none``.
+        min_gain: A smaller difference in the primary measure is not worth a change; the default of
+            ``tune.min_gain``.
+        resamples: Random flips of the test to start with; 10,000 by default, and more where a
+            decision is near.
         tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
         seed: Of all random numbers.
         gate: What ``fusion-bench gate`` checks.
@@ -83,6 +90,10 @@ class Experiment(TableView, StrictModel):
             None = no verdicts.
         lint: Findings about the configuration that are accepted.
     """
+
+    old_keys: ClassVar[Mapping[str, str]] = {
+        "interval": "unknown key 'interval': intervals follow correction: max_t, holm or none"
+    }
 
     description: str = ""
     caveat: str = ""
@@ -97,14 +108,23 @@ class Experiment(TableView, StrictModel):
     slices: FieldNames = ("type",)
     ties: Ties = "trec"
     alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
-    interval: Literal["t"] = "t"
-    resamples: Annotated[WholeNumber, Field(ge=10_000)] | None = None
+    correction: Correction = "max_t"
+    min_gain: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = MIN_GAIN
+    resamples: Annotated[WholeNumber, Field(ge=10_000, le=MOST_DRAWS)] | None = None
     tune: TuneSettings | None = None
     seed: Annotated[WholeNumber, Field(ge=0)] = 7
     gate: GatePolicy | None = None
     crag: CragSettings | None = None
     lint: LintSettings = LintSettings()
     _v2_enabled: bool = PrivateAttr(default=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _share_min_gain(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        tune = data.get("tune") if isinstance(data, Mapping) else None
+        if isinstance(tune, Mapping) and "min_gain" in data:
+            return {**data, "tune": {"min_gain": data["min_gain"], **tune}}
+        return data
 
     @model_validator(mode="after")
     def _check_datasets_given(self) -> Experiment:

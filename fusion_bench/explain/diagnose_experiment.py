@@ -33,7 +33,7 @@ from fusion_bench.explain.relevant_documents import list_relevant
 from fusion_bench.util.output_folder import name_experiment
 
 #: Settings of the experiment that the record repeats.
-SETTINGS = ("caveat", "ties", "alpha", "interval", "seed")
+SETTINGS = ("caveat", "ties", "alpha", "seed")
 
 
 def diagnose_experiment(

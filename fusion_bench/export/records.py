@@ -29,6 +29,7 @@ class ReplayRecord(ReportRecord):
         queries: Number of queries.
         groups: Number of groups, the units of the interval.
         alpha: 1 − coverage of the interval.
+        min_gain: A smaller difference is not worth a change.
         system_mean: Mean of the primary measure, of the system.
         export_mean: The same of what was written.
         comparison: What was written against the system, paired by query.
@@ -47,6 +48,7 @@ class ReplayRecord(ReportRecord):
     queries: int
     groups: int
     alpha: float
+    min_gain: float = 0.005
     system_mean: float
     export_mean: float
     comparison: ComparisonResult

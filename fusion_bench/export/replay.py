@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.compare_collections import (
+    INFERENCE_KEYS,
+    Contrast,
+    compare_contrasts,
+)
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
-from fusion_bench.evaluation.results import compare_assessments
+from fusion_bench.evaluation.results import record_comparison
 from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -45,7 +50,12 @@ def replay_system(
         item.name: assess_system(item, task.runs, task.measures, spaces=spaces, qrels=qrels)
         for item in fitted
     }
-    (comparison,) = compare_assessments(task, assessments)
+    values = {name: assessment.values for name, assessment in assessments.items()}
+    names = tuple(measure.name for measure in task.measures)
+    contrast = Contrast(names, task.experiment.baseline, values, task.runs.groups)
+    settings = task.experiment.model_dump(include=set(INFERENCE_KEYS))
+    ((comparison,),) = compare_contrasts([contrast], settings)
+    judged_only = {name: each.unjudged.judged_only[0] for name, each in assessments.items()}
     changes = compare_lists(
         fitted[0], fitted[1], task.runs, spaces, precision=dialect.precision, top=TOP
     )
@@ -58,9 +68,12 @@ def replay_system(
         queries=len(task.runs.queries),
         groups=len(set(task.runs.groups)),
         alpha=experiment.alpha,
+        min_gain=experiment.min_gain,
         system_mean=float(assessments[system.name].values[0].mean()),
         export_mean=float(assessments[exported.name].values[0].mean()),
-        comparison=comparison,
+        comparison=record_comparison(
+            comparison, judged_only, has_irrelevant=task.has_irrelevant_judgments
+        ),
         top=TOP,
         changed_queries=int(changes.is_changed.sum()),
         changed_sets=int(changes.is_other_set.sum()),

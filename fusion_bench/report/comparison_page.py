@@ -6,17 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.compare_systems import CollectionComparison
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import (
+    describe_correction,
+    describe_few_changes,
+    format_adjusted_p,
+    format_answer,
+    format_compared_interval,
+)
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
-from fusion_bench.stats.comparison import Comparison
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_change,
     format_coverage,
     format_difference,
-    format_interval,
     format_number,
-    format_p_value,
     pluralize,
 )
 
@@ -64,20 +68,22 @@ def _describe_best(item: CollectionComparison) -> str:
     means = f"{format_number(best.baseline_mean)} → {format_number(best.candidate_mean)}"
     difference = format_difference(best.difference, best.low, best.high)
     highest = "" if len(candidates) == 1 else f", the highest mean of {len(candidates):,}"
+    answer = format_answer(best.answer, item.min_gain, alpha=item.alpha)
     return (
         f"{best.candidate} against {best.baseline} on {item.collection}{highest}: {primary} "
-        f"{means}, {change} ({difference}, p {_format_p(best, item.alpha)})."
+        f"{means}, {change} ({difference}, p {format_adjusted_p(best, item.alpha)}): {answer}."
     )
 
 
 def _build_table(item: CollectionComparison) -> Table:
-    interval = f"{format_coverage(item.alpha)} interval"
+    coverage = format_coverage(item.alpha)
     columns = (
         Column("measure", is_text=True),
         Column("system", is_text=True, is_name=True),
         Column("mean", is_optional=True),
-        *map(Column, ("difference", interval, "p")),
+        *map(Column, ("difference", f"{coverage} interval", "p")),
         Column("w/t/l", is_optional=True),
+        Column("verdict", is_text=True),
     )
     rows = tuple(
         Row(
@@ -86,24 +92,24 @@ def _build_table(item: CollectionComparison) -> Table:
                 comparison.candidate,
                 format_number(comparison.candidate_mean),
                 format_number(comparison.difference, signed=True),
-                format_interval(comparison.low, comparison.high, signed=True),
-                _format_p(comparison, item.alpha),
+                format_compared_interval(comparison),
+                format_adjusted_p(comparison, item.alpha),
                 f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
+                format_answer(comparison.answer, item.min_gain, alpha=item.alpha),
             )
         )
         for comparison in item.comparisons
     )
+    correction = describe_correction(item.correction, item.family, coverage)
     queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
     note = (
-        f"Difference = system - {baseline}. p: paired randomization test with Holm's correction "
-        f"for {pluralize(item.family, 'comparison')}; {UNADJUSTED} not adjusted. w/t/l = queries "
-        f"won, tied and lost against {baseline}."
+        f"Difference = system - {baseline}. {correction} {UNADJUSTED} Student's t, as the interval "
+        f"beside it: not adjusted. w/t/l = queries won, tied and lost against {baseline}."
     )
-    return Table(f"{item.collection}: {queries}, against {baseline}", columns, rows, (note,))
-
-
-def _format_p(comparison: Comparison, alpha: float) -> str:
-    """The adjusted p where there is one."""
-    is_adjusted = comparison.p_holm is not None
-    p = comparison.p_holm if is_adjusted else comparison.p
-    return format_p_value(p, alpha=alpha, adjusted=is_adjusted)
+    few = describe_few_changes(item.comparisons, coverage)
+    return Table(
+        f"{item.collection}: {queries}, against {baseline}",
+        columns,
+        rows,
+        (note, *filter(None, [few])),
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fusion_bench.experiment.dialect import Fidelity
 from fusion_bench.export.records import ExportReport, ReplayRecord
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_coverage, format_interval, format_number, pluralize
 
@@ -77,7 +78,7 @@ def _build_row(replay: ReplayRecord) -> Row:
             format_number(comparison.difference, signed=True),
             format_interval(comparison.low, comparison.high, signed=True),
             f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
-            comparison.answer or "",
+            format_answer(comparison.answer, replay.min_gain, alpha=replay.alpha),
         )
     )
 

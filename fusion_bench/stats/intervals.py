@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,11 @@ class MeanEstimate:
     queries: int
     groups: int
     freedom: float
+
+    def clip(self, least: float, most: float) -> MeanEstimate:
+        """The same with an interval that stays where values can be; NaN stays NaN."""
+        low, high = (min(max(end, least), most) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
 
 
 def estimate_mean(
@@ -86,13 +91,6 @@ def t_quantile(freedom: float, probability: float) -> float:
     from scipy.special import stdtrit  # late, as it is slow; scipy.stats costs 0.7 s
 
     return float(stdtrit(freedom, probability))
-
-
-def t_tail(freedom: float, t: float) -> float:
-    """The chance that Student's t is above ``t``."""
-    from scipy.special import stdtr  # late, as it is slow
-
-    return float(stdtr(freedom, -t))
 
 
 def minimum_detectable_difference(estimate: MeanEstimate, *, alpha: float = 0.05) -> float | None:

@@ -19,7 +19,8 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.family_flips import flip_family
 from fusion_bench.stats.flipped_statistics import FlippedStatistics, prepare_flips
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile, t_tail
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
+from fusion_bench.stats.sample_size import upper_tail
 
 #: Whether more draws could change a decision.
 Decision: TypeAlias = Literal["clear", "open"]
@@ -206,7 +207,7 @@ def _prepare_candidate(row: FamilyRow, share: float, alpha: float) -> _Candidate
     room = 0.0 if row.margin is None else max(row.margin - abs(mean), 0.0)
     bound = room**2 / (room**2 + error**2) if room > 0 else 0.0
     t = abs(mean) / error if error > 0 else math.inf
-    student_p = 1.0 if mean == 0 else min(2 * t_tail(estimate.freedom, t), 1.0)
+    student_p = 1.0 if mean == 0 else min(2 * upper_tail(t, estimate.freedom), 1.0)
     student = t_quantile(estimate.freedom, 1 - alpha / 2)
     return _Candidate(row, estimate, share, bound, student, student_p)
 

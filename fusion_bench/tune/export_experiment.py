@@ -13,7 +13,7 @@ from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
 #: The experiment's settings that stay.
-KEPT = ("measures", "ties", "alpha", "interval", "resamples", "seed")
+KEPT = ("measures", "ties", "alpha", "correction", "min_gain", "resamples", "seed")
 #: Where the dataset has no splits of its own.
 CAVEAT = (
     "eval takes all queries, those it was tuned on as well: the comparison on held-out queries is "

@@ -386,7 +386,7 @@ def test_compare_one_report_and_two(root: Path, capsys: Capture) -> None:
     [found] = json.loads(printed(capsys, *two, "--json"))
     assert (found["collection"], found["queries"]) == ("tiny", 3)
     assert found["comparisons"][0]["difference"] == pytest.approx(-0.5)
-    assert found["comparisons"][1]["p_holm"] is None
+    assert found["comparisons"][1]["p_adjusted"] is None
 
 
 def strict(text: str) -> object:

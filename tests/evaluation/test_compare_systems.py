@@ -55,7 +55,7 @@ def test_within_a_report_the_numbers_are_its_own(tmp_path: Path) -> None:
     for made, own in zip(contrast.comparisons, found.collections[0].comparisons, strict=True):
         assert (made.measure, made.candidate) == (own.measure, own.candidate)
         assert (made.difference, made.low, made.high) == (own.difference, own.low, own.high)
-        assert (made.p, made.p_holm) == (own.p, own.p_holm)
+        assert (made.p, made.p_adjusted) == (own.p, own.p_adjusted)
 
 
 def test_another_baseline_turns_the_sign(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_candidate_keeps_the_p_value_of_its_report(tmp_path: Path) -> None:
     for made in contrast.comparisons:
         own = found.collections[0].comparison("a", made.measure)
         assert own is not None
-        assert (made.candidate, made.p, made.p_holm) == ("a", own.p, own.p_holm)
+        assert (made.candidate, made.p, made.p_adjusted) == ("a", own.p, own.p_adjusted)
     [pair] = compare_reports(found, found, baseline=None, candidates=["a"])
     assert pair.family == 1
     [others] = compare_reports(found, found, baseline="one", candidates=["a"])
@@ -143,7 +143,7 @@ def test_one_system_alone_has_nothing_to_be_compared_with(tmp_path: Path) -> Non
 def test_a_report_that_somebody_changed(tmp_path: Path) -> None:
     found = report(tiny.make(tmp_path))
     without = found.model_copy(update={"settings": {"alpha": 0.05}})
-    with pytest.raises(ConfigError, match="no setting 'seed': run the experiment again"):
+    with pytest.raises(ConfigError, match="no setting 'correction': run the experiment again"):
         compare_reports(without, None, baseline=None, candidates=[])
     rows = found.collections[0].systems
     cut = rows[1].model_copy(update={"measures": {}})

@@ -56,11 +56,11 @@ def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:
     assert by_hand is not None
     assert by_hand.difference == pytest.approx(-0.5)  # (½ + ½ + ½)/3 against 1
     assert (by_hand.wins, by_hand.ties, by_hand.losses) == (0, 0, 3)
-    assert by_hand.p_holm is not None
-    assert by_hand.answer == "no difference shown"  # two groups can prove nothing
+    assert by_hand.p_adjusted is not None
+    assert by_hand.answer == "not shown"  # two groups can prove nothing
     other = found.comparison("a", "nDCG@10")
     assert other is not None
-    assert (other.p_holm, other.answer, other.judged_only_difference) == (None, None, None)
+    assert (other.p_adjusted, other.answer, other.judged_only_difference) == (None, None, None)
     assert found.comparison("one", "RR@10") is None
 
 
@@ -70,7 +70,7 @@ def test_intervals_are_by_group(tmp_path: Path) -> None:
     assert found.values == (1, 0.5, 1)
     import numpy as np
 
-    expected = estimate_mean(np.array([1, 0.5, 1]), np.array([0, 0, 1]))
+    expected = estimate_mean(np.array([1, 0.5, 1]), np.array([0, 0, 1])).clip(0, 1)
     alone = estimate_mean(np.array([1, 0.5, 1]), None)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.low != pytest.approx(alone.low)
@@ -108,7 +108,7 @@ def test_complete_judgments_leave_nothing_unjudged(tmp_path: Path) -> None:
     assert a.judged_only == a.measures["RR@10"].values == (0.5, 0.5, 0.5)
 
 
-def test_a_sign_that_turns_over_judged_documents_gives_no_verdict(tmp_path: Path) -> None:
+def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     systems = "{b: {runs: [b]}, a: {runs: [a]}}"
     text = f"dataset: tiny\nmeasures: [P@1]\nbaseline: b\nsystems: {systems}\n"
@@ -121,7 +121,7 @@ def test_a_sign_that_turns_over_judged_documents_gives_no_verdict(tmp_path: Path
     assert found is not None
     assert found.difference == pytest.approx(-0.5)  # a: 0 and 0, b: 1 and 0
     assert found.judged_only_difference == pytest.approx(0.5)  # a: 1 and 1, b: 1 and 0
-    assert found.answer == "no verdict"
+    assert found.answer == "not shown"
 
 
 def test_ties_are_counted(tmp_path: Path) -> None:

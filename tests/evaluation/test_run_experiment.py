@@ -163,7 +163,8 @@ def test_several_datasets_are_several_collections(tmp_path: Path) -> None:
     stages: list[tuple[str, int, int]] = []
     found = report(root, progress=lambda *stage: stages.append(stage)).collections
     assert [c.name for c in found] == ["other", "tiny"]
-    assert found[1] == alone
+    without = {"comparisons": ()}  # their family is larger
+    assert found[1].model_copy(update=without) == alone.model_copy(update=without)
     assert found[0].measures == ("RR(rel=2)@10", "nDCG@10")
     assert (
         found[0].queries_without_relevant == 2
@@ -171,7 +172,7 @@ def test_several_datasets_are_several_collections(tmp_path: Path) -> None:
     assert mean(found[0], "perfect order", "RR(rel=2)@10") == 0
     assert found[0].fingerprint != found[1].fingerprint
     assert ("reading other", 0, 1) in stages
-    assert ("tiny: comparing", 2, 2) in stages
+    assert ("comparing", 0, 1) in stages
 
 
 def test_every_dataset_is_checked_before_the_first_is_computed(tmp_path: Path) -> None:

@@ -77,18 +77,18 @@ def ceiling(*values: float | None, name: str = "perfect order") -> SystemResult:
 def compared(
     candidate: str,
     difference: float = 0.1,
-    verdict: str | None = "no difference shown",
+    verdict: str | None = "not shown",
     *,
     measure: str = PRIMARY,
     baseline: str = "base",
     p: float = 0.5,
-    p_holm: float | None = None,
+    p_adjusted: float | None = None,
     low: float | None = -0.2,
     high: float | None = 0.4,
     detectable: float | None = None,
     judged: float | None = None,
 ) -> ComparisonResult:
-    adjusted = p if measure == PRIMARY and p_holm is None else p_holm
+    adjusted = p if measure == PRIMARY and p_adjusted is None else p_adjusted
     return ComparisonResult(
         measure=measure,
         baseline=baseline,
@@ -97,10 +97,11 @@ def compared(
         low=low,
         high=high,
         p=p,
-        p_holm=adjusted,
+        p_adjusted=adjusted,
         wins=2,
         ties=1,
         losses=0,
+        effect_size=0.9,
         min_detectable_difference=detectable,
         judged_only_difference=judged,
         answer=verdict if measure == PRIMARY else None,
@@ -175,7 +176,8 @@ def report(
         settings={
             "ties": "trec",
             "alpha": 0.05,
-            "interval": "t",
+            "correction": "max_t",
+            "min_gain": 0.005,
             "resamples": None,
             "seed": 7,
             **(settings or {}),
@@ -212,7 +214,7 @@ def full(name: str = "better one", *, baseline: str = "base", **changes: object)
 
 def many(count: int) -> Collection:
     """A baseline and ``count`` − 1 others; every verdict occurs."""
-    verdicts = ("better", "worse", "no difference shown", "identical", "no verdict")
+    verdicts = ("better", "worse", "not shown", "identical", "unjudged decide")
     rows = [system("base", 0.5, 0.4)]
     found = []
     for i in range(count - 1):

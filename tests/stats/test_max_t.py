@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.family_flips import MOST_EXACT_GROUPS
-from fusion_bench.stats.intervals import estimate_mean, t_quantile, t_tail
+from fusion_bench.stats.intervals import estimate_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, max_t
+from fusion_bench.stats.sample_size import upper_tail
 from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 from tests.stats.samples import GRADES, normal
 
@@ -82,7 +83,7 @@ def test_small_families_are_what_the_slow_loop_says(rows: list[FamilyRow], alpha
         codes = np.unique(row.keys, return_inverse=True)[1]
         estimate, t = estimate_mean(row.difference, codes, alpha=alpha), flips[-1][i]
         share = sum(value >= t * (1 - 1e-9) for value in largest) / len(largest)
-        student = 1.0 if t == 0 else 2 * t_tail(estimate.freedom, min(t, 1e12))
+        student = 1.0 if t == 0 else 2 * upper_tail(min(t, 1e12), estimate.freedom)
         assert each.p == pytest.approx(1.0 if t == 0 else max(share, student), abs=1e-9)
         assert not each.p_floor
         least = t_quantile(estimate.freedom, 1 - alpha / 2)
@@ -184,7 +185,7 @@ def test_p_is_never_below_students() -> None:
     (row,) = max_t(family(difference), seed=1).rows
     estimate = estimate_mean(difference)
     t = estimate.mean / estimate.standard_error
-    assert row.p >= 2 * t_tail(estimate.freedom, t)
+    assert row.p >= 2 * upper_tail(t, estimate.freedom)
     assert row.critical_value >= t_quantile(39, 0.975)
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.crag_result import CragResult
+from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.stats.answers import BETTER
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -42,6 +47,7 @@ class Collection(TableView, ReportRecord):
         runs: The input lists.
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
+        fusion: Whether fusing pays; None = there is no fusion, or no source alone.
         crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
     """
 
@@ -65,12 +71,33 @@ class Collection(TableView, ReportRecord):
     queries_without_relevant: int
     runs: tuple[ListInfo, ...]
     systems: tuple[SystemResult, ...]
-    comparisons: tuple[ComparisonResult, ...]
+    comparisons: tuple[ComparisonResult, ...] = ()
+    fusion: FusionResult | None = None
     crag: tuple[CragResult, ...] = ()
 
     def slice_values(self, field: str) -> tuple[str | None, ...]:
         """(Q,): the value of a sliced field of each query; None = absent."""
         return self.types if field == "type" else self.slices[field]
+
+    def system_values(self) -> dict[str, FloatArray]:
+        """By system, (M, Q): its values; NaN where one is missing.
+
+        Raises:
+            ConfigError: A system lacks a measure.
+        """
+        values = {}
+        for row in self.systems:
+            if row.kind != "system":
+                continue
+            for name in self.measures:
+                if name not in row.measures:
+                    raise ConfigError(
+                        f"{self.name}: system {row.name!r} has no measure {name!r}: run the "
+                        "experiment again"
+                    )
+            rows = [row.measures[name].values for name in self.measures]
+            values[row.name] = np.array(rows, np.float64)
+        return values
 
     @property
     def primary_measure(self) -> str:
@@ -97,7 +124,7 @@ class Collection(TableView, ReportRecord):
     @property
     def best_improvement(self) -> ComparisonResult | None:
         """Of the systems shown to be better than the baseline, the one with the highest mean."""
-        return next((item for item in self.ranked_comparisons if item.answer == "better"), None)
+        return next((item for item in self.ranked_comparisons if item.answer in BETTER), None)
 
     @property
     def best_system(self) -> str:

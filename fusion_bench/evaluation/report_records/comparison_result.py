@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.stats.answers import Answer
 from fusion_bench.util.formatting import format_difference
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -11,8 +12,20 @@ class ComparisonResult(TableView, ReportRecord):
     """One system against the baseline on one measure; see ``compare.Comparison``.
 
     Attributes:
+        low: Lower end of the interval; on the primary measure the intervals of all systems and
+            collections of the report hold together.
+        high: Upper end.
+        standard_error: Of the difference, by group.
+        critical_value: Standard errors from the difference to an end of the interval.
+        p: Two-sided, of Student's t; not adjusted.
+        p_adjusted: Over all systems and collections of the report (primary measure).
+        p_floor: ``p_adjusted`` is the smallest that the draws can give: the true one may be less.
+        few_changes: Fewer than 10 changed queries or 20 groups: the interval may cover less than
+            it says.
+        effect_size: Difference ÷ standard deviation over queries.
+        min_detectable_difference: With 80 % power at the critical value.
         judged_only_difference: The same difference over judged documents only (primary measure).
-        answer: What the comparison shows (primary measure): better, worse, …
+        answer: What the comparison shows (primary measure); see ``stats.answers``.
     """
 
     measure: str
@@ -21,18 +34,24 @@ class ComparisonResult(TableView, ReportRecord):
     difference: float
     low: OptionalFloat
     high: OptionalFloat
+    standard_error: OptionalFloat = None
+    critical_value: OptionalFloat = None
     p: float
-    p_holm: OptionalFloat
+    p_adjusted: OptionalFloat
+    p_floor: bool = False
+    few_changes: bool = False
     wins: int
     ties: int
     losses: int
+    effect_size: OptionalFloat = None
     min_detectable_difference: OptionalFloat
     judged_only_difference: OptionalFloat = None
-    answer: str | None = None
+    answer: Answer | None = None
 
     def _summary(self) -> str:
         difference = format_difference(self.difference, self.low, self.high)
-        p = f"p {self.p:.3g}" if self.p_holm is None else f"adjusted p {self.p_holm:.3g}"
+        adjusted = self.p_adjusted
+        p = f"p {self.p:.3g}" if adjusted is None else f"adjusted p {adjusted:.3g}"
         counts = f"{self.wins}/{self.ties}/{self.losses}"
         answer = "" if self.answer is None else f"; {self.answer}"
         return (

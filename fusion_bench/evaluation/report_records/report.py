@@ -4,6 +4,7 @@ Format history:
     1   first version
     2   keys renamed, among them unjudged_share, unmatched_queries, queries_without_relevant
     3   ``lint``: findings about the configuration
+    4   p and intervals of all comparisons together: ``p_adjusted``, ``critical_value``; ``fusion``
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from fusion_bench.config.json_records import read_stored
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.record import ReportRecord
+from fusion_bench.stats.compare_family import MIN_GAIN
+from fusion_bench.stats.corrections import Correction
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 class Provenance(ReportRecord):
@@ -90,6 +93,22 @@ class Report(TableView, ReportRecord):
                 for comparison in [c.comparison(row.name, c.primary_measure)]
             ],
         }
+
+    @property
+    def min_gain(self) -> float:
+        """A smaller difference in the primary measure is not worth a change."""
+        return float(self.settings.get("min_gain", MIN_GAIN))
+
+    @property
+    def correction(self) -> Correction:
+        """How p and intervals account for all comparisons."""
+        correction: Correction = self.settings.get("correction", "max_t")
+        return correction
+
+    @property
+    def family_size(self) -> int:
+        """Comparisons on the primary measure, over all collections."""
+        return sum(len(each.ranked_comparisons) for each in self.collections)
 
     @property
     def alpha(self) -> float:

@@ -43,7 +43,7 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
 def _provenance(diagnosis: Diagnosis) -> Section:
     settings, provenance = diagnosis.settings, diagnosis.provenance
     origin = f"{provenance.source}, {provenance.created}"
-    values = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha", "interval")]
+    values = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha")]
     values += [] if provenance.v2_enabled else ["RAG_FUSION_V2_ENABLED off"]
     values += [f"--set {override}" for override in provenance.overrides]
     facts = {

@@ -99,12 +99,12 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Warnings:
             f"(at most {format_percent(max(shares.values()))}). Relevant documents may count as "
             "not relevant.",
         )
-    names = [c.candidate for c in collection.comparisons if c.answer == "no verdict"]
+    names = [c.candidate for c in collection.comparisons if c.answer == "unjudged decide"]
     if names:
         yield (
             "sign differs",
             f"Over judged documents alone, the difference of {list_names(names)} from the baseline "
-            "has the other sign. Unjudged documents decide, so no verdict is drawn.",
+            "has the other sign. Unjudged documents decide.",
         )
     if gain := describe_unjudged_gain(report, collection):
         yield "unjudged gain", gain

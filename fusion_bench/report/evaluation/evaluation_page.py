@@ -21,6 +21,9 @@ from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Finding, Page, Section, YamlBlock
 from fusion_bench.util.formatting import pluralize
 
+#: Settings that decide the numbers of a page.
+SHOWN_SETTINGS = ("ties", "alpha", "correction", "min_gain", "resamples", "seed")
+
 
 def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page:
     """The page of an evaluation: for each collection its findings, tables and inputs.
@@ -58,7 +61,7 @@ def _provenance(report: Report) -> Section:
         summary.append("RAG_FUSION_V2_ENABLED off")
     overrides = {"--set": ", ".join(provenance.overrides)} if provenance.overrides else {}
     summary += [f"{option} {values}" for option, values in overrides.items()]
-    shown = [key for key in ("ties", "alpha", "interval", "resamples", "seed") if key in settings]
+    shown = [key for key in SHOWN_SETTINGS if key in settings]
     facts = {
         "created": provenance.created,
         "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
@@ -91,7 +94,7 @@ def _collection_section(
             *figures[1:],
             *(table for table in optional if table is not None),
             *crag_tables(report, collection),
-            validity_table(report, collection),
+            validity_table(collection),
             *(secondary_table(report, collection, name) for name in collection.measures[1:]),
         ),
     )

@@ -1,6 +1,6 @@
 """What the numbers of a collection say, in sentences.
 
-"No difference shown" is not "no difference", and the highest mean is not a proven best: a sentence
+"Not shown" is not "no difference", and the highest mean is not a proven best: a sentence
 claims no more than was tested.
 """
 
@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.report.answer_texts import format_adjusted_p, format_answer, format_margin
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.fusion_finding import fusion_finding
 from fusion_bench.report.page import Finding
+from fusion_bench.stats.answers import NOT_SHOWN
 from fusion_bench.util.formatting import (
     format_change,
     format_difference,
     format_number,
-    format_p_value,
     is_known,
     pluralize,
 )
@@ -28,7 +29,7 @@ from fusion_bench.util.formatting import (
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
     """What to know about a collection: findings, then warnings."""
     comparisons = collection.ranked_comparisons
-    counts = Counter(comparison.answer or "not tested" for comparison in comparisons)
+    counts = Counter(_describe_answer(report, each) or "not tested" for each in comparisons)
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
     text = f"Verdicts on {len(comparisons):,} compared systems: {verdicts}."
     findings = (
@@ -63,14 +64,20 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
     return Finding(text, "plain" if better is None else "better", "decision")
 
 
+def _describe_answer(report: Report, item: ComparisonResult) -> str:
+    return format_answer(item.answer, report.min_gain, alpha=report.alpha)
+
+
 def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
     """``a is better than the baseline b on c: nDCG@10 0.5 → 0.6, +20.0 %: … (+0.1 […], p …)``."""
     before, after = (
         format_number(collection.system(name).measures[item.measure].mean)
         for name in (item.baseline, item.candidate)
     )
+    small = "" if item.answer == "better" else f", by less than {format_margin(report.min_gain)},"
     return (
-        f"{item.candidate} is better than the baseline {item.baseline} on {collection.name}: "
+        f"{item.candidate} is better than the baseline {item.baseline}{small} on "
+        f"{collection.name}: "
         f"{item.measure} {before} → {after}, {_describe_change(collection, item)} "
         f"({_describe_difference(report, item)})."
     )
@@ -90,7 +97,7 @@ def _describe_change(collection: Collection, item: ComparisonResult) -> str:
 def _describe_difference(report: Report, item: ComparisonResult) -> str:
     """``+0.0100 [+0.0020, +0.0180], adjusted p .012``."""
     difference = format_difference(item.difference, item.low, item.high)
-    return f"{difference}, adjusted p {format_p_value(item.p_holm, alpha=report.alpha)}"
+    return f"{difference}, adjusted p {format_adjusted_p(item, report.alpha)}"
 
 
 def _describe_system(report: Report, collection: Collection, name: str) -> str:
@@ -100,7 +107,7 @@ def _describe_system(report: Report, collection: Collection, name: str) -> str:
     item = collection.comparison(name, primary)
     if item is None:
         return f"{name} ({primary} {mean})"
-    verdict = "" if item.answer == "better" else f"; {item.answer}"
+    verdict = "" if item.answer == "better" else f"; {_describe_answer(report, item)}"
     difference = f"{_describe_difference(report, item)}{verdict}"
     return f"{name} ({primary} {mean}, {_describe_change(collection, item)}; {difference})"
 
@@ -113,7 +120,7 @@ def _power_finding(
         return None
     first = comparisons[0]
     detectable = first.min_detectable_difference or 0.0
-    if first.answer != "no difference shown" or detectable <= abs(first.difference):
+    if first.answer not in NOT_SHOWN or detectable <= abs(first.difference):
         return None
     queries, groups = len(collection.queries), len(set(collection.groups))
     within = "" if groups == queries else f" in {pluralize(groups, 'group')}"

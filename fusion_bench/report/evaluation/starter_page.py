@@ -41,7 +41,7 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
 
 
 def describe_power(report: Report, collection: Collection) -> str:
-    """Which differences the queries suffice to see, before any correction."""
+    """Which differences the queries suffice to see, by the rule of the table."""
     primary, queries = collection.primary_measure, pluralize(len(collection.queries), "query")
     known = [
         comparison.min_detectable_difference
@@ -53,7 +53,8 @@ def describe_power(report: Report, collection: Collection) -> str:
     middle, least, most = map(format_number, (median(known), min(known), max(known)))
     return (
         f"With {queries} you can see differences of ≥ {middle} in {primary}: the median minimum "
-        f"detectable difference (80 % power, level {report.alpha:g}; {least} to {most} by system)."
+        f"detectable difference (80 % power, all comparisons together at level {report.alpha:g}; "
+        f"{least} to {most} by system)."
     )
 
 

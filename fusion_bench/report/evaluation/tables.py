@@ -14,18 +14,24 @@ from fusion_bench.evaluation.report_records.system_result import (
     SystemResult,
 )
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import (
+    describe_correction,
+    describe_few_changes,
+    find_answer_tone,
+    format_adjusted_p,
+    format_answer,
+    format_compared_interval,
+)
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_coverage,
     format_interval,
     format_number,
-    format_p_value,
     format_percent,
     pluralize,
 )
 
-TONES: dict[str | None, Tone] = {"better": "better", "worse": "worse", "no verdict": "warning"}
 #: Before a count that is not exact, but found in random orders: it may be more.
 SAMPLED = "≥"
 #: Left out where the order of tied documents changes no value.
@@ -41,27 +47,29 @@ def primary_table(report: Report, collection: Collection) -> Table:
     """The primary measure: means, differences from the baseline, and verdicts."""
     primary = collection.primary_measure
     table = _measure_table(report, collection, primary)
-    count = sum(comparison.measure == primary for comparison in collection.comparisons)
+    count, coverage = len(collection.ranked_comparisons), format_coverage(report.alpha)
     note = f"Over {pluralize(len(collection.queries), 'query')}."
     if count:
         note = (
             f"Sorted by {primary}. Difference = system - {collection.baseline} (the baseline), "
-            f"paired over {pluralize(len(collection.queries), 'query')}. Adjusted p: paired "
-            f"randomization test with Holm's correction for {pluralize(count, 'comparison')}. "
+            f"paired over {pluralize(len(collection.queries), 'query')}; % = of the baseline's "
+            "mean; effect = difference / standard deviation over queries. "
+            f"{describe_correction(report.correction, report.family_size, coverage)} "
             "w/t/l = queries won, tied and lost against the baseline."
         )
+    few = describe_few_changes(collection.ranked_comparisons, coverage)
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     title = f"Primary measure: {display_measure(primary)}"
     shown = table if count else table.without_empty_columns()
-    return Table(title, shown.columns, shown.rows, (note, *references))
+    return Table(title, shown.columns, shown.rows, (note, *filter(None, [few]), *references))
 
 
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
     """A secondary measure, in the order of the primary table."""
     table = _measure_table(report, collection, measure).without_empty_columns()
     note = (
-        f"{UNADJUSTED} Not adjusted for the number of comparisons; no verdict rests on it. Sorted "
-        f"by {collection.primary_measure}."
+        f"{UNADJUSTED} Student's t; p and intervals of differences are not adjusted for the number "
+        f"of comparisons, and no verdict rests on them. Sorted by {collection.primary_measure}."
     )
     notes = (note,) if collection.comparisons else ()
     return Table(display_measure(measure), table.columns, table.rows, notes)
@@ -75,7 +83,8 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         Column(measure),
         Column(interval, is_optional=True),
         Column("difference"),
-        Column(interval, is_optional=not is_primary),
+        Column(interval if is_primary else f"{interval}{UNADJUSTED}", is_optional=not is_primary),
+        *([Column("%", is_optional=True), Column("effect", is_optional=True)] * is_primary),
         Column("adjusted p" if is_primary else f"p{UNADJUSTED}", is_optional=is_primary),
         Column("w/t/l", is_optional=True),
         *([Column("verdict", is_text=True)] if is_primary else TIE_COLUMNS),
@@ -85,9 +94,13 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         result, comparison = row.measures[measure], collection.comparison(row.name, measure)
         means = (format_number(result.mean), format_interval(result.low, result.high))
         tone = _row_tone(row, comparison)
-        verdict = comparison.answer or "" if comparison else "reference"
+        verdict = "reference"
+        if comparison is not None:
+            verdict = format_answer(comparison.answer, report.min_gain, alpha=report.alpha)
         last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result)
-        cells = (row.name, *means, *_difference_cells(comparison, report.alpha), *last)
+        base = collection.system(collection.baseline).measures[measure].mean
+        differences = _difference_cells(comparison, base, report.alpha, is_primary=is_primary)
+        cells = (row.name, *means, *differences, *last)
         rows.append(Row(cells, tone))
     return Table(measure, columns, tuple(rows))
 
@@ -95,19 +108,27 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
 def _row_tone(row: SystemResult, comparison: ComparisonResult | None) -> Tone:
     if row.kind != "system":
         return "reference"
-    return "baseline" if comparison is None else TONES.get(comparison.answer, "plain")
+    return "baseline" if comparison is None else find_answer_tone(comparison.answer)
 
 
-def _difference_cells(comparison: ComparisonResult | None, alpha: float) -> tuple[str, ...]:
-    """Difference, interval, p, wins/ties/losses; blank for a row that is not compared."""
+def _difference_cells(
+    comparison: ComparisonResult | None,
+    baseline_mean: float | None,
+    alpha: float,
+    *,
+    is_primary: bool,
+) -> tuple[str, ...]:
+    """Difference, interval, percent, effect, p, wins/ties/losses; blank without comparison."""
     if comparison is None:
-        return ("", "", "", "")
-    is_adjusted = comparison.p_holm is not None
-    p = comparison.p_holm if is_adjusted else comparison.p
+        return ("",) * (6 if is_primary else 4)
+    difference, effect = comparison.difference, comparison.effect_size
+    percent = f"{100 * difference / baseline_mean:+.1f}" if baseline_mean else ""
+    sizes = (percent, "" if effect is None else f"{effect:+.2f}") if is_primary else ()
     return (
-        format_number(comparison.difference, signed=True),
-        format_interval(comparison.low, comparison.high, signed=True),
-        format_p_value(p, alpha=alpha, adjusted=is_adjusted),
+        format_number(difference, signed=True),
+        format_compared_interval(comparison),
+        *sizes,
+        format_adjusted_p(comparison, alpha),
         f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
     )
 
@@ -144,7 +165,7 @@ def _tie_legends(collection: Collection) -> dict[str, str]:
     }
 
 
-def validity_table(report: Report, collection: Collection) -> Table:
+def validity_table(collection: Collection) -> Table:
     """What could make the primary table mislead: too few queries, ties, unjudged documents."""
     primary = collection.primary_measure
     columns = (
@@ -159,16 +180,16 @@ def validity_table(report: Report, collection: Collection) -> Table:
         if comparison is not None:
             detectable = format_number(comparison.min_detectable_difference)
             judged_only = format_number(comparison.judged_only_difference, signed=True)
-            judged_only += " sign differs" * (comparison.answer == "no verdict")
+            judged_only += " sign differs" * (comparison.answer == "unjudged decide")
         ties = _tie_cells(row.measures[primary])
         cells = (row.name, detectable, *ties, format_percent(row.unjudged_share), judged_only)
         rows.append(Row(cells, _row_tone(row, comparison)))
-    effect = "no verdict is drawn where its sign differs"
+    effect = "unjudged documents decide where its sign differs from an answer's"
     if not collection.has_irrelevant_judgments:
-        effect = "it vetoes no verdict, because every judged document is relevant"
+        effect = "it vetoes no answer, because every judged document is relevant"
     legends = {
-        "min. detectable": "minimum detectable difference (80 % power) at level "
-        f"{report.alpha:g}, before Holm's correction.",
+        "min. detectable": "minimum detectable difference (80 % power) by the rule of the "
+        "primary table.",
         "unjudged": "share of unjudged documents in the top 10.",
         "judged only": f"difference in {primary} over judged documents alone; {effect}.",
         **_tie_legends(collection),

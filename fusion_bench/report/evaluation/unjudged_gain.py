@@ -6,6 +6,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.paired_difference import paired_difference
+from fusion_bench.stats.answers import BETTER, WORSE
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import format_difference, format_number
 
@@ -23,7 +24,7 @@ def describe_unjudged_gain(report: Report, collection: Collection) -> str:
         return ""
     affected = []
     for comparison in collection.comparisons:
-        if comparison.answer in {"better", "worse"} and comparison.difference:
+        if comparison.answer in (*BETTER, *WORSE) and comparison.difference:
             rows = map(collection.system, (comparison.candidate, comparison.baseline))
             values = [row.judged_only for row in rows]
             judged = paired_difference(report, collection, *values) if all(values) else None

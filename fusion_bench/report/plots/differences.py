@@ -12,26 +12,32 @@ from matplotlib.figure import Figure as Drawing
 import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots.means import format_title
+from fusion_bench.stats.compare_family import MIN_GAIN
 from fusion_bench.util.formatting import format_number
 
 MAX_PANELS = 6
 
 
 @base.register_plot("differences", "evaluation", position=2)
-def difference_figures(report: Report, collection: Collection) -> Iterator[Figure]:  # noqa: ARG001
+def difference_figures(report: Report, collection: Collection) -> Iterator[Figure]:
     """Differences on the primary measure, where there are any."""
     if collection.comparisons:
         file = f"{collection.primary_measure}-differences.png"
         title = f"{collection.primary_measure} on {collection.name}, differences per query"
-        yield Figure(file, title, "", partial(draw_differences, collection))
+        yield Figure(file, title, "", partial(draw_differences, collection, report.min_gain))
 
 
-def draw_differences(collection: Collection) -> Drawing:
+def draw_differences(collection: Collection, min_gain: float = MIN_GAIN) -> Drawing:
     """Per query: system - baseline on the primary measure, sorted; one panel a system.
 
     Shows the best few systems by mean.
+
+    Args:
+        collection: The results.
+        min_gain: A smaller difference is not worth a change.
     """
     others = [row.name for row in collection.ranked_systems if row.name != collection.baseline]
     names = others[:MAX_PANELS]
@@ -41,14 +47,14 @@ def draw_differences(collection: Collection) -> Drawing:
     )
     with base.open_drawing(2.3, len(names), margin=1.2, sharey=True) as (drawing, panels):
         for axes, name in zip(panels, names, strict=True):
-            _draw_panel(axes, collection, name)
+            _draw_panel(axes, collection, name, min_gain)
         drawing.supylabel(f"difference in {base.plot_text(collection.primary_measure)}")
         drawing.supxlabel("queries, sorted by their difference")
         drawing.suptitle(title)
     return drawing
 
 
-def _draw_panel(axes: Axes, collection: Collection, name: str) -> None:
+def _draw_panel(axes: Axes, collection: Collection, name: str, min_gain: float) -> None:
     primary = collection.primary_measure
     rows = (collection.system(name), collection.system(collection.baseline))
     values = [np.array(row.measures[primary].values, dtype=np.float64) for row in rows]
@@ -66,5 +72,6 @@ def _draw_panel(axes: Axes, collection: Collection, name: str) -> None:
         axes.axhline(comparison.difference, color=base.INK, lw=1.1, ls="--")
         mean = format_number(comparison.difference, signed=True)
         counts = f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}"
-        text = f"mean (dashed) {mean}\n{comparison.answer}\nwins/ties/losses {counts}"
+        answer = format_answer(comparison.answer, min_gain)
+        text = f"mean (dashed) {mean}\n{answer}\nwins/ties/losses {counts}"
         axes.text(0.97, 0.95, text, transform=axes.transAxes, ha="right", va="top", fontsize=8)

@@ -25,10 +25,11 @@ def forest_figures(report: Report, collection: Collection) -> Iterator[Figure]:
         return
     primary, baseline = collection.primary_measure, collection.baseline
     title = f"{primary} on {collection.name}: paired differences from {baseline}"
+    held = "all hold together" if report.correction == "max_t" else "each holds alone"
     caption = (
         f"Each mark is the mean difference from the baseline {baseline} with its "
-        f"{format_coverage(report.alpha)} interval. The gray bars are the differences too small to "
-        "be detected with 80 % power."
+        f"{format_coverage(report.alpha)} interval; {held}. The "
+        "gray bars are the differences too small to be detected with 80 % power."
     )
     draw = partial(draw_forest, collection, alpha=report.alpha)
     yield Figure(f"{primary}-forest.png", title, caption, draw)

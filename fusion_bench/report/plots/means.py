@@ -16,15 +16,17 @@ from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.scope import format_scope
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.page import Figure
+from fusion_bench.stats.answers import BETTER, NOT_SHOWN, WORSE
 from fusion_bench.util.formatting import format_coverage, format_number
 
 #: By verdict: marker, color, filling, legend.
 MARKS: dict[str, tuple[str, str, str, str]] = {
     "baseline": ("s", base.INK, base.INK, "baseline"),
-    "better": ("^", base.BLUE, base.BLUE, "better than the baseline (Holm)"),
-    "worse": ("v", base.RED, base.RED, "worse (Holm)"),
-    "no difference shown": ("o", base.GRAY, base.GRAY, "no difference shown"),
-    "no verdict": ("o", base.GRAY, "white", "no verdict: judged only, the sign differs"),
+    "better": ("^", base.BLUE, base.BLUE, "better than the baseline"),
+    "worse": ("v", base.RED, base.RED, "worse"),
+    "equivalent": ("D", base.GREEN, base.GREEN, "equivalent within min_gain"),
+    "not shown": ("o", base.GRAY, base.GRAY, "not shown"),
+    "unjudged decide": ("o", base.GRAY, "white", "unjudged documents decide"),
     "": ("o", base.GRAY, base.GRAY, "not adjusted: no verdict"),
 }
 REFERENCE_LINES: tuple[tuple[Any, str], ...] = (
@@ -100,7 +102,11 @@ def find_mark(collection: Collection, measure: str, row: SystemResult) -> str:
         return "baseline"
     comparison = collection.comparison(row.name, measure)
     answer = "" if comparison is None else comparison.answer or ""
-    return "no difference shown" if answer == "identical" else answer
+    if answer in BETTER:
+        return "better"
+    if answer in WORSE:
+        return "worse"
+    return "not shown" if answer in (*NOT_SHOWN, "identical") else answer
 
 
 def _draw_references(axes: Axes, collection: Collection, measure: str) -> None:

@@ -142,7 +142,7 @@ def test_a_gain_that_judged_documents_alone_do_not_show() -> None:
     ("values", "verdict", "changes"),
     [
         ([0.3, 0.31, 0.29], "better", {}),
-        ([0.02, 0.03, 0.01], "no difference shown", {}),
+        ([0.02, 0.03, 0.01], "not shown", {}),
         ([0.02, 0.03, 0.01], "better", {"judgments": "complete"}),
         ([0.02, 0.03, 0.01], "better", {"has_irrelevant_judgments": False}),
     ],
@@ -164,7 +164,7 @@ def test_of_several_unjudged_gains_the_largest_part_is_named() -> None:
 
 def test_a_sign_that_differs_over_judged_documents() -> None:
     rows = [BASE, system("high", 0.9, 0.8)]
-    found = collection(*rows, comparisons=[compared("high", 0.4, "no verdict")])
+    found = collection(*rows, comparisons=[compared("high", 0.4, "unjudged decide")])
     assert list(warnings(found)) == ["sign differs"]
 
 

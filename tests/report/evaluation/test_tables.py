@@ -27,7 +27,7 @@ def primary(collection: Collection) -> Table:
 
 
 def validity(collection: Collection) -> Table:
-    return validity_table(cases.report(collection), collection)
+    return validity_table(collection)
 
 
 def secondary(collection: Collection) -> Table:
@@ -41,12 +41,15 @@ def headers(table: Table) -> list[str]:
 def test_primary_table() -> None:
     table = primary(cases.full())
     assert table.title == "Primary measure: nDCG@10"
-    assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
+    assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6, 7, 8]
     better, base, worse, *references = table.rows
-    difference = ("+0.4000", "[+0.3000, +0.5000]", "<.001", "2/1/0", "better")
+    difference = (
+        *("+0.4000", "[+0.3000, +0.5000]", "+100.0", "+0.90", "<.001", "2/1/0"),
+        "better",
+    )
     assert better.cells == ("better one", "0.8000", "[0.7000, 0.9000]", *difference)
-    assert base.cells == ("base", "0.4000", "[0.3000, 0.5000]", "", "", "", "", "baseline")
-    assert (worse.cells[0], worse.cells[5], worse.cells[7]) == ("worse one", ".010", "worse")
+    assert base.cells == ("base", "0.4000", "[0.3000, 0.5000]", *6 * [""], "baseline")
+    assert (worse.cells[0], worse.cells[7], worse.cells[9]) == ("worse one", ".010", "worse")
     tones = ["better", "baseline", "worse", *3 * ["reference"]]
     assert [row.tone for row in table.rows] == tones
     assert [row.cells[0] for row in references] == REFERENCES
@@ -67,8 +70,8 @@ def test_intervals_are_named_by_their_coverage(alpha: float) -> None:
     [
         ("better", "better"),
         ("worse", "worse"),
-        ("no verdict", "warning"),
-        ("no difference shown", "plain"),
+        ("unjudged decide", "warning"),
+        ("not shown", "plain"),
         ("identical", "plain"),
     ],
 )
@@ -107,9 +110,9 @@ def test_missing_numbers_are_not_available() -> None:
 
 def test_a_primary_p_that_is_not_adjusted_is_marked() -> None:
     rows = (cases.system("base", 0.1), cases.system("x", 0.2))
-    comparison = cases.compared("x", p=0.04).model_copy(update={"p_holm": None})
+    comparison = cases.compared("x", p=0.04).model_copy(update={"p_adjusted": None})
     table = primary(cases.collection(*rows, comparisons=[comparison]))
-    assert table.rows[0].cells[5] == ".040†"
+    assert table.rows[0].cells[7] == ".040†"
 
 
 def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table:
@@ -132,7 +135,7 @@ def test_only_columns_that_are_there_have_a_legend() -> None:
 
 def test_validity_table() -> None:
     comparisons = [
-        cases.compared("x", 0.2, "no verdict", detectable=0.03, judged=-0.01),
+        cases.compared("x", 0.2, "unjudged decide", detectable=0.03, judged=-0.01),
         cases.compared("y", 0.2, detectable=0.00001, judged=0.02),
     ]
     table = checked(comparisons)

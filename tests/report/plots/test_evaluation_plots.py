@@ -113,13 +113,13 @@ def test_bars() -> None:
         ([], []),
         (["better"], ["better"]),
         (["worse", "better"], ["better", "worse"]),
-        (["identical"], ["no difference shown"]),
-        (["identical", "no difference shown"], ["no difference shown"]),
-        (["no verdict"], ["no verdict"]),
+        (["identical"], ["not shown"]),
+        (["identical", "not shown"], ["not shown"]),
+        (["unjudged decide"], ["unjudged decide"]),
         ([None], [""]),
         (
-            ["better", "worse", "no difference shown", "identical", "no verdict", None],
-            ["better", "worse", "no difference shown", "no verdict", ""],
+            ["better", "worse", "not shown", "identical", "unjudged decide", None],
+            ["better", "worse", "not shown", "unjudged decide", ""],
         ),
     ],
 )

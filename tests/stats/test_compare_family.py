@@ -1,4 +1,4 @@
-"""Comparison records: families, identical systems, verdicts."""
+"""Comparisons with a baseline: families, identical systems, records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats.comparison import Answer, Comparison, compare_with_baseline, decide_answer
-from fusion_bench.stats.intervals import estimate_mean, minimum_detectable_difference
-from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
+from fusion_bench.stats.compare_family import (
+    ComparedValues,
+    compare_family,
+    compare_with_baseline,
+)
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.max_t import FamilyRow, max_t
+from fusion_bench.stats.randomization_tests import adjust_holm
+from fusion_bench.stats.sample_size import detectable_difference
 
 QUERIES = 60
 
@@ -35,41 +41,100 @@ def test_every_number_is_what_statistics_says() -> None:
     values = systems()
     found = compare_with_baseline("nDCG@10", values, "base", primary=True, seed=3)
     assert [row.candidate for row in found] == ["better", "alike", "slightly"]
-    matrix = np.stack([values[row.candidate] - values["base"] for row in found])
-    p_values = randomization_p_values(matrix, seed=3)
-    assert [row.p for row in found] == p_values.tolist()
-    assert [row.p_holm for row in found] == adjust_holm(p_values).tolist()
-    for row, difference in zip(found, matrix, strict=True):
-        one = estimate_mean(difference)
+    differences = [values[row.candidate] - values["base"] for row in found]
+    keys = tuple(map(str, range(QUERIES)))
+    family = max_t([FamilyRow(row, keys, 0.005) for row in differences], seed=3)
+    for row, difference, expected in zip(found, differences, family.rows, strict=True):
+        estimate = estimate_mean(difference)
         assert (row.measure, row.baseline) == ("nDCG@10", "base")
-        assert (row.difference, row.low, row.high) == (one.mean, one.low, one.high)
+        assert (row.difference, row.low, row.high) == (estimate.mean, expected.low, expected.high)
+        assert (row.p_adjusted, row.p_floor) == (expected.p, expected.p_floor)
+        assert row.p == pytest.approx(stats.ttest_1samp(difference, 0).pvalue)
+        assert row.critical_value == expected.critical_value >= family.critical_value
         assert row.baseline_mean == pytest.approx(values["base"].mean())
-        assert row.candidate_mean == pytest.approx(values[row.candidate].mean())
         assert row.candidate_mean - row.baseline_mean == pytest.approx(row.difference)
         assert row.wins == (difference > 0).sum()
         assert row.losses == (difference < 0).sum()
         assert row.wins + row.ties + row.losses == row.queries == row.groups == QUERIES
-        assert row.min_detectable_difference == minimum_detectable_difference(one)
-    assert [decide_answer(row, None) for row in found][:2] == ["better", "no difference shown"]
+        assert row.effect_size == pytest.approx(difference.mean() / difference.std(ddof=1))
+        assert row.min_detectable_difference == detectable_difference(
+            row.standard_error, row.critical_value, freedom=row.freedom
+        )
+        assert (row.standard_error, row.freedom) == (estimate.standard_error, QUERIES - 1)
+    assert [row.answer for row in found][:2] == ["better", "not shown"]
 
 
 def test_groups_and_level_are_handed_on() -> None:
-    values, groups = systems(), np.arange(QUERIES) // 4
+    values, groups = systems(), np.arange(QUERIES) // 3
     (row, *_) = compare_with_baseline(
         "m", values, "base", groups=groups, primary=True, alpha=0.1, seed=9
     )
-    difference = values["better"] - values["base"]
-    one = estimate_mean(difference, groups, alpha=0.1)
-    assert (row.low, row.high, row.groups) == (one.low, one.high, 15)
-    assert row.p == randomization_p_values(difference[None], groups, seed=9)[0]
-    assert row.min_detectable_difference == minimum_detectable_difference(one, alpha=0.1)
+    differences = [values[name] - values["base"] for name in ("better", "alike", "slightly")]
+    keys = tuple(map(str, groups))
+    family = max_t([FamilyRow(d, keys, 0.005) for d in differences], seed=9, alpha=0.1)
+    expected = family.rows[0]
+    assert (row.low, row.high, row.groups) == (expected.low, expected.high, 20)
+    assert (row.p_adjusted, row.freedom) == (expected.p, 19)
+    named = [f"group {code}" for code in groups]
+    again = compare_with_baseline("m", values, "base", groups=named, primary=True, seed=9)
+    assert again[0].difference == row.difference
 
 
-def test_other_measures_stay_unadjusted() -> None:
-    primary = compare_with_baseline("m", systems(), "base", primary=True)
-    other = compare_with_baseline("m", systems(), "base", primary=False)
-    assert [row.p_holm for row in other] == [None, None, None]
-    assert [dataclasses.replace(row, p_holm=None) for row in primary] == list(other)
+def test_collections_are_one_family() -> None:
+    values = systems()
+    tables = [
+        ComparedValues("m", values, "base", tuple(f"{name}{i}" for i in range(QUERIES)))
+        for name in ("a", "b")
+    ]
+    alone, both = compare_family(tables[:1])[0], compare_family(tables)
+    assert len(both) == 2
+    for one, two in zip(alone, both[0], strict=True):
+        assert (one.difference, one.p) == (two.difference, two.p)
+        assert one.critical_value < two.critical_value
+        assert one.low > two.low
+
+
+def test_corrections() -> None:
+    values = systems()
+    found = {
+        correction: compare_with_baseline(
+            "m", values, "base", primary=True, correction=correction, seed=3
+        )
+        for correction in ("max_t", "holm", "none")
+    }
+    plain = [row.p_adjusted for row in found["none"] if row.p_adjusted is not None]
+    assert [row.p_adjusted for row in found["holm"]] == adjust_holm(np.array(plain)).tolist()
+    for names in zip(*found.values(), strict=True):
+        family, holm, none = names
+        assert none.p_adjusted <= (family.p_adjusted or 0)
+        assert (holm.low, holm.high) == (none.low, none.high)
+        assert none.high < family.high
+        assert none.min_detectable_difference < (family.min_detectable_difference or 0)
+        assert none.min_detectable_difference < (holm.min_detectable_difference or 0)
+        for row in names:  # no answer beside an interval that says otherwise
+            if row.answer in ("better", "worse"):
+                assert row.low >= 0 or row.high <= 0
+    with pytest.raises(UnknownNameError, match="unknown correction 'bonferroni'"):
+        compare_with_baseline("m", values, "base", primary=True, correction="bonferroni")  # type: ignore[arg-type]
+
+
+def test_other_measures_have_t_intervals() -> None:
+    values = systems()
+    for row in compare_with_baseline("m", values, "base", primary=False):
+        difference = values[row.candidate] - values["base"]
+        estimate = estimate_mean(difference)
+        assert (row.low, row.high) == (estimate.low, estimate.high)
+        assert row.p == pytest.approx(stats.ttest_1samp(difference, 0).pvalue)
+        assert (row.p_adjusted, row.answer, row.p_floor) == (None, None, False)
+
+
+@pytest.mark.parametrize("primary", [True, False])
+def test_intervals_stay_where_values_can_be(primary: bool) -> None:
+    values = {"base": np.zeros(5), "x": np.array([1.0, 1.0, 1.0, 1.0, 0.0])}
+    (row,) = compare_with_baseline("m", values, "base", primary=primary, is_bounded=True)
+    (free,) = compare_with_baseline("m", values, "base", primary=primary)
+    assert row.high == 1.0 < free.high or math.isnan(free.high)
+    assert -1 <= row.low <= row.difference <= row.high <= 1
 
 
 def test_order_of_candidates_changes_no_number() -> None:
@@ -105,23 +170,23 @@ def test_a_copy_of_the_baseline_is_no_comparison(primary: bool) -> None:
     )
     assert copy[1:] == alone
     row = copy[0]
-    assert (row.p, row.p_holm) == (1.0, 1.0 if primary else None)
+    assert (row.p, row.p_adjusted) == (1.0, 1.0 if primary else None)
     assert (row.wins, row.ties, row.losses) == (0, QUERIES, 0)
     assert (row.difference, row.low, row.high, row.min_detectable_difference) == (0, 0, 0, None)
-    assert decide_answer(row, None) == "identical"
+    assert row.answer == ("identical" if primary else None)
 
 
 def test_negative_zero_is_zero() -> None:
     values = {"base": np.full(9, 0.5), "a": np.zeros(9), "b": -np.zeros(9), "c": np.arange(9) / 8}
     found = {row.candidate: row for row in compare_with_baseline("m", values, "base", primary=True)}
-    assert found["a"].p_holm == found["b"].p_holm == pytest.approx(2 * found["a"].p)
+    assert found["a"].p_adjusted == found["b"].p_adjusted
 
 
 def test_nothing_to_test() -> None:
     base = np.ones(4)
     assert compare_with_baseline("m", {"base": base}, "base", primary=True) == ()
     (row,) = compare_with_baseline("m", {"base": base, "same": base}, "base", primary=True)
-    assert row.p_holm == 1.0
+    assert row.p_adjusted == 1.0
 
 
 def test_float_noise_is_no_difference() -> None:
@@ -130,8 +195,8 @@ def test_float_noise_is_no_difference() -> None:
     noisy[3] += 0.5
     (row,) = compare_with_baseline("m", {"base": base, "noisy": noisy}, "base", primary=True)
     assert (row.wins, row.ties, row.losses) == (1, 49, 0)
-    assert row.p == 1.0  # one changed query has no sign to weigh against
-    assert decide_answer(row, None) == "no difference shown"
+    assert row.p_adjusted == 1.0  # one changed query has no sign to weigh against
+    assert (row.answer, row.few_changes) == ("not shown", True)
 
 
 def test_one_query_shows_nothing() -> None:
@@ -141,29 +206,24 @@ def test_one_query_shows_nothing() -> None:
     assert (row.p, row.min_detectable_difference) == (1.0, None)
     assert math.isnan(row.low)
     assert math.isnan(row.high)
-    assert decide_answer(row, None) == "no difference shown"
+    assert row.answer == "not shown"
 
 
 def test_the_family_wise_level_holds() -> None:
     """Five systems that are no better: one is declared better or worse in at most α of runs."""
-    random = np.random.default_rng(5)
-    trials, wrong = 300, 0
+    random, keys = np.random.default_rng(5), tuple(map(str, range(20)))
+    trials, wrong = 100, 0
     for _ in range(trials):
         base = random.random(20)
         values = {"base": base}
         for i in range(5):
             values[str(i)] = base + random.normal(size=20) * random.choice([0.01, 0.1])
-        rows = compare_with_baseline("m", values, "base", primary=True, alpha=0.1)
-        wrong += any(decide_answer(row, None, alpha=0.1) in ("better", "worse") for row in rows)
+        rows = [FamilyRow(values[str(i)] - base, keys) for i in range(5)]
+        family = max_t(rows, seed=1, alpha=0.1, first_draws=500, most_draws=500)
+        wrong += any(row.p <= 0.1 for row in family.rows)
     bounds = stats.binomtest(wrong, trials).proportion_ci(0.999)
     assert bounds.low <= 0.1
-    assert wrong / trials > 0.04  # independent nulls: Holm is nearly exact, not idle
-
-
-def test_more_than_fifty_systems_get_more_resamples() -> None:
-    values = {str(i): np.full(40, 1.0 + i) for i in range(60)} | {"base": np.zeros(40)}
-    rows = compare_with_baseline("m", values, "base", primary=True)
-    assert {row.p for row in rows} == {1 / 12_001}
+    assert wrong / trials > 0.02  # max-T is nearly exact, not idle
 
 
 def test_refusals_name_the_place() -> None:
@@ -174,9 +234,8 @@ def test_refusals_name_the_place() -> None:
         compare_with_baseline("m", values | {"short": np.ones(3)}, "base", primary=True)
     with pytest.raises(ConfigError, match="one value per query"):
         compare_with_baseline("m", {"base": np.ones((2, 2))}, "base", primary=True)
-    with pytest.raises(ConfigError, match="need at least 10,000"):
-        compare_with_baseline("m", values, "base", primary=True, resamples=9_999)
-    compare_with_baseline("m", values, "base", primary=True, resamples=10_001)
+    with pytest.raises(ConfigError, match="must be from 1 to 1,000,000"):
+        compare_with_baseline("m", values, "base", primary=True, resamples=2_000_000)
 
 
 @pytest.mark.parametrize("name", ["base", "alike"])
@@ -197,64 +256,6 @@ def test_inputs_are_not_written() -> None:
     assert all((values[name] == before[name]).all() for name in values)
 
 
-def row_with(
-    difference: float = 0.1, p: float = 0.01, p_holm: float | None = 0.02, changed: int = 5
-) -> Comparison:
-    wins, losses = (changed, 0) if difference > 0 else (0, changed)
-    return Comparison(
-        measure="m",
-        baseline="a",
-        candidate="b",
-        baseline_mean=0.5,
-        candidate_mean=0.5 + difference,
-        difference=difference,
-        low=math.nan,
-        high=math.nan,
-        p=p,
-        p_holm=p_holm,
-        wins=wins,
-        ties=10 - changed,
-        losses=losses,
-        min_detectable_difference=None,
-        queries=10,
-        groups=10,
-    )
-
-
-@pytest.mark.parametrize(
-    ("row", "judged", "expected"),
-    [
-        (row_with(), None, "better"),
-        (row_with(difference=-0.1), None, "worse"),
-        (row_with(p_holm=0.05), None, "no difference shown"),  # α itself is not below α
-        (row_with(p_holm=0.2), None, "no difference shown"),  # the adjusted p decides …
-        (row_with(p_holm=None), None, "better"),  # … where there is one
-        (row_with(p=0.2, p_holm=None), None, "no difference shown"),
-        (row_with(p_holm=math.nan), None, "no difference shown"),
-        (row_with(difference=0.0), None, "no difference shown"),
-        (row_with(difference=1e-13), None, "no difference shown"),
-        (row_with(), 0.05, "better"),
-        (row_with(), -0.05, "no verdict"),
-        (row_with(difference=-0.1), 0.05, "no verdict"),
-        (row_with(difference=-0.1), -0.05, "worse"),
-        (row_with(p_holm=0.9), -0.05, "no verdict"),  # said of every row, not only of sure ones
-        (row_with(), 0.0, "better"),
-        (row_with(), -1e-13, "better"),  # float noise has no sign
-        (row_with(difference=1e-13), -0.05, "no difference shown"),
-        (row_with(), math.nan, "no verdict"),  # could not be measured: nothing is claimed
-        (row_with(changed=0, difference=0.0, p=1.0, p_holm=1.0), None, "identical"),
-        (row_with(changed=0, difference=0.0, p=1.0, p_holm=1.0), -0.05, "identical"),
-    ],
-)
-def test_verdict(row: Comparison, judged: float | None, expected: Answer) -> None:
-    assert decide_answer(row, judged) == expected
-
-
-def test_verdict_uses_the_level_it_is_given() -> None:
-    assert decide_answer(row_with(p_holm=0.02), None, alpha=0.01) == "no difference shown"
-    assert decide_answer(row_with(p_holm=0.08), None, alpha=0.1) == "better"
-
-
 def test_importing_costs_no_scipy() -> None:
-    code = "import sys, fusion_bench.stats.comparison; sys.exit('scipy' in sys.modules)"
+    code = "import sys, fusion_bench.stats.compare_family; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,88 @@
+"""Which systems fuse lists, and whether that pays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.report_records.fusion_result import FusionResult
+from fusion_bench.measures.bounds import is_bounded
+from fusion_bench.stats.fusion_answer import decide_fusion
+from fusion_bench.stats.intervals import exact_mean
+
+Config = Mapping[str, Any]
+
+
+def compare_fusions(
+    task: EvaluationSet,
+    systems: Mapping[str, tuple[Config, FloatArray]],
+    sources: Mapping[str, FloatArray],
+) -> FusionResult | None:
+    """Every fusion against every single source; None where there is no fusion.
+
+    Like with like: a reranker's merit is not fusion's, so reranked fusions only count where there
+    are no others.
+
+    Args:
+        task: The experiment on one dataset.
+        systems: By name the resolved configuration, and the primary measure, shape (Q,).
+        sources: By name the primary measure of each source alone, shape (Q,).
+    """
+    fusions = {name: pair for name, pair in systems.items() if is_fusion(pair[0])}
+    plain = {name: pair for name, pair in fusions.items() if not is_reranked(pair[0])}
+    compared = {name: values for name, (_, values) in (plain or fusions).items()}
+    if not compared or not sources:
+        return None
+    options = task.experiment.model_dump(include={"correction", "seed", "alpha"})
+    answer = decide_fusion(compared, sources, task.runs.groups, **options)
+    low, high = answer.low, answer.high
+    if is_bounded(task.measures[0].name):
+        low, high = max(low, -1.0), min(high, 1.0)
+    ends = [end if math.isfinite(end) else None for end in (low, high)]
+    return FusionResult(
+        verdict=answer.verdict,
+        fusion=answer.fusion,
+        source=answer.source,
+        fusion_mean=exact_mean(compared[answer.fusion]),
+        source_mean=exact_mean(sources[answer.source]),
+        difference=answer.difference,
+        low=ends[0],
+        high=ends[1],
+        p_adjusted=answer.p,
+        fusions=len(compared),
+        sources=len(sources),
+        is_reranked=not plain,
+    )
+
+
+def is_fusion(config: Config | None) -> bool:
+    """Whether a resolved configuration fuses several lists, be it in a stage."""
+    return any(len(part.get("runs", ())) > 1 for part in _list_parts(config))
+
+
+def is_reranked(config: Config | None) -> bool:
+    """Whether the scores of a reranker weigh more than 0."""
+    return bool(_list_rerank_blends(config)) and not has_idle_reranker(config)
+
+
+def has_idle_reranker(config: Config | None) -> bool:
+    """Whether rerankers are named, but the scores of each weigh 0."""
+    blends = _list_rerank_blends(config)
+    return bool(blends) and all(blend.get("beta") == 0 for blend in blends)
+
+
+def _list_rerank_blends(config: Config | None) -> list[Config]:
+    """The blends that name a reranker, those of stages too."""
+    blends = (part.get("blend") or {} for part in _list_parts(config))
+    return [blend for blend in blends if blend.get("method", "none") != "none"]
+
+
+def _list_parts(config: Config | None) -> Iterator[Config]:
+    """A system's configuration and those of its stages, however deep."""
+    if config is not None:
+        yield config
+        for stage in (config.get("stages") or {}).values():
+            yield from _list_parts(stage)

@@ -1,0 +1,40 @@
+"""Whether fusing pays on one collection."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+
+
+class FusionResult(ReportRecord):
+    """Every fusion against every single source on the primary measure, as one family.
+
+    Attributes:
+        verdict: ``pays``: some fusion's interval against every source lies above 0. ``loses``:
+            some source's interval against every fusion does. Else ``not shown``.
+        fusion: The fusion that pays; else the one with the highest mean.
+        source: The source that no fusion reaches; else the one with the highest mean.
+        fusion_mean: Of that fusion.
+        source_mean: Of that source.
+        difference: Fusion − source.
+        low: Lower end of its interval, which holds together with those of the family.
+        high: Upper end.
+        p_adjusted: Over the family.
+        fusions: How many fusions were compared.
+        sources: … with how many sources.
+        is_reranked: All fusions blend in a reranker; where some do not, only those are compared.
+    """
+
+    verdict: Literal["pays", "loses", "not shown"]
+    fusion: str
+    source: str
+    fusion_mean: OptionalFloat
+    source_mean: OptionalFloat
+    difference: OptionalFloat
+    low: OptionalFloat
+    high: OptionalFloat
+    p_adjusted: OptionalFloat
+    fusions: int
+    sources: int
+    is_reranked: bool
