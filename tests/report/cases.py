@@ -9,6 +9,7 @@ from matplotlib.figure import Figure as DrawnFigure
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.report_records.system_result import (
@@ -203,13 +204,28 @@ def full(name: str = "better one", *, baseline: str = "base", **changes: object)
         ceiling(0.9, 0.9, 0.9, name="best source per query"),
         ceiling(1.0, 1.0, 1.0),
     )
+    fusion = FusionResult(
+        verdict="pays",
+        fusion=name,
+        source="a",
+        fusion_mean=0.8,
+        source_mean=0.4,
+        difference=0.4,
+        low=0.3,
+        high=0.5,
+        p_adjusted=0.0004,
+        fusions=2,
+        sources=2,
+        is_reranked=False,
+    )
     found = [
         compared("worse one", -0.2, "worse", p=0.01, judged=-0.1, baseline=baseline),
         compared(name, 0.4, "better", p=0.0004, low=0.3, high=0.5, judged=0.1, baseline=baseline),
         compared("worse one", -0.2, p=0.01, measure=SECOND, baseline=baseline),
         compared(name, 0.4, p=0.0004, measure=SECOND, baseline=baseline),
     ]
-    return collection(*rows, comparisons=found, baseline=baseline, runs=(run(),), **changes)
+    fields = {"baseline": baseline, "runs": (run(),), "fusion": fusion, **changes}
+    return collection(*rows, comparisons=found, **fields)
 
 
 def many(count: int) -> Collection:

@@ -18,6 +18,7 @@ from fusion_bench.stats.compare_family import (
     compare_family,
     compare_with_baseline,
 )
+from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, max_t
 from fusion_bench.stats.randomization_tests import adjust_holm
@@ -96,11 +97,12 @@ def test_collections_are_one_family() -> None:
 
 def test_corrections() -> None:
     values = systems()
+    corrections: list[Correction] = ["max_t", "holm", "none"]
     found = {
         correction: compare_with_baseline(
             "m", values, "base", primary=True, correction=correction, seed=3
         )
-        for correction in ("max_t", "holm", "none")
+        for correction in corrections
     }
     plain = [row.p_adjusted for row in found["none"] if row.p_adjusted is not None]
     assert [row.p_adjusted for row in found["holm"]] == adjust_holm(np.array(plain)).tolist()

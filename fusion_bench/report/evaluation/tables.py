@@ -52,8 +52,7 @@ def primary_table(report: Report, collection: Collection) -> Table:
     if count:
         note = (
             f"Sorted by {primary}. Difference = system - {collection.baseline} (the baseline), "
-            f"paired over {pluralize(len(collection.queries), 'query')}; % = of the baseline's "
-            "mean; effect = difference / standard deviation over queries. "
+            f"paired over {pluralize(len(collection.queries), 'query')}. "
             f"{describe_correction(report.correction, report.family_size, coverage)} "
             "w/t/l = queries won, tied and lost against the baseline."
         )
@@ -84,7 +83,6 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         Column(interval, is_optional=True),
         Column("difference"),
         Column(interval if is_primary else f"{interval}{UNADJUSTED}", is_optional=not is_primary),
-        *([Column("%", is_optional=True), Column("effect", is_optional=True)] * is_primary),
         Column("adjusted p" if is_primary else f"p{UNADJUSTED}", is_optional=is_primary),
         Column("w/t/l", is_optional=True),
         *([Column("verdict", is_text=True)] if is_primary else TIE_COLUMNS),
@@ -98,9 +96,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         if comparison is not None:
             verdict = format_answer(comparison.answer, report.min_gain, alpha=report.alpha)
         last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result)
-        base = collection.system(collection.baseline).measures[measure].mean
-        differences = _difference_cells(comparison, base, report.alpha, is_primary=is_primary)
-        cells = (row.name, *means, *differences, *last)
+        cells = (row.name, *means, *_difference_cells(comparison, report.alpha), *last)
         rows.append(Row(cells, tone))
     return Table(measure, columns, tuple(rows))
 
@@ -111,23 +107,13 @@ def _row_tone(row: SystemResult, comparison: ComparisonResult | None) -> Tone:
     return "baseline" if comparison is None else find_answer_tone(comparison.answer)
 
 
-def _difference_cells(
-    comparison: ComparisonResult | None,
-    baseline_mean: float | None,
-    alpha: float,
-    *,
-    is_primary: bool,
-) -> tuple[str, ...]:
-    """Difference, interval, percent, effect, p, wins/ties/losses; blank without comparison."""
+def _difference_cells(comparison: ComparisonResult | None, alpha: float) -> tuple[str, ...]:
+    """Difference, interval, p, wins/ties/losses; blank for a row that is not compared."""
     if comparison is None:
-        return ("",) * (6 if is_primary else 4)
-    difference, effect = comparison.difference, comparison.effect_size
-    percent = f"{100 * difference / baseline_mean:+.1f}" if baseline_mean else ""
-    sizes = (percent, "" if effect is None else f"{effect:+.2f}") if is_primary else ()
+        return ("", "", "", "")
     return (
-        format_number(difference, signed=True),
+        format_number(comparison.difference, signed=True),
         format_compared_interval(comparison),
-        *sizes,
         format_adjusted_p(comparison, alpha),
         f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
     )
@@ -165,16 +151,25 @@ def _tie_legends(collection: Collection) -> dict[str, str]:
     }
 
 
+def _size_cells(comparison: ComparisonResult | None, baseline_mean: float | None) -> list[str]:
+    """The difference in percent of the baseline, and in standard deviations."""
+    if comparison is None:
+        return ["", ""]
+    percent = f"{100 * comparison.difference / baseline_mean:+.1f}" if baseline_mean else "n/a"
+    effect = comparison.effect_size
+    return [percent, "n/a" if effect is None else f"{effect:+.2f}"]
+
+
 def validity_table(collection: Collection) -> Table:
-    """What could make the primary table mislead: too few queries, ties, unjudged documents."""
+    """Sizes of effects, and what could mislead: few queries, ties, unjudged documents."""
     primary = collection.primary_measure
     columns = (
         Column("system", is_text=True),
-        Column("min. detectable"),
+        *map(Column, ("% of baseline", "effect size", "min. detectable")),
         *TIE_COLUMNS,
         *map(Column, ("unjudged", "judged only")),
     )
-    rows = []
+    rows, base = [], collection.system(collection.baseline).measures[primary].mean
     for row in collection.ranked_systems:
         comparison, detectable, judged_only = collection.comparison(row.name, primary), "", ""
         if comparison is not None:
@@ -182,12 +177,22 @@ def validity_table(collection: Collection) -> Table:
             judged_only = format_number(comparison.judged_only_difference, signed=True)
             judged_only += " sign differs" * (comparison.answer == "unjudged decide")
         ties = _tie_cells(row.measures[primary])
-        cells = (row.name, detectable, *ties, format_percent(row.unjudged_share), judged_only)
+        sizes = _size_cells(comparison, base)
+        cells = (
+            row.name,
+            *sizes,
+            detectable,
+            *ties,
+            format_percent(row.unjudged_share),
+            judged_only,
+        )
         rows.append(Row(cells, _row_tone(row, comparison)))
     effect = "unjudged documents decide where its sign differs from an answer's"
     if not collection.has_irrelevant_judgments:
         effect = "it vetoes no answer, because every judged document is relevant"
     legends = {
+        "% of baseline": "difference in percent of the baseline's mean.",
+        "effect size": "difference / standard deviation of the differences over queries.",
         "min. detectable": "minimum detectable difference (80 % power) by the rule of the "
         "primary table.",
         "unjudged": "share of unjudged documents in the top 10.",
