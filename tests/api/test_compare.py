@@ -117,7 +117,7 @@ def test_the_verdict_names_what_speaks_against_it() -> None:
     assert len(repr(found).splitlines()) <= 3
     other = {q: {"bad": 2.0, "good": 1.0} for q in judged}
     tied = fb.compare(judged, {"old": old, "other": other}, ["old", "rrf"], "RR@10")
-    assert "tied documents changes RR@10" in tied.verdict
+    assert "in the final lists changes RR@10" in tied.verdict
     clean = fb.compare(judged, {"old": old, "same": old}, measures="RR@10")
     assert clean.warnings == ()
 

@@ -101,8 +101,8 @@ def test_missing_numbers_are_not_available() -> None:
     comparison = cases.compared("x", low=None, high=None, detectable=None, judged=None)
     collection = cases.collection(*rows, comparisons=[comparison])
     assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "+0.1000", "n/a")
-    assert validity(collection).rows[1].cells == ("x", "n/a", "n/a", "n/a")
-    assert validity(collection).rows[0].cells == ("base", "", "n/a", "")
+    assert validity(collection).rows[1].cells == ("x", "n/a", "+0.90", "n/a", "n/a", "n/a")
+    assert validity(collection).rows[0].cells == ("base", "", "", "", "n/a", "")
 
 
 def test_a_primary_p_that_is_not_adjusted_is_marked() -> None:
@@ -135,11 +135,20 @@ def test_validity_table() -> None:
         cases.compared("x", 0.2, "unjudged decide", detectable=0.03, judged=-0.01),
         cases.compared("y", 0.2, detectable=0.00001, judged=0.02),
     ]
-    table = checked(comparisons)
+    table, sizes = checked(comparisons), ("+133.3", "+0.90")
     assert [row.cells for row in table.rows] == [
-        ("x", "0.0300", "2", "0.1000…0.2000…0.3000", "<0.1 %", "-0.0100 sign differs"),
-        ("y", "0.00001", "", "", "0.0 %", "+0.0200"),
-        ("base", "", "", "", "10.0 %", ""),
+        (
+            "x",
+            "+133.3",
+            "+0.90",
+            "0.0300",
+            "2",
+            "0.1000…0.2000…0.3000",
+            "<0.1 %",
+            "-0.0100 sign differs",
+        ),
+        ("y", "+133.3", "+0.90", "0.00001", "", "", "0.0 %", "+0.0200"),
+        ("base", "", "", "", "", "", "10.0 %", ""),
     ]
     assert [row.tone for row in table.rows] == ["warning", "plain", "baseline"]
     assert table.notes != checked(comparisons, knows=False).notes
@@ -147,7 +156,8 @@ def test_validity_table() -> None:
 
 def test_tie_columns_only_where_there_are_ties() -> None:
     collection = cases.full()
-    assert headers(validity(collection)) == ["system", "min. detectable", "unjudged", "judged only"]
+    sizes = ["% of baseline", "effect size", "min. detectable"]
+    assert headers(validity(collection)) == ["system", *sizes, "unjudged", "judged only"]
     assert "final ties" not in headers(secondary(collection))
     ties = TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
     tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))
