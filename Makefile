@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies methods pictures schemas test check lint layers types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas test check lint layers types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +15,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## Show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 eval: $(VENV)/.run ## Compare the systems of EXPERIMENT (default: those of both built-in collections)
 	$(BIN)/fusion-bench eval $(EXPERIMENT)
@@ -41,6 +41,12 @@ bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 
 policies: $(VENV)/.dev ## Measure what per-query policies are worth (some ten minutes), and renew docs/policies.md
 	$(BIN)/python -m benchmarks.policies
+
+verdict-pages: $(VENV)/.dev ## Make every page of docs/ that holds a verdict again (some hours)
+	$(BIN)/python -m benchmarks.verdict_pages
+
+simulations: $(VENV)/.dev ## Simulate what docs/statistics.md promises, and renew its tables (half an hour)
+	$(BIN)/python -m benchmarks.simulations
 
 live: $(VENV)/.dev ## Answer queries one by one and compare the order with eval's (minutes)
 	$(BIN)/python -m benchmarks.live_replay "rrf-v2 pos 1/rank"

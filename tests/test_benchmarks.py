@@ -164,6 +164,7 @@ STUDIES = (
     "hybrid",
     "live_replay",
     "python_calls",
+    "referee",
     "salts",
     "scaling",
     "self_test",

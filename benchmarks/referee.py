@@ -1,0 +1,164 @@
+"""The tables of docs/referee.md, from ``experiments/referee.yaml``.
+
+    python -m benchmarks.referee --write
+
+The tuned numbers behind the last table cost some minutes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.leaderboard.methods import ROOT
+from benchmarks.study import parse_options
+from benchmarks.table import replace_between_marks
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.run_experiment import report_provenance, run_experiment
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.explain.diagnose_experiment import diagnose_experiment
+from fusion_bench.report.tuning_records.thresholds import ThresholdReport, ThresholdRule
+from fusion_bench.tune.run import TuningRun
+from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
+from fusion_bench.util.formatting import format_interval, format_number, format_p_value
+
+PAGE = ROOT / "docs" / "referee.md"
+EXPERIMENT = ROOT / "experiments" / "referee.yaml"
+DATASET = ROOT / "datasets" / "referee" / "dataset.yaml"
+#: Rows of the first table: system → what it is.
+WEIGHTS: Mapping[str, str] = {
+    "rrf": "`rrf`: six sources, weights 1",
+    "question x2": "`question x2`",
+    "bonus": "`bonus`: +.05 at rank 1, +.02 at ranks 2–3",
+    "rrf-v2": "`rrf-v2`: both",
+    "rrf without hyde": "`rrf without hyde`",
+    "question x2 without hyde": "`question x2 without hyde`",
+    "convex": "`convex`: min-max scores, weights 1",
+}
+#: Rows of the second table.
+TYPES: Mapping[str, str] = {
+    "as hybrid": "`as hybrid`: .33 / .34 / .33 for all",
+    "as untyped": "`as untyped`: .35 / .35 / .30 for all",
+    "by type": "`by type`: CONV-03-05's table, types known",
+}
+
+
+def compare_systems(baseline: str, names: Sequence[str] = ()) -> Collection:
+    """The systems of the experiment, or those of these names, against one of them."""
+    experiment, source = read_experiment(EXPERIMENT, overrides=[f"baseline={baseline}"])
+    if names:
+        systems = {name: experiment.systems[name] for name in names}
+        experiment = experiment.model_copy(update={"systems": systems, "crag": None})
+    report = run_experiment(experiment, source, folders=[ROOT / "datasets"], cache=False)
+    return report.collections[0]
+
+
+def count_dilutions() -> dict[str, str]:
+    """System → its dilutions; the baseline's with the documents that could be diluted."""
+    experiment, source = read_experiment(EXPERIMENT)
+    diagnosis = diagnose_experiment(
+        experiment, source, folders=[ROOT / "datasets"], systems=[*WEIGHTS][1:]
+    )
+    counts = {system.name: system.count("dilution") for system in diagnosis.collections[0].systems}
+    return {
+        name: f"{count.failures} of {count.exposed}" if name == "rrf" else f"{count.failures}"
+        for name, count in counts.items()
+    }
+
+
+def format_comparisons(
+    collection: Collection, labels: Mapping[str, str], dilutions: Mapping[str, str]
+) -> str:
+    """One row a system, against the collection's baseline."""
+    measure = collection.primary_measure
+    heads = ["system", measure, f"− `{collection.baseline}`", "adjusted p", "answer", "detectable"]
+    heads += ["dilutions"] if dilutions else []
+    lines = [f"| {' | '.join(heads)} |", f"|:--|{'--:|' * (len(heads) - 1)}"]
+    for name, label in labels.items():
+        mean = _format(collection.system(name).measures[measure].mean)
+        cells = [label, mean, *_format_comparison(collection, name)]
+        cells += [dilutions[name]] if dilutions else []
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _format_comparison(collection: Collection, name: str) -> list[str]:
+    result = collection.comparison(name, collection.primary_measure)
+    if result is None:
+        return [""] * 4
+    interval = format_interval(result.low, result.high, signed=True).replace("0.", ".")
+    difference = f"{_format(result.difference, signed=True)} {interval}"
+    adjusted = next(value for key, value in result if key in ("p_adjusted", "p_holm"))
+    p = format_p_value(adjusted, alpha=0.05)
+    detectable = _format(result.min_detectable_difference)
+    return [difference.replace("-", "−"), p, str(result.answer), detectable]
+
+
+def _format(value: float | None, *, signed: bool = False) -> str:
+    """A number without its leading 0."""
+    return format_number(value, signed=signed).replace("0.", ".", 1)
+
+
+def fit_thresholds(trials: int) -> ThresholdReport:
+    """CRAG's thresholds on the lists of the tuned system; 0 trials = the experiment's."""
+    experiment, source = read_experiment(EXPERIMENT)
+    if experiment.tune is None:
+        raise SystemExit(f"{EXPERIMENT}: has no 'tune'")
+    changes = {"folds": 0, "trials": trials or experiment.tune.trials}
+    tuning = experiment.tune.model_copy(update=changes)
+    dataset = load_tuning_dataset(experiment, source, tuning, DATASET)
+    objective = create_objective(experiment, source, tuning, dataset)
+    with tempfile.TemporaryDirectory() as folder:
+        run = TuningRun(objective, dataset, tuning, Path(folder))
+        report = run.run("referee", report_provenance(experiment, source))
+    return next(each for each in report.thresholds if each.kind == "system")
+
+
+def format_thresholds(report: ThresholdReport) -> str:
+    """The default and the fitted thresholds."""
+    lines = ["| rule | `correct` | `ambiguous` | `incorrect` | utility |", "|:--|--:|--:|--:|--:|"]
+    rules = {"default": report.default, "fitted on dev": report.tuned}
+    for name, rule in rules.items():
+        lines.append(f"| {' | '.join((_name_rule(rule, name), *_format_rule(rule)))} |")
+    gain = report.gain
+    interval = format_interval(gain.low, gain.high, signed=True)
+    change = f"{format_number(gain.difference, signed=True)} {interval}"
+    return "\n".join([*lines, "", f"Fitted − default: {change}, verdict `{report.verdict}`."])
+
+
+def _name_rule(rule: ThresholdRule, name: str) -> str:
+    return f"{rule.upper:.2g} / {rule.lower:.2g} ({name})"
+
+
+def _format_rule(rule: ThresholdRule) -> Iterator[str]:
+    """Queries of each verdict, of these with a relevant document, and the utility."""
+    for relevant, others in (rule.correct, rule.ambiguous, rule.incorrect):
+        yield f"{relevant + others}, {relevant} with a relevant passage"
+    yield _format(rule.utility)
+
+
+def make_tables(trials: int) -> Iterator[tuple[str, str]]:
+    """Each table after its mark."""
+    yield "weights", format_comparisons(compare_systems("rrf"), WEIGHTS, count_dilutions())
+    yield "types", format_comparisons(compare_systems("as hybrid"), TYPES, {})
+    yield "thresholds", format_thresholds(fit_thresholds(trials))
+
+
+def make_toy_tables() -> Iterator[tuple[str, str]]:
+    """The first rows of the first table."""
+    rows = dict([*WEIGHTS.items()][:2])
+    yield "weights", format_comparisons(compare_systems("rrf", [*rows]), rows, {})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables, and write them where asked."""
+    options = parse_options(arguments, __doc__, {"trials": 0}, {"trials": 0})
+    for mark, table in make_toy_tables() if options.toy else make_tables(options.trials):
+        print(f"{table}\n", flush=True)
+        if options.write:
+            replace_between_marks(PAGE, f"\n{table}\n\n", mark)
+
+
+if __name__ == "__main__":
+    main()

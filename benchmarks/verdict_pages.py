@@ -1,0 +1,92 @@
+"""Make every page and table of docs/ that holds a verdict again, one part after the other.
+
+    FUSION_BENCH_PARITY_DATA=… python -m benchmarks.verdict_pages [NAME …]
+
+All parts together take some hours. A part that fails does not stop the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DATA = "FUSION_BENCH_PARITY_DATA"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A page or a table.
+
+    Attributes:
+        name: For the command line.
+        page: The file that it writes, relative to the repository.
+        module: The module to run.
+        options: Its words.
+        mark: Of the table in the page; empty = the whole page, or a mark of its own kind.
+    """
+
+    name: str
+    page: str
+    module: str
+    options: tuple[str, ...] = ("--write",)
+    mark: str = ""
+
+
+#: The short ones first.
+PARTS = (
+    Part("referee", "docs/referee.md", "benchmarks.referee", mark="weights"),
+    Part("guidance", "docs/choosing.md", "benchmarks.guidance", mark="strategies"),
+    Part("adr-005", "docs/tuning.md", "benchmarks.adr_005", mark="adr-005"),
+    Part("front-example", "docs/tuning.md", "benchmarks.front_example", (), "front-example"),
+    Part("types", "docs/tuning.md", "benchmarks.types", mark="types"),
+    Part("self-test", "docs/gate-self-test.md", "benchmarks.self_test", ()),
+    Part("choices", "docs/tuning.md", "benchmarks.choices", mark="choices"),
+    Part("policies", "docs/policies.md", "benchmarks.policies", ()),
+    Part("rivals", "docs/tuning.md", "benchmarks.tuning", mark="rivals"),
+    Part("front", "docs/tuning.md", "benchmarks.front", mark="front"),
+    Part("salts", "docs/tuning.md", "benchmarks.salts", mark="salts"),
+    Part(
+        "leaderboard",
+        "docs/leaderboard.md",
+        "benchmarks.leaderboard",
+        ("--out", str(ROOT / "docs")),
+    ),
+    Part("simulations", "docs/statistics.md", "benchmarks.simulations", ()),
+)
+
+
+def run_part(part: Part) -> bool:
+    """Make a part in a process of its own; whether that went well."""
+    started = time.perf_counter()
+    print(f"{part.name}: {part.page}", flush=True)
+    command = [sys.executable, "-m", part.module, *part.options]
+    done = subprocess.run(command, cwd=ROOT, check=False)  # noqa: S603 - our own module
+    word = "done" if done.returncode == 0 else f"FAILED with exit code {done.returncode}"
+    print(f"{part.name}: {word}, {time.perf_counter() - started:.0f} s", flush=True)
+    return done.returncode == 0
+
+
+def make_pages(arguments: Sequence[str] | None = None, every: Sequence[Part] = PARTS) -> int:
+    """Make the named parts, or all; 1 where one failed."""
+    parts = {part.name: part for part in every}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.verdict_pages", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(parts))
+    names = parser.parse_args(arguments).names or [*parts]
+    if unknown := [name for name in names if name not in parts]:
+        parser.error(f"no part {', '.join(unknown)}: {', '.join(parts)}")
+    if not os.environ.get(DATA):
+        print(f"{DATA} is not set: only the built-in collections take part", file=sys.stderr)
+    failed = [name for name in names if not run_part(parts[name])]
+    print(f"failed: {', '.join(failed)}" if failed else f"{len(names)} parts done")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(make_pages())
