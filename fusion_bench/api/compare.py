@@ -46,7 +46,7 @@ def compare(
         queries: Types, groups and splits: a path, or ``{id: …}``.
         options: Keys of an experiment (``alpha``, ``correction``, ``min_gain``, ``resamples``,
             ``seed``, ``ties``, ``split``, ``query_type``), and of a dataset (``binary_relevance``,
-            ``judgments``).
+            ``groups``, ``judgments``).
 
     Raises:
         FusionBenchError: Something breaks a rule; says what.

@@ -16,11 +16,12 @@ from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_config import DECLARED_GROUPS
 from fusion_bench.io.dataset_search import find_dataset, find_folders
 from fusion_bench.io.load_records import check_score_space
 
 #: Options that describe the data, among those of an experiment.
-DATA_OPTIONS = frozenset({"binary_relevance", "judgments"})
+DATA_OPTIONS = frozenset({"binary_relevance", "groups", "judgments"})
 
 
 def load_dataset(
@@ -72,7 +73,7 @@ def read_dataset(
         rerankers: The same for rerank lists.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups, splits and texts: a path or ``{id: …}``.
-        options: Of a ``dataset.yaml``: ``binary_relevance``, ``judgments``.
+        options: Of a ``dataset.yaml``: ``binary_relevance``, ``groups``, ``judgments``.
 
     Raises:
         FusionBenchError: Something breaks a rule; says what.
@@ -88,6 +89,8 @@ def read_dataset(
     lists, spaces = read_rerankers(rerankers, score_spaces, dataset)
     if dataset is not None:
         spec = dataset.spec.model_dump(include=set(DATA_OPTIONS))
+        if dataset.spec.group_file is not None:
+            spec["groups"] = DECLARED_GROUPS  # the queries have those of the file
         options = spec | options
     made = make_dataset(
         _name_of(qrels) if dataset is None else dataset.name,

@@ -55,7 +55,7 @@ def tune(
         queries: Types, groups and splits: a path, or ``{id: …}``.
         options: Keys of ``tune:`` (``parameters``, ``sampler``, ``seed``, ``folds``, ``held_out``,
             ``min_gain``, ``timeout``, ``looks``, …), ``alpha``, ``ties``, and of a dataset
-            ``binary_relevance``, ``judgments``.
+            ``binary_relevance``, ``groups``, ``judgments``.
 
     Returns:
         The verdict, the parameters, Optuna's study, and the comparison on held-out queries; after

@@ -16,8 +16,9 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.sweeps.expansion import expand_sweeps
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.io.dataset_config import AUTO_GROUPS, DECLARED_GROUPS, DatasetSpec
 from fusion_bench.io.file_bytes import strip_suffixes
+from fusion_bench.io.query_groups.assign_groups import find_and_assign_groups
 
 #: Stands where a file is named, for what was read from none.
 NO_FILE = "(in memory)"
@@ -52,7 +53,7 @@ def make_dataset(
         queries: What is known of the queries, by id.
         qrels_path: The file of the judgments, if they came from one.
         paths: The file of each list that came from one, by its name.
-        options: More of a ``dataset.yaml``: ``judgments``, ``binary_relevance``, …
+        options: More of a ``dataset.yaml``: ``judgments``, ``binary_relevance``, ``groups``, …
 
     Raises:
         ConfigError: One of these breaks a rule of ``dataset.yaml``.
@@ -74,13 +75,15 @@ def make_dataset(
         },
         **options,
     }
-    return Dataset(
-        spec=parse_model(DatasetSpec, data),
-        qrels=qrels,
-        runs=dict(runs),
-        rerankers=dict(lists),
-        queries=dict(queries or {}),
-    )
+    spec, known = parse_model(DatasetSpec, data), dict(queries or {})
+    if spec.group_file is not None:
+        raise ConfigError(
+            f"groups: without a dataset.yaml it is {AUTO_GROUPS!r} or {DECLARED_GROUPS!r}, not "
+            f"{spec.groups!r}: give each query its group in the queries"
+        )
+    if spec.groups == AUTO_GROUPS:
+        known = find_and_assign_groups(known, [*runs.values()], qrels, name)
+    return Dataset(spec=spec, qrels=qrels, runs=dict(runs), rerankers=dict(lists), queries=known)
 
 
 def make_experiment(

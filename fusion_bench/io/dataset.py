@@ -25,6 +25,7 @@ from fusion_bench.io.dataset_config import DatasetSpec, make_switches, read_spec
 from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
+from fusion_bench.io.query_groups.dataset_groups import resolve_groups
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -224,6 +225,9 @@ def load_dataset(
     tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
     qrels = cast("Qrels", tables[0])
     known = {} if queries is None else load_known_queries(queries, qrels)
+    if spec.groups is not None:
+        read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
+        known = resolve_groups(spec, paths, known, qrels, read, store)
     switches = make_switches(spec, source, qrels, known)
     for n, (table, key) in enumerate(zip(tables, keys, strict=True)):
         if n <= len(run_files) and isinstance(table, Run) and table.name in switches:

@@ -20,6 +20,8 @@ from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import check_format
 
 FILE = "dataset.yaml"
+#: Values of ``groups`` that name no file: search for groups; the declared groups are all.
+AUTO_GROUPS, DECLARED_GROUPS = "auto", "declared"
 
 
 class FileColumns(StrictModel):
@@ -129,6 +131,10 @@ class DatasetSpec(StrictModel):
         license: Terms of the data.
         qrels: File of judgments: its path, or a mapping with its path, format and columns.
         queries: JSON Lines of queries: text, type, intent, confidence, group, split, and others.
+        groups: ``auto``: queries with equal or similar texts, lists or judgments are one group.
+            ``declared``: no other queries than those of a declared group depend on each other. Or
+            JSON Lines with the ``id`` and ``group`` of queries. None = the groups of ``queries``,
+            and reports warn of near-duplicates.
         documents: JSON Lines of documents: id, text.
         judgments: How the judgments came about; says what an unjudged document means.
         runs: Run files by name.
@@ -146,6 +152,7 @@ class DatasetSpec(StrictModel):
     license: str = ""
     qrels: QrelsSpec
     queries: str | None = None
+    groups: Annotated[str, Field(min_length=1)] | None = None
     documents: str | None = None
     judgments: Literal["pooled", "sparse", "complete"] = "pooled"
     runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
@@ -159,11 +166,16 @@ class DatasetSpec(StrictModel):
         return any(each.refined for each in (*self.runs.values(), *self.rerank.values()))
 
     @property
+    def group_file(self) -> str | None:
+        """The path of the file of groups; None = there is none."""
+        return None if self.groups in (AUTO_GROUPS, DECLARED_GROUPS) else self.groups
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The paths of its files and folders, as it names them."""
         lists = (*self.runs.values(), *self.rerank.values())
         listed = [path for each in lists for path in (each.path, each.refined)]
-        paths = (self.qrels.path, self.queries, self.documents, *listed)
+        paths = (self.qrels.path, self.queries, self.group_file, self.documents, *listed)
         return tuple(path for path in paths if path is not None)
 
     @field_validator("qrels", mode="before")
