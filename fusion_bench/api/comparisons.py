@@ -24,8 +24,9 @@ DIFFERENCE_FIELDS = (
     *("difference", "low", "high", "p", "p_adjusted", "effect_size"),
     *("wins", "ties", "losses", "answer"),
 )
-#: Keys of the warnings that stand in the verdict: unjudged or tied documents may decide it.
-DOUBTS = frozenset({"unjudged", "unjudged gain", "sign differs", "ties"})
+#: Keys of the warnings that stand in the verdict: unjudged or tied documents may
+#: decide it, or queries may be counted more than once.
+DOUBTS = frozenset({"unjudged", "unjudged gain", "sign differs", "ties", "near-duplicate queries"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -87,10 +87,23 @@ def show_command(
 
 
 @command.command(
-    "check", epilog=base.format_examples("fusion-bench dataset check datasets/mine/dataset.yaml")
+    "check",
+    epilog=base.format_examples(
+        "fusion-bench dataset check datasets/mine/dataset.yaml",
+        "fusion-bench dataset check mine --write-groups datasets/mine/groups.jsonl",
+    ),
 )
 def check_command(
-    name: Name, datasets: base.DatasetFolders = None, json: base.JsonFlag = False
+    name: Name,
+    datasets: base.DatasetFolders = None,
+    write_groups: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the groups of near-duplicate queries, for 'groups' in the dataset.yaml.",
+            metavar="FILE",
+        ),
+    ] = None,
+    json: base.JsonFlag = False,
 ) -> None:
     """Check every file of a dataset; exit code 2 at the first error."""
     from fusion_bench.evaluation.dataset_summary import (
@@ -107,6 +120,10 @@ def check_command(
         load_dataset(path, cache=False, refined=True).aligned([*dataset.runs])
     messages = dataset_notices(dataset)
     facts = describe_dataset(dataset) | {"unjudged_share_in_top_10": unjudged_shares(dataset)}
+    if write_groups is not None:
+        from fusion_bench.evaluation.near_duplicates import write_found_groups
+
+        facts["groups_written"] = write_found_groups(dataset, write_groups)
     if json:
         print_json({"file": path, **facts, "notes": messages})
         return

@@ -14,6 +14,10 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.data.switches import format_condition
+from fusion_bench.evaluation.near_duplicates import (
+    describe_near_duplicates,
+    find_near_duplicates,
+)
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
 from fusion_bench.io.dataset import Dataset
@@ -212,4 +216,6 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     if outside:
         count = pluralize(outside, "judged query")
         notices.append(f"{count} without a relevant document: scored 0, and counted.")
+    if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
+        notices.append(describe_near_duplicates(duplicates))
     return notices

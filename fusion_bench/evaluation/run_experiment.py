@@ -21,6 +21,7 @@ from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.fusion_systems import compare_fusions
+from fusion_bench.evaluation.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
 from fusion_bench.evaluation.report_records.report import Provenance, Report
@@ -253,6 +254,7 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
             {name: (systems[name].resolved_config, a.values[0]) for name, a in assessments.items()},
             sources.primary_values(),
         ),
+        near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
     )
 

@@ -46,6 +46,16 @@ class MeanEstimate:
         low, high = (min(max(end, least), most) for end in (self.low, self.high))
         return replace(self, low=low, high=high)
 
+    @property
+    def design_effect(self) -> float | None:
+        """Variance of the mean by group ÷ that of as many independent queries (Kish 1965).
+
+        1 without groups; None where no spread is known.
+        """
+        if not (self.sd > 0 and self.groups > 1):
+            return None
+        return self.standard_error**2 * self.queries / self.sd**2
+
 
 def estimate_mean(
     values: FloatArray, groups: IntArray | None = None, *, alpha: float = 0.05

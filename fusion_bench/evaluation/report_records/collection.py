@@ -14,6 +14,7 @@ from fusion_bench.evaluation.report_records.comparison_result import ComparisonR
 from fusion_bench.evaluation.report_records.crag_result import CragResult
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.stats.answers import BETTER
@@ -48,6 +49,8 @@ class Collection(TableView, ReportRecord):
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
         fusion: Whether fusing pays; None = there is no fusion, or no source alone.
+        near_duplicates: Queries that depend on each other though no group says so; None = few or
+            none, or not searched.
         crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
     """
 
@@ -73,6 +76,7 @@ class Collection(TableView, ReportRecord):
     systems: tuple[SystemResult, ...]
     comparisons: tuple[ComparisonResult, ...] = ()
     fusion: FusionResult | None = None
+    near_duplicates: NearDuplicates | None = None
     crag: tuple[CragResult, ...] = ()
 
     def slice_values(self, field: str) -> tuple[str | None, ...]:

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_summary import list_warnings
+from fusion_bench.evaluation.near_duplicates import describe_near_duplicates
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.report.evaluation.unjudged_gain import describe_unjudged_gain
 from fusion_bench.report.page import Finding
@@ -32,6 +34,7 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
     yield from setting_warnings(report.settings, report.provenance)
     yield from input_warnings(collection.runs, len(collection.queries))
+    yield from duplicate_warnings(collection.near_duplicates)
     warnings = (
         *_top_k_warnings(collection),
         *_unjudged_warnings(report, collection),
@@ -57,6 +60,13 @@ def input_warnings(runs: Sequence[ListInfo], queries: int) -> Iterator[Finding]:
     for run in runs:
         for key, text in list_warnings(run, MAX_UNMATCHED * queries):
             yield Finding(text, "warning", key)
+
+
+def duplicate_warnings(*records: NearDuplicates | None) -> Iterator[Finding]:
+    """Queries that depend on each other though no group says so; None = not found."""
+    for record in records:
+        if record is not None:
+            yield Finding(describe_near_duplicates(record), "warning", "near-duplicate queries")
 
 
 def list_names(names: Sequence[str]) -> str:
