@@ -32,9 +32,9 @@ def find_and_assign_groups(
     if groups.is_too_large:
         raise ConfigError(
             f"{where}: the largest group found would hold {groups.sizes.max():,} of "
-            f"{pluralize(len(groups.queries), 'query')}, and at most {100 * MAX_SHARE:.0f} % are allowed: "
-            "without this key 'fusion-bench dataset check NAME --write-groups FILE' writes the "
-            f"groups to look at; then name such a file, or say 'groups: {DECLARED_GROUPS}'"
+            f"{pluralize(len(groups.queries), 'query')}, and at most {100 * MAX_SHARE:.0f} % are "
+            "allowed: take this key out, look at the groups (fusion-bench dataset check NAME "
+            f"--write-groups FILE), then name that file here, or say {DECLARED_GROUPS!r}"
         )
     joined = set(groups.joined.tolist())
     members = zip(groups.queries, groups.codes.tolist(), groups.names(), strict=True)
