@@ -99,7 +99,8 @@ def search_queries(random: np.random.Generator, originals: Sequence[int]) -> Que
     ]
     names = [f"q{i}" for i in range(len(originals))]
     seen: set[int] = set()
-    records, lists = {}, [{}, {}]
+    records: dict[str, Query] = {}
+    lists: tuple[dict[str, dict[str, float]], ...] = ({}, {})
     for name, original in zip(names, originals, strict=True):
         text = words[original * WORDS : (original + 1) * WORDS]
         is_copy = original in seen

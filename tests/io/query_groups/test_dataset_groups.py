@@ -16,7 +16,8 @@ SIZE = 12
 
 def write_dataset(folder: Path, extra: str = "", copies: int = 2) -> Path:
     """Twelve queries; the first ``copies`` of them have the same text, in two declared groups."""
-    lines, qrels, runs = [], [], {"a": [], "b": []}
+    lines, qrels = [], []
+    runs: dict[str, list[str]] = {"a": [], "b": []}
     for i in range(SIZE):
         text = "The same question?" if i < copies else f"{'abcdefghijkl'[i] * 9} zzz{i}"
         lines.append(json.dumps({"id": f"q{i}", "text": text}))
