@@ -37,6 +37,7 @@ class Result:
 
 def write_result(result: Result, folder: Path = RESULTS) -> Path:
     """Write a result as JSON, named after its module."""
+    folder.mkdir(exist_ok=True)
     path = folder / f"{result.name}.json"
     path.write_text(f"{json.dumps(asdict(result), indent=1, ensure_ascii=False)}\n", "utf-8")
     return path

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.gate.changes import ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import (
     CheckResult,
@@ -56,6 +57,7 @@ class GateVerdict(TableView, StoredRecord):
         blocking: The statuses that block, by the policy.
         exit_code: See :func:`decide_exit_code`.
         lint: What lint finds in the candidate, see ``docs/lint.md``; changes no exit code.
+        near_duplicates: Queries that depend on each other though no group says so, by collection.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` says now; false = v2 runs as v1.
         baseline_v2_enabled: What it said when the baseline was written; None = not known.
     """
@@ -82,6 +84,7 @@ class GateVerdict(TableView, StoredRecord):
     blocking: tuple[CheckStatus, ...] = ()
     exit_code: int = 2
     lint: tuple[LintFinding, ...] = ()
+    near_duplicates: tuple[NearDuplicates, ...] = ()
     v2_enabled: bool = True
     baseline_v2_enabled: bool | None = None
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.models import parse_model
+from fusion_bench.evaluation.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import find_anchor_breaks
 from fusion_bench.gate.baseline import (
@@ -67,7 +69,8 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = inputs.load_collections(reference)
-    verdict = verdict.model_copy(update={"lint": lint_candidate(inputs)})
+    found = {"lint": lint_candidate(inputs), "near_duplicates": _search_queries(collections)}
+    verdict = verdict.model_copy(update=found)
     descriptions = [describe_collection(task) for task in collections]
     refusals = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
     for task in collections:
@@ -111,6 +114,12 @@ def _count_candidate(
         checked_at=datetime.now(UTC).isoformat(timespec="seconds"),
         limit=limit,
     )
+
+
+def _search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates, ...]:
+    """Near-duplicate queries of each collection that has some."""
+    found = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
+    return tuple(record for record in found if record is not None)
 
 
 def _find_irreproducible_values(

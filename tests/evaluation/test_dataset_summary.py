@@ -75,10 +75,16 @@ def test_a_list_of_which_nothing_is_left_is_described(tmp_path: Path) -> None:
 
 
 def test_a_clean_dataset_needs_no_notice(tmp_path: Path) -> None:
-    assert dataset_notices(load_dataset(tiny.make(tmp_path) / DATASET)) == []
+    assert found(tiny.make(tmp_path)) == []
+
+
+def test_near_duplicate_queries_are_noticed(tmp_path: Path) -> None:
+    [notice] = dataset_notices(load_dataset(tiny.make(tmp_path) / DATASET))
+    assert notice.startswith("3 of 4 queries depend on others")
 
 
 def found(root: Path) -> list[str]:
+    edit(root, DATASET, "name: tiny\n", "name: tiny\ngroups: declared\n")
     return dataset_notices(load_dataset(root / DATASET))
 
 

@@ -19,6 +19,7 @@ from fusion_bench.gate.pages.check_texts import (
 from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA
+from fusion_bench.report.evaluation.data_warnings import duplicate_warnings
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.v2_switch import v2_findings
@@ -135,6 +136,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
     yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
+    yield from duplicate_warnings(*verdict.near_duplicates)
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.status}: {describe_check(check)}"

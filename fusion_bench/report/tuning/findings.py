@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.config.query_classes import CLASS_KEYS
+from fusion_bench.evaluation.near_duplicates import describe_near_duplicates
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.report.tuning.format_values import format_gain, format_value
 from fusion_bench.report.tuning.look_texts import describe_look
@@ -166,6 +167,8 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
         yield "interrupted", text
     elif report.interrupted:
         yield "interrupted", f"The search was interrupted after {len(report.trials):,} trials."
+    if report.near_duplicates is not None:
+        yield "near-duplicate queries", describe_near_duplicates(report.near_duplicates)
     ends = [
         f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
         for parameter in report.parameters

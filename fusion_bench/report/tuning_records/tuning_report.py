@@ -23,6 +23,7 @@ from pydantic import Field
 
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
@@ -135,6 +136,8 @@ class TuningReport(TableView, ReportRecord):
         unjudged: What unjudged documents could change in the held-out difference; None = all
             judgments are complete.
         floor: Untuned systems and single sources on the held-out queries, the best first.
+        near_duplicates: Queries that depend on each other though no group says so; None = few or
+            none.
         folds: Nested cross-validation, fold by fold.
         plateau: How much the numbers matter; None = not sampled.
         importances: Most important first; empty where too few trials tell.
@@ -175,6 +178,7 @@ class TuningReport(TableView, ReportRecord):
     look: Look | None = None
     unjudged: UnjudgedResult | None = None
     floor: tuple[FloorRow, ...] = ()
+    near_duplicates: NearDuplicates | None = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None
     importances: tuple[Importance, ...] = ()

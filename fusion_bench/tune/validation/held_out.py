@@ -15,6 +15,7 @@ from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.crag.evidence import (
     require_absolute,
 )
+from fusion_bench.evaluation.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.tune_settings import TuneSettings
@@ -193,6 +194,7 @@ class HeldOutEvaluation:
             floor=() if untuned is None else self._judge_floor(untuned, tuned),
             folds=fold_records(objective, cross, default),
             plateau=plateau_record(objective, split, tuned, self.tuning.seed),
+            near_duplicates=find_near_duplicates(dataset, objective.runs.queries),
             importances=parameter_importances(objective.parameters, result.trials),
             **self._class_gains(tuned, default),
             front=front,
