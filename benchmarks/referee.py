@@ -89,8 +89,7 @@ def _format_comparison(collection: Collection, name: str) -> list[str]:
         return [""] * 4
     interval = format_interval(result.low, result.high, signed=True).replace("0.", ".")
     difference = f"{_format(result.difference, signed=True)} {interval}"
-    adjusted = next(value for key, value in result if key in ("p_adjusted", "p_holm"))
-    p = format_p_value(adjusted, alpha=0.05)
+    p = format_p_value(result.p_adjusted, alpha=0.05)
     detectable = _format(result.min_detectable_difference)
     return [difference.replace("-", "−"), p, str(result.answer), detectable]
 

@@ -12,7 +12,6 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.max_t import FamilyRow, max_t
 from fusion_bench.stats.query_plan import PlannedComparison, Spread, estimate_spread
 
 
@@ -23,13 +22,14 @@ class ReportSpread(NamedTuple):
         comparison: Its names.
         spread: Of its differences on the primary measure.
         systems: Compared systems of the family, over all collections.
-        critical_value: The family's c; never below the row's own Student quantile.
+        critical_value: The report's, of its own level; None = of another level, or the report
+            has none.
     """
 
     comparison: PlannedComparison
     spread: Spread
     systems: int
-    critical_value: float
+    critical_value: float | None
 
 
 def read_report_spread(
@@ -41,7 +41,7 @@ def read_report_spread(
         report: Gives values per query.
         collection: By default the first.
         system: By default the compared system with the highest mean.
-        alpha: Family-wise level of the critical value.
+        alpha: Family-wise level that is planned for.
 
     Raises:
         ConfigError: Nothing was compared with the baseline.
@@ -51,21 +51,19 @@ def read_report_spread(
     part = _find_collection(report, collection)
     candidate = _find_candidate(part, system)
     names = [(each, name) for each in report.collections for name in _list_candidates(each)]
-    rows = [
-        FamilyRow(_read_differences(each, name), tuple(f"{each.name}/{g}" for g in each.groups))
-        for each, name in names
-    ]
-    own = rows[names.index((part, candidate))]
-    if not own.difference.any():
+    difference = _read_differences(part, candidate)
+    if not difference.any():
         raise DataError(
             f"collection {part.name!r}: {candidate!r} and the baseline {part.baseline!r} have the "
             f"same {part.primary_measure} on every query, which tells no spread"
         )
-    family = max_t(rows, seed=int(report.settings.get("seed", 0)), alpha=alpha)
-    result = family.rows[names.index((part, candidate))]
-    spread = estimate_spread(own.difference, number_by_appearance(part.groups)[0])
+    critical = None
+    stored = part.comparison(candidate, part.primary_measure)
+    if stored is not None and alpha == report.alpha:
+        critical = stored.critical_value
+    spread = estimate_spread(difference, number_by_appearance(part.groups)[0])
     comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
-    return ReportSpread(comparison, spread, len(rows), result.critical_value)
+    return ReportSpread(comparison, spread, len(names), critical)
 
 
 def _find_collection(report: Report, name: str | None) -> Collection:

@@ -122,7 +122,7 @@ def _rule_cells(rule: RulePlan) -> tuple[str, ...]:
 
 def _describe_rules(plan: PowerPlan) -> Iterator[str]:
     better = f"better or worse: two-sided, {pluralize(plan.systems, 'compared system')}, "
-    kind = "the report's max-T" if plan.is_family else "Šidák's upper bound"
+    kind = "the report's critical value" if plan.is_family else "Šidák's upper bound"
     yield f"{better}{kind}."
     yield from NOTES
 

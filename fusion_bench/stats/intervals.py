@@ -103,20 +103,6 @@ def t_quantile(freedom: float, probability: float) -> float:
     return float(stdtrit(freedom, probability))
 
 
-def minimum_detectable_difference(estimate: MeanEstimate, *, alpha: float = 0.05) -> float | None:
-    """True mean that a two-sided test at ``alpha`` detects with 80 % power.
-
-    (t_{1−α/2} + t_0.8) × standard error, quantiles at the estimate's degrees of freedom
-    (Bloom 1995, "Minimum Detectable Effects"). None where no spread is known: a standard
-    error of 0, or one group.
-    """
-    if not estimate.standard_error > 0:  # written so that NaN ends here too
-        return None
-    freedom = estimate.freedom
-    factor = t_quantile(freedom, 1 - alpha / 2) + t_quantile(freedom, POWER)
-    return factor * estimate.standard_error
-
-
 def clopper_pearson(count: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
     """Interval of the probability of an event seen ``count`` times in ``runs`` independent trials.
 

@@ -13,7 +13,7 @@ import fusion_bench as fb
 from fusion_bench.cli import main
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.power_page import build_power_page
-from fusion_bench.stats.max_t import FamilyRow, max_t
+from fusion_bench.stats.query_plan import sidak_tail
 
 QUERIES = 60
 
@@ -40,11 +40,10 @@ def test_a_report_gives_spread_and_family(report: fb.Report) -> None:
     values = {row.name: np.array(row.measures["RR@10"].values, float) for row in rows.systems}
     assert plan.spread.sd == pytest.approx(np.std(values["two"] - values["base"], ddof=1))
     assert (plan.systems, plan.is_family, plan.spread.queries) == (2, True, QUERIES)
-    family = [
-        FamilyRow(values[name] - values["base"], tuple(rows.queries)) for name in ("one", "two")
-    ]
-    critical = max_t(family, seed=3).critical_value
-    assert plan.rules[0].critical_value == pytest.approx(critical, rel=0.03)
+    stored = rows.comparison("two", "RR@10")
+    assert stored is not None
+    assert plan.rules[0].critical_value == stored.critical_value
+    assert plan.rules[0].detectable == pytest.approx(stored.min_detectable_difference)
     assert plan.rules[1].critical_value < plan.rules[0].critical_value
 
 
@@ -52,6 +51,13 @@ def test_more_systems_than_the_report_has_take_the_upper_bound(report: fb.Report
     plan = fb.power(report, systems=20)
     assert not plan.is_family
     assert plan.rules[0].critical_value > fb.power(report).rules[0].critical_value
+
+
+def test_another_level_than_the_reports_takes_the_upper_bound(report: fb.Report) -> None:
+    assert fb.power(report, alpha=0.05).is_family
+    plan = fb.power(report, alpha=0.1)
+    assert not plan.is_family
+    assert plan.rules[0].tail == pytest.approx(sidak_tail(2, 0.1))
 
 
 def test_a_plan_of_an_assumed_spread() -> None:
