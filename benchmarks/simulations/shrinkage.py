@@ -1,0 +1,116 @@
+"""How far shipped gains are from the truth: the plain held-out gain, and the shrunken one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.collections import build_objective, load_attack, load_collection
+from benchmarks.simulations.promise import Estimate, Promise
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.tune.validation.gains import PairedValues, judge_family, paired_gain
+from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
+from fusion_bench.tune.validation.shrunken_gain import shrink_gain
+from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT
+from fusion_bench.tune.validation.verdict import decide_verdict
+
+TITLE = "Shipped gains, plain and shrunken"
+DESCRIPTION = """
+n queries are drawn without replacement from a real collection; half are tuned on, half are held
+out. The trials are RRF's default (k 60, equal weights) and 100 random values of k and the weights.
+The rule of tune chooses a trial and gives the verdict at level 2.5 %. The error of a shipped gain
+is the estimate − the gain over the whole collection, as a mean over the draws that ship. With
+"any default" the default is a random one of the trials, so that true gains are larger. Of attack,
+one query of each technique is taken. Nothing is promised.
+"""
+#: Random parameter sets beside the default.
+TRIALS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A collection and a number of queries.
+
+    Attributes:
+        name: In the table.
+        values: Shape (T, Q): each trial on each query, the default first.
+        queries: n.
+        any_default: Whether any trial may be the default.
+    """
+
+    name: str
+    values: FloatArray
+    queries: int
+    any_default: bool = False
+
+
+def list_designs() -> list[Design]:
+    """All that are run; FUSION_BENCH_PARITY_DATA names the folder of jqara."""
+    jqara, attack = (load_values(name) for name in ("jqara", "attack"))
+    designs = [Design(f"jqara, n = {n}", jqara, n) for n in (40, 60, 100, 200)]
+    designs += [Design(f"jqara, any default, n = {n}", jqara, n, True) for n in (40, 100)]
+    return designs + [Design(f"attack, n = {n}", attack, n) for n in (40, 100)]
+
+
+def load_values(name: str) -> FloatArray:
+    """(T, Q): nDCG@10 of the default and of random parameter sets, one query a group."""
+    collection = load_attack(reranked=False) if name == "attack" else load_collection(name)
+    objective = build_objective(collection)
+    sample = sample_uniformly(objective.parameters, TRIALS, seed=1)
+    params = [objective.default_params, *map(objective.normalize_weights, sample)]
+    values = np.concatenate([objective.evaluate_params([each]) for each in params])
+    _, first = np.unique(objective.group_codes, return_index=True)
+    return values[:, np.sort(first)]
+
+
+def score_trials(differences: FloatArray) -> FloatArray:
+    """(T,): ``shrunken_gains`` of (T, Q) differences without groups, all at once."""
+    count = differences.shape[1]
+    spread = differences.std(axis=1, ddof=1)
+    scores = (count * differences.mean(axis=1) - PRIOR_WEIGHT * spread) / (count + PRIOR_WEIGHT)
+    return np.where(differences.any(axis=1), scores, 0.0)
+
+
+def draw_errors(design: Design, rng: np.random.Generator) -> tuple[float, float, float] | None:
+    """The true gain of one shipped draw, and the errors of the two estimates; None = no ship."""
+    values, half = design.values, design.queries // 2
+    order = rng.permutation(values.shape[1])[: design.queries]
+    tune, held_out = order[:half], order[half:]
+    default = int(rng.integers(len(values))) if design.any_default else 0
+    scores = score_trials(values[:, tune] - values[default, tune])
+    chosen = int(np.argmax(scores))
+    if scores[chosen] <= 0:
+        return None
+    pair = values[chosen, held_out], values[default, held_out]
+    # The verdict's p is never below Student's: most draws need no flips.
+    if not estimate_mean(pair[0] - pair[1]).low > 0:
+        return None
+    [gain] = judge_family([PairedValues(*pair, tuple(map(str, held_out.tolist())))])
+    shrunken = shrink_gain(paired_gain(values[chosen, tune], values[default, tune]), gain)
+    if decide_verdict(gain) != "ship" or shrunken is None:
+        return None
+    truth = float((values[chosen] - values[default]).mean())
+    return truth, gain.difference - truth, shrunken.difference - truth
+
+
+def simulate_design(design: Design, draws: int) -> list[Promise | Estimate]:
+    """The share that ships, and means over those draws."""
+    rng = np.random.default_rng([design.queries, design.any_default])
+    errors = [e for _ in range(draws) if (e := draw_errors(design, rng)) is not None]
+    results: list[Promise | Estimate] = [Promise(design.name, "ship", len(errors), draws)]
+    if len(errors) > 1:
+        columns = np.array(errors)
+        spread = columns.std(axis=0, ddof=1) / np.sqrt(len(columns))
+        names = ("true gain", "error of the plain gain", "error of the shrunken gain")
+        results += [
+            Estimate(design.name, f"{name}, shipped", float(mean), float(error))
+            for name, mean, error in zip(names, columns.mean(axis=0), spread, strict=True)
+        ]
+    return results
+
+
+def run(*, draws: int) -> list[Promise | Estimate]:
+    """Simulate every design."""
+    return [result for design in list_designs() for result in simulate_design(design, draws)]
