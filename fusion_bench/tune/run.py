@@ -163,6 +163,7 @@ def _merge_settings(
     if data["system"] not in experiment.systems:
         raise UnknownNameError("system", data["system"], experiment.systems, where="--system")
     data.setdefault("seed", experiment.seed)
+    data.setdefault("min_gain", experiment.min_gain)
     return parse_model(TuneSettings, data, lambda place: "tune." + ".".join(map(str, place)))
 
 

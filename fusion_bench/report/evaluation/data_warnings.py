@@ -97,18 +97,8 @@ def _top_k_warnings(collection: Collection) -> Warnings:
 
 def _unjudged_warnings(report: Report, collection: Collection) -> Warnings:
     """Too many unjudged documents to trust a measure, and verdicts that rest on them."""
-    shares = {
-        row.name: row.unjudged_share
-        for row in collection.ranked_systems
-        if row.unjudged_share and row.unjudged_share > MAX_UNJUDGED
-    }
-    if shares and collection.judgments != "complete":
-        yield (
-            "unjudged",
-            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*shares])} "
-            f"(at most {format_percent(max(shares.values()))}). Relevant documents may count as "
-            "not relevant.",
-        )
+    shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
+    yield from unjudged_warnings(shares, collection.judgments)
     names = [c.candidate for c in collection.comparisons if c.answer == "unjudged decide"]
     if names:
         yield (
@@ -126,16 +116,43 @@ def _tie_warnings(collection: Collection) -> Warnings:
     results = {row.name: row.measures[primary] for row in collection.ranked_systems}
     final = {name: result.ties for name, result in results.items()}
     inside = {name: result.source_ties for name, result in results.items()}
-    for key, where, ties in (
-        ("ties", "in the final lists", final),
-        ("source ties", "inside the lists that are read", inside),
-    ):
+    for key, ties in (("ties", final), ("source ties", inside)):
         counts = {name: each.affected_queries for name, each in ties.items() if each}
-        tied = {name: count for name, count in counts.items() if count > MAX_TIED * total}
-        if tied:
-            yield (
-                key,
-                f"The order of documents with equal scores {where} changes {primary} on more than "
-                f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
-                f"{max(tied.values()):,} of {total:,}).",
-            )
+        yield from tie_warnings(key, counts, primary, total)
+
+
+def unjudged_warnings(shares: Mapping[str, float], judgments: str) -> Warnings:
+    """Too many unjudged documents to trust a measure.
+
+    Args:
+        shares: System → share of unjudged documents in its top 10.
+        judgments: What an unjudged document means.
+    """
+    many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
+    if many and judgments != "complete":
+        yield (
+            "unjudged",
+            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*many])} "
+            f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
+            "not relevant.",
+        )
+
+
+def tie_warnings(key: str, counts: Mapping[str, int], measure: str, total: int) -> Warnings:
+    """Ties that decide the value of many queries.
+
+    Args:
+        key: ``ties`` of the final lists, or ``source ties`` inside the lists that are read.
+        counts: System → queries whose value depends on them.
+        measure: The measure.
+        total: Queries.
+    """
+    tied = {name: count for name, count in counts.items() if count > MAX_TIED * total}
+    where = "in the final lists" if key == "ties" else "inside the lists that are read"
+    if tied:
+        yield (
+            key,
+            f"The order of documents with equal scores {where} changes {measure} on more than "
+            f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
+            f"{max(tied.values()):,} of {total:,}).",
+        )

@@ -9,6 +9,11 @@ from collections.abc import Iterator
 
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.near_duplicates import describe_near_duplicates
+from fusion_bench.report.evaluation.data_warnings import (
+    input_warnings,
+    tie_warnings,
+    unjudged_warnings,
+)
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.report.tuning.format_values import format_gain, format_value
 from fusion_bench.report.tuning.look_texts import describe_look
@@ -46,7 +51,22 @@ RULES = {
 def tuning_findings(report: TuningReport) -> tuple[Finding, ...]:
     """The verdict first, then the evidence, then warnings."""
     warnings = (Finding(text, "warning", key) for key, text in _warnings(report))
-    return (*_evidence(report), *warnings)
+    return (*_evidence(report), *warnings, *_data_warnings(report))
+
+
+def _data_warnings(report: TuningReport) -> Iterator[Finding]:
+    """Whatever eval would warn of on the held-out queries."""
+    facts = report.data
+    if facts is None:
+        return
+    yield from input_warnings(facts.runs, facts.queries)
+    shares = unjudged_warnings(facts.unjudged_shares, facts.judgments)
+    warnings = (
+        *(("unjudged share", text) for _, text in shares),
+        *tie_warnings("ties", facts.tied, report.measure, facts.queries),
+        *tie_warnings("source ties", facts.source_tied, report.measure, facts.queries),
+    )
+    yield from (Finding(text, "warning", key) for key, text in warnings)
 
 
 def _evidence(report: TuningReport) -> Iterator[Finding]:

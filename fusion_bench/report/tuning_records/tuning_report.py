@@ -27,6 +27,7 @@ from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicate
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.report.tuning_records.data_facts import DataFacts
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.look import Look
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
@@ -138,6 +139,7 @@ class TuningReport(TableView, ReportRecord):
         floor: Untuned systems and single sources on the held-out queries, the best first.
         near_duplicates: Queries that depend on each other though no group says so; None = few or
             none.
+        data: What speaks against the held-out values; None = not measured.
         folds: Nested cross-validation, fold by fold.
         plateau: How much the numbers matter; None = not sampled.
         importances: Most important first; empty where too few trials tell.
@@ -179,6 +181,7 @@ class TuningReport(TableView, ReportRecord):
     unjudged: UnjudgedResult | None = None
     floor: tuple[FloorRow, ...] = ()
     near_duplicates: NearDuplicates | None = None
+    data: DataFacts | None = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None
     importances: tuple[Importance, ...] = ()

@@ -31,6 +31,7 @@ from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.class_tuning import ClassTuning
 from fusion_bench.tune.validation.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
+from fusion_bench.tune.validation.data_facts import measure_facts
 from fusion_bench.tune.validation.floor import UntunedValues, judge_floor
 from fusion_bench.tune.validation.gains import (
     PairedValues,
@@ -157,7 +158,8 @@ class HeldOutEvaluation:
         thresholds = self._fit_thresholds(chosen, dataset)
         held_out, *others = self._family_gains(tuned, default, per_type, thresholds)
         checker = HeldOutUnjudged(objective, split, dataset, self.alpha)
-        unjudged = checker.compare(objective.build_system(chosen.params), objective.system)
+        system = objective.build_system(chosen.params)
+        unjudged = checker.compare(system, objective.system)
         tune = self.measure_gain(tuned, default, split.tune)
         verdict = self.decide_with_unjudged(held_out, describe_choice(result, chosen), unjudged)
         rows = np.flatnonzero(split.held_out).tolist()
@@ -176,7 +178,7 @@ class HeldOutEvaluation:
                 rule=self.tuning.choose,
                 trial=chosen.number,
                 params=dict(chosen.params),
-                config=objective.build_system(chosen.params).resolved_config,
+                config=system.resolved_config,
             ),
             tune=tune,
             nested=cross and self.measure_gain(cross.values, default, cross.fold >= 0),
@@ -192,6 +194,7 @@ class HeldOutEvaluation:
             ),
             unjudged=unjudged and unjudged.record,
             floor=() if untuned is None else self._judge_floor(untuned, tuned),
+            data=measure_facts(objective, system, dataset, split.held_out, self.tuning.seed),
             folds=fold_records(objective, cross, default),
             plateau=plateau_record(objective, split, tuned, self.tuning.seed),
             near_duplicates=find_near_duplicates(dataset, objective.runs.queries),

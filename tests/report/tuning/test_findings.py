@@ -9,11 +9,13 @@ import pytest
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
+from fusion_bench.report.tuning_records.data_facts import DataFacts
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
 from fusion_bench.report.tuning_records.sensitivity import Plateau
 from fusion_bench.report.tuning_records.trials import Gain, NeededQueries, ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from tests.report.cases import run
 from tests.report.tuning.cases import (
     by_type_too,
     floor_row,
@@ -197,6 +199,25 @@ def test_warnings() -> None:
     assert "-0.0200" in warnings["unjudged"]
     assert "fusion.k 1." in warnings["range end"], "a share of 1 is a natural end"
     assert "queries without a type: -0.0400" in warnings["losing type"]
+
+
+def test_tune_warns_of_the_data_as_eval_does() -> None:
+    facts = DataFacts(
+        runs=(run(zero_scores=3),),
+        judgments="pooled",
+        queries=100,
+        unjudged_shares={"the default": 0.1, "the tuned system": 0.4},
+        tied={"the default": 0, "the tuned system": 6},
+        source_tied={"the default": 50, "the tuned system": 5},
+    )
+    keys = ("zero scores", "unjudged share", "ties", "source ties")
+    result = findings(record(data=facts))
+    assert all(result[key].tone == "warning" for key in keys)
+    assert "for the tuned system (at most 40.0 %)" in result["unjudged share"].text
+    assert "for the tuned system (at most 6 of 100)" in result["ties"].text
+    assert "for the default (at most 50 of 100)" in result["source ties"].text
+    complete = facts.model_copy(update={"judgments": "complete"})
+    assert "unjudged share" not in findings(record(data=complete))
 
 
 @pytest.mark.parametrize(

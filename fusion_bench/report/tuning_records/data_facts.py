@@ -1,0 +1,30 @@
+"""What a reader should know of the data before trusting a tuning run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.record import ReportRecord
+
+
+class DataFacts(ReportRecord):
+    """The input lists, and what unjudged documents and ties do to the held-out values.
+
+    Attributes:
+        runs: The input lists.
+        judgments: What an unjudged document means.
+        queries: Held-out queries.
+        unjudged_shares: Share of unjudged documents in the top 10, of the default and the tuned
+            system.
+        tied: Queries whose value depends on ties in the final list, of both.
+        source_tied: Queries whose value depends on ties inside the lists that are read, of both;
+            nothing where that is not computed for the measure.
+    """
+
+    runs: tuple[ListInfo, ...]
+    judgments: Literal["pooled", "sparse", "complete"]
+    queries: int
+    unjudged_shares: dict[str, float]
+    tied: dict[str, int]
+    source_tied: dict[str, int]
