@@ -31,9 +31,10 @@ def measure_facts(
         "the tuned system": fit_system(tuned, runs, objective.spaces),
     }
     part = runs.subset(held_out)
-    known = {"spaces": objective.spaces, "qrels": dataset.qrels}
+    spaces, qrels = objective.spaces, dataset.qrels
     assessed = {
-        name: assess_system(system, part, measures, **known) for name, system in systems.items()
+        name: assess_system(system, part, measures, spaces=spaces, qrels=qrels)
+        for name, system in systems.items()
     }
     inside = find_source_ties(
         systems,
@@ -41,8 +42,9 @@ def measure_facts(
         part,
         measures,
         ranked_by_column=dataset.ranked_by_column,
+        spaces=spaces,
+        qrels=qrels,
         seed=seed,
-        **known,
     )
     return DataFacts(
         runs=tuple(list_infos(dataset, runs)),
