@@ -58,7 +58,7 @@ def _draw_candidates(random: np.random.Generator) -> FloatArray:
     rows = np.stack([change[:, queries] for change in changes])
     kinds = random.integers(0, len(changes), CANDIDATES)
     signs = random.choice([-1.0, 1.0], (CANDIDATES, 1, SIZE))
-    return (rows[kinds] * signs).reshape(-1, SIZE)
+    return np.asarray((rows[kinds] * signs).reshape(-1, SIZE))
 
 
 def _any_alarm(rows: FloatArray, runs: int, seed: int, *, flips: int, least_z: float) -> bool:

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.baseline import Anchor, Baseline, CollectionBaseline
-from fusion_bench.gate.checks import Check, build_checks, has_t_bound
+from fusion_bench.gate.checks import Check, build_checks, is_accepted
 from fusion_bench.gate.comparability import find_incompatibilities
-from fusion_bench.gate.history import BaselineUpdate
+from fusion_bench.gate.records.history import BaselineUpdate
+from fusion_bench.gate.unjudged_values import PairedUnjudged
+
+#: The values of one measure by query.
+Column: TypeAlias = tuple[float | None, ...]
 
 
 def new_anchor(
@@ -27,24 +31,44 @@ def new_anchor(
         updated_at=update.updated_at,
         reason=update.reason,
         system=system,
-        values={record.collection: record.values for record in collections},
+        collections=tuple(collections),
     )
 
 
 def keep_anchor(previous: Baseline, collections: Iterable[CollectionBaseline]) -> Anchor:
-    """The anchor of the previous baseline, in the order of the new one's queries.
+    """The anchor of the previous baseline, for a new one.
 
     Measures and collections that it lacks begin with their new values; collections that the
     experiment no longer has are dropped.
     """
-    known, values = previous.by_collection, {}
-    for record in collections:
-        kept: dict[str, tuple[float, ...]] = {}
-        if record.collection in known:
-            arrays = previous.anchor_arrays(record.collection, record.queries)
-            kept = {name: tuple(array.tolist()) for name, array in arrays.items()}
-        values[record.collection] = {**record.values, **kept}
-    return previous.anchor.model_copy(update={"values": values})
+    known = previous.anchor.by_collection
+    kept = (
+        _add_measures(known[record.collection], record) if record.collection in known else record
+        for record in collections
+    )
+    return previous.anchor.model_copy(update={"collections": tuple(kept)})
+
+
+def _add_measures(anchor: CollectionBaseline, new: CollectionBaseline) -> CollectionBaseline:
+    """The anchor's record with the measures that only the new one has, in its own order."""
+    rows = new.find_rows(anchor.queries).tolist()
+
+    def add(old: Mapping[str, Column], others: Mapping[str, Column]) -> dict[str, Column]:
+        return {name: tuple(row[i] for i in rows) for name, row in others.items()} | dict(old)
+
+    unjudged = anchor.unjudged
+    if unjudged is not None and new.unjudged is not None:
+        columns = {
+            "judged_only": add(unjudged.judged_only, new.unjudged.judged_only),
+            "filled": add(unjudged.filled, new.unjudged.filled),
+        }
+        unjudged = unjudged.model_copy(update=columns)
+    changed = {
+        "values": add(anchor.values, new.values),
+        "definitions": {**new.definitions, **anchor.definitions},
+        "unjudged": unjudged,
+    }
+    return anchor.model_copy(update=changed)
 
 
 def find_anchor_breaks(
@@ -68,29 +92,37 @@ def find_anchor_breaks(
 
 
 def anchor_checks(
-    policy: GatePolicy,
-    task: EvaluationSet,
-    anchor: Mapping[str, FloatArray],
-    after: Mapping[str, FloatArray],
+    policy: GatePolicy, task: EvaluationSet, anchor: CollectionBaseline, new: CollectionBaseline
 ) -> Iterator[Check]:
     """Every check of a policy on one collection against the anchor.
 
     Args:
         policy: What is checked; the tolerance is ``max_drop_since_anchor``.
         task: The collection.
-        anchor: The anchor's values by measure, each (Q,); a measure that it lacks is not checked.
-        after: The candidate's values.
+        anchor: The anchor's values; a measure that it lacks is not checked.
+        new: The candidate's values.
     """
     measures = list(zip(policy.checks, task.measures, strict=False))
-    known = [(key, measure) for key, measure in measures if measure.name in anchor]
+    known = [(key, measure) for key, measure in measures if measure.name in anchor.values]
     limits = {
         key: policy.checks[key].model_copy(update={"max_drop": policy.checks[key].since_anchor})
         for key, _ in known
     }
     known_policy = policy.model_copy(update={"checks": limits})
     known_task = replace(task, measures=tuple(measure for _, measure in known))
-    for check in build_checks(known_policy, known_task, anchor, after):
+    before, after = anchor.value_arrays(new.queries), new.value_arrays()
+    unjudged = pair_unjudged(task, anchor, new)
+    for check in build_checks(known_policy, known_task, before, after, unjudged):
         yield replace(check, reference="anchor")
+
+
+def pair_unjudged(
+    task: EvaluationSet, old: CollectionBaseline, new: CollectionBaseline
+) -> PairedUnjudged | None:
+    """What unjudged documents could change between two records; None with complete judgments."""
+    if old.unjudged is None or new.unjudged is None:
+        return None
+    return PairedUnjudged(old.unjudged, new.unjudged, old.find_rows(new.queries), task.groups)
 
 
 def describe_rejected(checks: Sequence[Check]) -> list[str]:
@@ -102,5 +134,5 @@ def describe_rejected(checks: Sequence[Check]) -> list[str]:
             or f"{check.difference.mean():+.4f}, max_drop_since_anchor {check.max_drop:g}"
         )
         for check in checks
-        if check.error is not None or not has_t_bound(check)
+        if check.error is not None or not is_accepted(check)
     ]

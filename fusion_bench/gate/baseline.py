@@ -24,7 +24,7 @@ from fusion_bench.config.json_records import StoredRecord, read_stored
 from fusion_bench.config.json_schema import OPTIONAL
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
-from fusion_bench.gate.history import BaselineUpdate
+from fusion_bench.gate.records.history import BaselineUpdate
 from fusion_bench.gate.unjudged_values import StoredUnjudged
 from fusion_bench.util.atomic_files import write_atomic
 from fusion_bench.util.output_folder import name_experiment
@@ -103,13 +103,18 @@ class Anchor(StoredRecord):
         updated_at: When they were accepted, UTC, ISO 8601.
         reason: Why.
         system: The system's name.
-        values: By collection and measure, in the order of the collection's queries.
+        collections: The values, in their own order of the queries.
     """
 
     updated_at: str
     reason: str
     system: str
-    values: dict[str, dict[str, tuple[float, ...]]]
+    collections: tuple[CollectionBaseline, ...]
+
+    @property
+    def by_collection(self) -> dict[str, CollectionBaseline]:
+        """The records by the name of the collection."""
+        return {record.collection: record for record in self.collections}
 
 
 class Baseline(StoredRecord):
@@ -153,17 +158,12 @@ class Baseline(StoredRecord):
     @property
     def is_anchor(self) -> bool:
         """Whether the anchor has the very values of this baseline."""
+        anchored = self.anchor.by_collection
         return all(
-            self.anchor.values[record.collection].get(name) == values
+            np.array_equal(values, anchored[record.collection].value_arrays(record.queries)[name])
             for record in self.collections
-            for name, values in record.values.items()
+            for name, values in record.value_arrays().items()
         )
-
-    def anchor_arrays(self, collection: str, queries: Sequence[str]) -> dict[str, FloatArray]:
-        """The anchor's values of a collection by measure, each (Q,) in the order of ``queries``."""
-        record = self.by_collection[collection]
-        values = self.anchor.values[collection]
-        return record.model_copy(update={"values": values}).value_arrays(queries)
 
     @property
     def contents(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Baseline(StoredRecord):
     def stored_data(self) -> dict[str, Any]:
         """What its file holds; an empty ``where`` and no ``unjudged`` are left out."""
         data = self.model_dump(mode="json")
-        for collection in data["collections"]:
+        for collection in (*data["collections"], *data["anchor"]["collections"]):
             for key in ("where", "unjudged"):
                 if not collection[key]:
                     del collection[key]

@@ -194,11 +194,14 @@ def _estimate(check: Check, runs: int) -> _Estimates:
     )
 
 
-def has_t_bound(check: Check) -> bool:
+def is_accepted(check: Check) -> bool:
     """Whether a check is ``unchanged`` or passes, at least on these queries."""
     difference = check.difference
     estimate = estimate_mean(difference, check.groups, alpha=2 * ALPHA)
-    return not difference.any() or estimate.low > -check.max_drop
+    passes = estimate.low > -check.max_drop and not decides_status(
+        "pass", check.unjudged, check.max_drop
+    )
+    return not difference.any() or passes
 
 
 def p_at_least(estimate: MeanEstimate, value: float) -> float:

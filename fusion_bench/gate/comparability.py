@@ -13,7 +13,7 @@ import numpy as np
 
 from fusion_bench._version import ENGINE
 from fusion_bench.gate.baseline import Baseline, CollectionBaseline
-from fusion_bench.gate.changes import ListChange
+from fusion_bench.gate.records.changes import ListChange
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import pluralize
 

@@ -9,13 +9,13 @@ from itertools import chain
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.anchor import anchor_checks, describe_rejected
-from fusion_bench.gate.baseline import Baseline
-from fusion_bench.gate.changes import ListChange
+from fusion_bench.gate.anchor import anchor_checks, describe_rejected, pair_unjudged
+from fusion_bench.gate.baseline import Baseline, CollectionBaseline
 from fusion_bench.gate.checks import build_checks, run_checks
 from fusion_bench.gate.comparability import find_changes
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.query_checks import check_golden_queries, check_guard
+from fusion_bench.gate.records.changes import ListChange
 from fusion_bench.gate.regressions import find_worst_queries
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
 from fusion_bench.gate.unjudged_values import PairedUnjudged
@@ -29,7 +29,7 @@ class PairedValues:
         task: The collection.
         before: By measure, shape (Q,): the stored values of the baseline.
         after: By measure, shape (Q,): the values of the candidate.
-        anchor: By measure, shape (Q,): the values of the anchor.
+        record: The candidate's record, with these values.
         unjudged: What unjudged documents could change; None with complete judgments.
         reference: The baseline's system; None where its lists are no longer the same, so that its
             ranks are unknown.
@@ -38,7 +38,7 @@ class PairedValues:
     task: EvaluationSet
     before: dict[str, FloatArray]
     after: dict[str, FloatArray]
-    anchor: dict[str, FloatArray]
+    record: CollectionBaseline
     unjudged: PairedUnjudged | None
     reference: System | None
 
@@ -67,12 +67,8 @@ def pair_values(
         name = task.dataset.name
         new, old = describe_collection(task, inputs.candidate), committed.by_collection[name]
         system = None if name in changed else reference
-        before, anchor = old.value_arrays(new.queries), committed.anchor_arrays(name, new.queries)
-        unjudged = None
-        if old.unjudged is not None and new.unjudged is not None:
-            order = old.find_rows(new.queries)
-            unjudged = PairedUnjudged(old.unjudged, new.unjudged, order, task.groups)
-        pairs.append(PairedValues(task, before, new.value_arrays(), anchor, unjudged, system))
+        before, unjudged = old.value_arrays(new.queries), pair_unjudged(task, old, new)
+        pairs.append(PairedValues(task, before, new.value_arrays(), new, unjudged, system))
     return pairs
 
 
@@ -92,10 +88,11 @@ def check_policy(
         for pair in pairs
         for check in build_checks(policy, pair.task, pair.before, pair.after, pair.unjudged)
     ]
+    anchor = committed.anchor.by_collection
     since_anchor = [
         check
         for pair in pairs
-        for check in anchor_checks(policy, pair.task, pair.anchor, pair.after)
+        for check in anchor_checks(policy, pair.task, anchor[pair.task.dataset.name], pair.record)
     ]
     # An anchor of the baseline's own values asks nothing that the other checks do not.
     tested = family if committed.is_anchor else [*family, *since_anchor]

@@ -19,7 +19,7 @@ from pydantic import Field
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
-from fusion_bench.gate.changes import ListChange, QueryRegression
+from fusion_bench.gate.records.changes import ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import (
     CheckResult,
     GoldenResult,

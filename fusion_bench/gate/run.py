@@ -20,7 +20,6 @@ from fusion_bench.gate.baseline import (
     update_command,
 )
 from fusion_bench.gate.candidates import candidates_path, count_candidate, digest_values
-from fusion_bench.gate.changes import ListChange
 from fusion_bench.gate.comparability import (
     find_changed_values,
     find_incompatibilities,
@@ -33,6 +32,7 @@ from fusion_bench.gate.inputs import (
     find_unusable_lists,
     lint_candidate,
 )
+from fusion_bench.gate.records.changes import ListChange
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.util.output_folder import name_experiment

@@ -35,8 +35,8 @@ from fusion_bench.gate.comparability import (
     find_list_changes,
 )
 from fusion_bench.gate.comparison import check_policy, pair_values
-from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
+from fusion_bench.gate.records.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
@@ -118,9 +118,8 @@ def _refuse_far_from_anchor(
     for task in collections:
         name = task.dataset.name
         if name in known and previous.contents != new.contents:
-            values = previous.anchor_arrays(name, records[name].queries)
-            after = records[name].value_arrays()
-            checks += anchor_checks(inputs.policy, task, values, after)
+            anchor = previous.anchor.by_collection[name]
+            checks += anchor_checks(inputs.policy, task, anchor, records[name])
     rejected = describe_rejected(checks)
     if rejected:
         raise FusionBenchError(

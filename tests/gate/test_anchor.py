@@ -31,6 +31,11 @@ def stored(root: Path) -> Baseline:
     return baseline
 
 
+def anchor_values(root: Path) -> dict[str, tuple[float, ...]]:
+    [collection] = stored(root).anchor.collections
+    return collection.values
+
+
 def lose(root: Path, *queries: int) -> None:
     """The candidate's list has these queries' documents at rank 2."""
     place = {q: 2 if q in queries else 1 for q in range(cases.QUERIES)}
@@ -84,7 +89,7 @@ def test_new_lists_keep_the_anchor_and_new_judgments_need_one(root: Path) -> Non
     renew_baseline(root)
     lose(root, 0)
     renew_baseline(root, "a new index")
-    assert stored(root).anchor.values["mine"]["RR@10"] == (1.0,) * 60
+    assert anchor_values(root)["RR@10"] == (1.0,) * 60
     edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "q7 0 d7 1\nq7 0 d8 1\n")
     assert gate_verdict(root).needs_anchor
     with pytest.raises(FusionBenchError, match=r"anchor cannot be compared: mine: .*qrels"):
@@ -96,9 +101,9 @@ def test_new_lists_keep_the_anchor_and_new_judgments_need_one(root: Path) -> Non
 def test_a_new_measure_begins_with_its_new_values(root: Path) -> None:
     renew_baseline(root)
     edit(root, EXPERIMENT, "    RR@10:", "    P@1: {max_drop: 0.01}\n    RR@10:")
-    lose_nothing = stored(root).anchor.values["mine"]
+    before = anchor_values(root)
     renew_baseline(root, "one measure more")
-    assert stored(root).anchor.values["mine"] == {**lose_nothing, "P@1": (1.0,) * 60}
+    assert anchor_values(root) == {**before, "P@1": (1.0,) * 60}
 
 
 def test_the_anchor_follows_the_order_of_the_queries(root: Path) -> None:
@@ -109,8 +114,8 @@ def test_the_anchor_follows_the_order_of_the_queries(root: Path) -> None:
     qrels.write_text("\n".join(reversed(qrels.read_text().splitlines())) + "\n")
     lose(root, 3, 5)
     renew_baseline(root, "another order")
-    [collection] = stored(root).collections
-    values = dict(zip(collection.queries, stored(root).anchor.values["mine"]["RR@10"], strict=True))
+    [anchor] = stored(root).anchor.collections
+    values = dict(zip(anchor.queries, anchor.values["RR@10"], strict=True))
     assert {query for query, value in values.items() if value < 1} == {"q3"}
 
 

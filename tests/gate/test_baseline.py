@@ -17,7 +17,7 @@ from fusion_bench.gate.baseline import (
     read_baseline,
     write_baseline,
 )
-from fusion_bench.gate.history import BaselineUpdate
+from fusion_bench.gate.records.history import BaselineUpdate
 
 
 def baseline(values: list[float], reason: str = "first", **changed: object) -> Baseline:
@@ -43,7 +43,7 @@ def baseline(values: list[float], reason: str = "first", **changed: object) -> B
         means={"mine": {"RR@10": 0.5}},
     )
     anchor = Anchor(
-        updated_at="2026-01-01T00:00:00+00:00", reason=reason, system="live", values={"mine": {}}
+        updated_at="2026-01-01T00:00:00+00:00", reason=reason, system="live", collections=(arm,)
     )
     given = {
         "engine": 1,

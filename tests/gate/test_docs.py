@@ -54,7 +54,7 @@ def test_the_commands_run_in_their_order(
 ) -> None:
     monkeypatch.chdir(cases.make_project(tmp_path))
     found = commands()
-    assert len(found) == 4
+    assert len(found) == 5
     for command in found:
         assert main(shlex.split(command)[1:]) == 0, command
     assert capsys.readouterr().err == ""

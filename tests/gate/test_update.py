@@ -8,8 +8,8 @@ import pytest
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.gate.baseline import Baseline, read_baseline
-from fusion_bench.gate.history import BaselineUpdate
 from fusion_bench.gate.pages.update_page import build_update_page
+from fusion_bench.gate.records.history import BaselineUpdate
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
 from tests.gate.test_run import swap

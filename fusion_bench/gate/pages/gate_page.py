@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fusion_bench.gate.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.pages.check_texts import (
     CHECK_COLUMNS,
     FEW_CHANGED,
@@ -16,6 +15,7 @@ from fusion_bench.gate.pages.check_texts import (
     has_few_changes,
     power_warning,
 )
+from fusion_bench.gate.records.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA

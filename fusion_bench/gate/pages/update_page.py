@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.gate.baseline import Baseline
-from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.pages.check_texts import check_tone
 from fusion_bench.gate.pages.gate_page import changes_table
+from fusion_bench.gate.records.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_number, quote_text

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.gate.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.pages.check_texts import describe_check
 from fusion_bench.gate.pages.gate_page import build_gate_page, format_text
 from fusion_bench.gate.pages.junit import render_junit
+from fusion_bench.gate.records.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import CheckResult, GoldenResult, GuardResult
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.markdown import render_page
