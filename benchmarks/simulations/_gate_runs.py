@@ -69,7 +69,7 @@ def draw_null(
     probability ½ in every query, for all checks alike.
     """
     queries = random.integers(0, differences.shape[1], shape)
-    return differences[:, queries] * random.choice([-1.0, 1.0], shape)
+    return np.asarray(differences[:, queries] * random.choice([-1.0, 1.0], shape))
 
 
 def find_passes(rows: FloatArray, max_drop: float, runs: int = 1) -> tuple[BoolArray, BoolArray]:
