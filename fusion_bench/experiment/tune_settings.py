@@ -146,7 +146,7 @@ class TuneSettings(SearchSettings):
         min_gain: A smaller gain is not worth a change.
         choose: ``shrinkage`` = the trial with the greatest gain over the default on the tuning
             queries after shrinkage (prior weight 10); ``best`` = the greatest mean; or
-            ``one_standard_error`` = the nearest to the default among those level with the best.
+            ``one_standard_error`` = the nearest to the default within one of the best.
         effort: The cost of reranking.
         front: The search of quality against rerank effort.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.

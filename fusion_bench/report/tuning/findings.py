@@ -120,8 +120,8 @@ def _describe_optimism(report: TuningReport) -> str:
     share = 1 - report.optimism
     ratio = f" ({format_percent(share)} of it)" if share > 0 else ""
     return (
-        f"Gain on the tuning queries {tuning}, held out {held_out}{ratio}. The first is too high, "
-        "because the trial was chosen by it."
+        f"Gain on the tuning queries {tuning}, held out {held_out}{ratio}. The first is biased "
+        "upwards, because the trial was chosen by it."
     )
 
 

@@ -28,9 +28,9 @@ def describe_deadline(
     if chosen.deadline_ms is None:
         return "No deadline is set."
     cost = unlimited.quality - chosen.quality
-    share = (
-        f"{cost / gain:.0%} of the gain from reranking" if gain > 0 else "reranking gains nothing"
-    )
+    share = "no gain from reranking was measured"
+    if gain > 0:
+        share = f"{cost / gain:.0%} of the gain from reranking"
     return (
         f"Without failures, a deadline of {chosen.deadline_ms:g} ms costs {cost:.4f} {measure} "
         f"({share}). The 95th percentile of the latency falls from {unlimited.p95:.0f} ms to "

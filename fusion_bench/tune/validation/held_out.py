@@ -296,8 +296,8 @@ class HeldOutEvaluation:
             yield name, self.measure_gain(tuned, default, held_out & np.equal(values, name))
 
     def _fit_thresholds(self, chosen: Trial, dataset: Dataset) -> list[FittedThresholds]:
-        crag, objective = self.tuning.crag, self.objective
-        if crag is None:
+        if (crag := self.tuning.crag) is None:
             return []
-        lists = collect_evidence(objective, objective.build_system(chosen.params), dataset, crag)
+        system = self.objective.build_system(chosen.params)
+        lists = collect_evidence(self.objective, system, dataset, crag)
         return fit_lists(lists, self.split, crag)

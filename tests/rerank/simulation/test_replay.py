@@ -180,7 +180,7 @@ def test_answers_without_a_deadline_and_without_a_gain() -> None:
     assert free.answer == "No deadline is set."
     worse = SimulationInput("nDCG@10", np.array([[0.4], [0.4], [0.5]]))
     result = run_simulation(worse, SimulationSettings(queries=50, repeats=1), PRODUCTION)
-    assert "gains nothing" in result.answer
+    assert "no gain from reranking" in result.answer
 
 
 def test_the_same_seed_is_the_same_study() -> None:
