@@ -14,6 +14,8 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.data.switches import format_condition
+from fusion_bench.evaluation.list_checks.list_facts import list_facts
+from fusion_bench.evaluation.list_checks.list_notes import order_notes
 from fusion_bench.evaluation.near_duplicates import (
     describe_near_duplicates,
     find_near_duplicates,
@@ -107,7 +109,7 @@ def unjudged_shares(dataset: Dataset) -> dict[str, float]:
 
 
 def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, str]]:
-    """What is doubtful of a list: no answers, other ids, padding, scores; each with its key.
+    """What is doubtful of a list: no answers, other ids, padding, order; each with its key.
 
     Args:
         info: The list.
@@ -132,6 +134,7 @@ def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, 
     if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
         text = f"{info.name} has {pluralize(info.zero_scores, 'row')} with score 0, probably"
         yield "zero scores", f"{text} padding that fusion counts as results. See drop_zero_scores."
+    yield from order_notes(info)
     if info.degraded_queries:
         count = pluralize(info.degraded_queries, "query")
         provider = info.provider or "its provider"
@@ -192,6 +195,7 @@ def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
             duplicate_rows=run.duplicates,
             zero_scores=run.zero_scores,
             has_known_documents=not expected.isdisjoint(run.vocabulary),
+            **list_facts(dataset, run, aligned),
             **facts,
         )
         infos.append(info)
@@ -212,6 +216,12 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         if info.duplicate_rows:
             count = pluralize(info.duplicate_rows, "duplicate row")
             notices.append(f"{info.name} had {count}, which were dropped.")
+    negative = [info.name for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]
+    if negative:
+        notices.append(
+            f"Scores below 0 in {' and '.join(negative)}: with missing: zero, a document that a list "
+            "lacks counts 0, more than one that the list returned with less."
+        )
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
         count = pluralize(outside, "judged query")

@@ -45,6 +45,7 @@ class Dataset(TableView):
         cache: Where it and its alignments are kept; None = nowhere.
         keys: The tables as they were read, and the key of each in the cache.
         provenance: What is known of the making of the rerank lists, by name.
+        files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``.
         documents: JSON Lines with the texts of the documents; None = not named.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
     """
@@ -57,6 +58,7 @@ class Dataset(TableView):
     cache: Cache | None = None
     keys: Sequence[tuple[Qrels | Run, str | None]] = field(default=(), repr=False)
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
+    files: Mapping[str, FileRequest] = field(default_factory=dict, repr=False)
     documents: Path | None = None
     refined: Dataset | None = None
 
@@ -241,6 +243,10 @@ def load_dataset(
         queries=known,
         provenance={
             file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
+        },
+        files={
+            **{f"runs/{file.name}": file for file in run_files},
+            **{f"rerank/{file.name}": file for file in rerank_files},
         },
         documents=documents,
         cache=store,

@@ -155,3 +155,15 @@ def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
     ]
     assert "2 queries" in notice
     assert "cohere/m" in notice
+
+
+def test_lists_whose_order_is_doubtful_are_named(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    opposed = "".join(f"q{q} Q0 d{d} {d} {-1 / d} a\n" for q in (1, 2, 3) for d in (3, 2, 1))
+    (root / "datasets/tiny/a.trec").write_text(opposed, encoding="utf-8")
+    notices = found(root)
+    assert sum("The rank column of a opposes its scores in 3 of" in text for text in notices) == 1
+    assert sum("Scores below 0 in a: with missing: zero" in text for text in notices) == 1
+    constant = "".join(f"q1 Q0 d{d} {d} 1 a\n" for d in (3, 2, 1))
+    (root / "datasets/tiny/a.trec").write_text(constant, encoding="utf-8")
+    assert any("a gives all documents one score for 1 judged" in text for text in found(root))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.evaluation.report_records.record import ReportRecord
+from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 
 
 class ListInfo(ReportRecord):
@@ -26,6 +26,16 @@ class ListInfo(ReportRecord):
         unmatched_queries: The first of these, each with the judged query that was perhaps meant.
         duplicate_rows: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows scored exactly 0: padding, more often than not.
+        constant_lists: Judged queries for which all documents, two or more, have one score.
+        float32_queries: Judged queries that trec_eval orders otherwise, because it compares scores
+            as 32-bit floats.
+        lowest_score: Its lowest score.
+        mean_as_read: Its mean nDCG@10 over the evaluated queries that it answers; None with few.
+        mean_backwards: The same with every list read from its end.
+        is_reversed: Whether the second mean is shown to be the greater one.
+        rank_column_lists: Lists at the beginning of its file whose rank column was compared with
+            the scores; 0 where there is none, or where it decides the order.
+        opposed_rank_lists: Those of them in which the two mostly contradict each other.
         has_known_documents: Whether any document of a run is judged at all, and any of a rerank
             list in some run; where none is, the ids are most likely of two kinds.
         problems: What a look at a rerank list's scores found, a sentence each.
@@ -49,6 +59,14 @@ class ListInfo(ReportRecord):
     unmatched_queries: tuple[tuple[str, str | None], ...] = ()
     duplicate_rows: int
     zero_scores: int
+    constant_lists: int = 0
+    float32_queries: int = 0
+    lowest_score: OptionalFloat = None
+    mean_as_read: OptionalFloat = None
+    mean_backwards: OptionalFloat = None
+    is_reversed: bool = False
+    rank_column_lists: int = 0
+    opposed_rank_lists: int = 0
     has_known_documents: bool = True
     problems: tuple[str, ...] = ()
     degraded_queries: int = 0

@@ -22,6 +22,8 @@ MAX_UNJUDGED = 0.2
 MAX_TIED = 0.05
 #: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
 MAX_UNMATCHED = 0.1
+#: Normalizers that leave scores below 0 there.
+KEEPS_SIGN = frozenset({"none", "max", "l2", "arctan"})
 #: So many names are listed before "and n more".
 MAX_NAMES = 3
 
@@ -37,6 +39,7 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     yield from duplicate_warnings(collection.near_duplicates)
     warnings = (
         *_top_k_warnings(collection),
+        *_missing_zero_warnings(collection),
         *_unjudged_warnings(report, collection),
         *_tie_warnings(collection),
     )
@@ -93,6 +96,29 @@ def _top_k_warnings(collection: Collection) -> Warnings:
                 f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
                 f"{' and '.join(measures)} cannot see relevant documents below.",
             )
+
+
+def _missing_zero_warnings(collection: Collection) -> Warnings:
+    """Systems for which absence from a list beats a score below 0 in it."""
+    lowest = {info.name: info.lowest_score or 0.0 for info in collection.runs}
+    systems: list[str] = []
+    lists: dict[str, None] = {}
+    for row in collection.ranked_systems:
+        config = row.config or {}
+        fusion = config.get("fusion") or {}
+        is_zero = fusion.get("missing") == "zero" or fusion.get("method") == "comb_sum"
+        normalize = fusion.get("normalize") or "none"
+        method = normalize if isinstance(normalize, str) else normalize.get("method")
+        negative = [name for name in config.get("runs", ()) if lowest.get(name, 0.0) < 0]
+        if is_zero and method in KEEPS_SIGN and negative and len(config["runs"]) > 1:
+            systems.append(row.name)
+            lists |= dict.fromkeys(negative)
+    if systems:
+        yield (
+            "missing zero",
+            f"{list_names([*lists])} with scores below 0: in {list_names(systems)} an absent "
+            "document counts 0, so it stands above one that the list returned with less.",
+        )
 
 
 def _unjudged_warnings(report: Report, collection: Collection) -> Warnings:

@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.list_info import ListInfo
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.system_result import SourceTieResult, SystemResult
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import collection_findings
 from tests.report import cases
@@ -182,3 +182,40 @@ def test_ties(affected: Sequence[int | None], names: str | None) -> None:
     if names is not None:
         most = max(count or 0 for count in affected)
         assert f"for {names}(at most {most} of 20)" in result["ties"]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_ties_inside_sources_have_a_warning_of_their_own(inside: bool) -> None:
+    ties = SourceTieResult(
+        affected_queries=2, minimum=0.1, maximum=0.2, expected=0.15, settlements=200
+    )
+    row = system("s0", *(0.5,) * 20)
+    key = "source_ties" if inside else "ties"
+    measures = {
+        name: result.model_copy(update={key: ties}) for name, result in row.measures.items()
+    }
+    found = collection(row.model_copy(update={"measures": measures}), baseline="s0")
+    assert [*warnings(found)] == ["source ties" if inside else "ties"]
+
+
+@pytest.mark.parametrize(
+    ("method", "missing", "normalize", "lowest", "is_named"),
+    [
+        ("weighted_score", "zero", {"method": "none"}, -1.0, True),
+        ("weighted_score", "zero", "arctan", -1.0, True),
+        ("comb_sum", None, None, -1.0, True),
+        ("weighted_score", "zero", {"method": "none"}, 0.0, False),
+        ("weighted_score", "zero", {"method": "min_max"}, -1.0, False),
+        ("weighted_score", "skip", {"method": "none"}, -1.0, False),
+        ("rrf", None, None, -1.0, False),
+    ],
+)
+def test_absence_that_beats_a_score_below_0(
+    method: str, missing: str | None, normalize: object, lowest: float, is_named: bool
+) -> None:
+    fusion = {"method": method, "missing": missing, "normalize": normalize}
+    row = system("s0", 0.5, runs=("a", "b"))
+    row = row.model_copy(update={"config": {"runs": ["a", "b"], "fusion": fusion}})
+    lists = (run("a").model_copy(update={"lowest_score": lowest}), run("b"))
+    found = collection(row, baseline="s0", runs=lists)
+    assert ("missing zero" in warnings(found)) is is_named

@@ -1,0 +1,1 @@
+"""What the scores and ranks of an input list say against it."""
