@@ -219,8 +219,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     negative = [info.name for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]
     if negative:
         notices.append(
-            f"Scores below 0 in {' and '.join(negative)}: with missing: zero, a document that a list "
-            "lacks counts 0, more than one that the list returned with less."
+            f"Scores below 0 in {' and '.join(negative)}: with missing: zero, a document that a "
+            "list lacks counts 0, more than one that the list returned with less."
         )
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
