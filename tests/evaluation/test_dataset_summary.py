@@ -166,4 +166,5 @@ def test_lists_whose_order_is_doubtful_are_named(tmp_path: Path) -> None:
     assert sum("Scores below 0 in a: with missing: zero" in text for text in notices) == 1
     constant = "".join(f"q1 Q0 d{d} {d} 1 a\n" for d in (3, 2, 1))
     (root / "datasets/tiny/a.trec").write_text(constant, encoding="utf-8")
-    assert any("a gives all documents one score for 1 judged" in text for text in found(root))
+    notices = dataset_notices(load_dataset(root / DATASET))
+    assert any("a gives all documents one score for 1 judged" in text for text in notices)

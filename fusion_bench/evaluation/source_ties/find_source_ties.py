@@ -13,6 +13,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.source_ties.sampled_ranges import (
     SETTLEMENTS,
+    find_affordable,
     rank_readers,
     sample_ranges,
 )
@@ -55,6 +56,9 @@ def find_source_ties(
     is that of :data:`SETTLEMENTS` random settlements of its sources' ties. Ties of a rerank list
     count where only its order is read; the other blends read its scores.
 
+    What would take too long is unknown: measures of ir_measures for such systems, and any measure
+    for a system that the batch engine cannot count on a large collection.
+
     Args:
         systems: Fitted systems, by name.
         values: The values, (M, Q), of each.
@@ -88,9 +92,9 @@ def find_source_ties(
             else:
                 results[name] = SourceTies(exact, None)
         readers = rank_readers(rest, tied, spaces) if rest else set()
-        sampled = {name: system for name, system in rest.items() if name in readers}
         for name in rest.keys() - readers:
             results[name] = SourceTies(_unaffected(values[name]), None)
+        sampled = {name: system for name, system in rest.items() if name in readers}
         if sampled:
             results |= _sample_systems(sampled, values, tied, measures, spaces, seed)
     return {name: results[name] for name in systems}
@@ -132,9 +136,17 @@ def _sample_systems(
     internal = [m for m, measure in enumerate(measures) if not isinstance(measure, ExternalMeasure)]
     unknown = frozenset(m.name for m in measures if isinstance(m, ExternalMeasure))
     known = [measures[m] for m in internal]
-    results = {}
-    ranges = sample_ranges([*systems.values()], tied, known, spaces=spaces, seed=seed)
-    for t, name in enumerate(systems):
+    affordable = find_affordable(systems, tied, known, spaces) if known else set()
+    every = frozenset(measure.name for measure in measures)
+    results = {
+        name: SourceTies(_unaffected(values[name]), None, every)
+        for name in systems.keys() - affordable
+    }
+    chosen = {name: system for name, system in systems.items() if name in affordable}
+    if not chosen:
+        return results
+    ranges = sample_ranges([*chosen.values()], tied, known, spaces=spaces, seed=seed)
+    for t, name in enumerate(chosen):
         part, given = ranges.tie_sensitivity(t), _unaffected(values[name])
         affected = given.affected.copy()
         extremes = np.stack([given.minimum, given.maximum, given.expected])

@@ -21,6 +21,10 @@ from fusion_bench.measures import Measure, TieSensitivity
 SETTLEMENTS: Final = 200
 #: A query whose values none of the first ones changes is settled no further.
 FIRST_SETTLEMENTS: Final = 10
+#: A system that the batch engine cannot count is evaluated up to so many tied candidates.
+MOST_RANKED: Final = 5_000
+#: Queries that show how a system is evaluated.
+PROBE: Final = 3
 #: Values that differ by less are the same, computed on another path.
 SAME: Final = 1e-12
 #: Candidates that are evaluated at once, over all settlements.
@@ -134,6 +138,37 @@ def rank_readers(
             if not same[key]:
                 names.add(name)
     return names
+
+
+def find_affordable(
+    systems: Mapping[str, System],
+    tied: TiedRuns,
+    measures: Sequence[Measure],
+    spaces: Mapping[str, ScoreSpace],
+    most: int = MOST_RANKED,
+) -> set[str]:
+    """The systems, by name, that can be evaluated often: those that the batch engine counts.
+
+    Args:
+        systems: Fitted systems.
+        tied: The runs and their lists with ties.
+        measures: What they are evaluated by.
+        spaces: Score space of each rerank list.
+        most: With so many candidates of queries with ties, or fewer, every system can.
+    """
+    queries = tied.queries
+    if queries[tied.runs.query_index].sum() <= most:
+        return set(systems)
+    probe = np.zeros(len(queries), dtype=bool)
+    probe[np.flatnonzero(queries)[:PROBE]] = True
+    part = tied.runs.subset(probe)
+    plain = {n: s for n, s in systems.items() if not s.stages and s.policy is None}
+    scores = evaluate_systems([*plain.values()], part, measures, spaces=spaces)
+    return {
+        name
+        for name, each in zip(plain, scores, strict=True)
+        if each.evaluation_path.startswith("counted")
+    }
 
 
 def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bool:

@@ -22,6 +22,7 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
+from fusion_bench.report.evaluation.data_warnings import list_names
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (
     UNADJUSTED,
@@ -202,7 +203,17 @@ def validity_table(collection: Collection) -> Table:
     table = Table("Validity checks", columns, tuple(rows)).without_empty_columns()
     shown = {column.header for column in table.columns}
     notes = tuple(f"{name} = {text}" for name, text in legends.items() if name in shown)
-    return replace(table, notes=notes)
+    return replace(table, notes=(*notes, *_unknown_ties(collection)))
+
+
+def _unknown_ties(collection: Collection) -> tuple[str, ...]:
+    """Systems of which nothing is known of ties inside their lists; empty = of none or all."""
+    results = {row.name: row.measures[collection.primary_measure] for row in collection.systems}
+    systems = {name: result for name, result in results.items() if result.ties is not None}
+    unknown = [name for name, result in systems.items() if result.source_ties is None]
+    if not unknown or len(unknown) == len(systems):
+        return ()
+    return (f"Source ties were not computed for {list_names(unknown)}: it would take too long.",)
 
 
 def input_table(collection: Collection) -> Table:

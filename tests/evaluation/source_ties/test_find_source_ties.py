@@ -17,7 +17,8 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
-from fusion_bench.evaluation.source_ties.sampled_ranges import SETTLEMENTS
+from fusion_bench.evaluation.source_ties.sampled_ranges import SETTLEMENTS, find_affordable
+from fusion_bench.evaluation.source_ties.settled_runs import find_tied_runs
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
 
@@ -210,3 +211,22 @@ def test_gaps_in_a_rank_column_are_no_ties() -> None:
         ranked_by_column={"a"},
     )
     assert found["s"].ties.affected.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("system", "most", "affordable"),
+    [
+        (System("s", ["a", "b"]), 0, True),
+        (System("s", ["a", "b"], fusion="condorcet"), 0, False),
+        (System("s", ["a", "b"], fusion="condorcet"), 8, True),
+        (System("s", ["b", "c"], stages={"c": {"runs": ["a"]}}), 0, False),
+    ],
+    ids=str,
+)
+def test_many_candidates_need_a_system_that_is_counted(
+    system: System, most: int, affordable: bool
+) -> None:
+    runs = align(QRELS, [Run.from_dict("a", CONSTANT), Run.from_dict("b", OTHER)])
+    tied = find_tied_runs(runs, ["a", "b"], [])
+    names = find_affordable({"s": system}, tied, MEASURES, {}, most)
+    assert (names == {"s"}) is affordable
