@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ids import CategoricalIds
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.file_bytes import read_head
 from fusion_bench.io.file_layout import FileLayout
@@ -56,11 +57,11 @@ def compare_rank_column(path: Path, layout: FileLayout) -> RankColumn | None:
 
 
 def _compare_columns(table: RawTable) -> RankColumn | None:
-    if table.ranks is None or table.values is None:
+    if table.ranks is None or table.values is None or isinstance(table.queries, CategoricalIds):
         return None
     ranks = np.array([float(rank) for rank in table.ranks])
     scores = np.array([float(score) for score in table.values])
-    query, names = number_by_appearance([str(name) for name in table.queries])
+    query, names = number_by_appearance(table.queries)
     order = np.lexsort((ranks, query))
     same = np.diff(query[order]) == 0
     rises = same & (np.diff(scores[order]) > 0) & (np.diff(ranks[order]) > 0)
