@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+from fusion_bench.tune.validation.random_sample import sample_uniformly
 
 from benchmarks.collections import build_objective, load_attack, load_collection
 from benchmarks.simulations.promise import Promise
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import t_tail
 from fusion_bench.tune.validation.cross_fitting import CrossFit, cross_fit
-from fusion_bench.tune.validation.random_sample import sample_uniformly
 from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT, evaluate_in_batches
 
 TITLE = "Few queries"

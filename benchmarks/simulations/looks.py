@@ -22,7 +22,7 @@ queries, the numbers frozen, or chosen anew by the best mean over as many tuning
 one-sided Student's t, which ships at least as often as the verdict. Promised: on an exact null any
 look of a series ships in at most 2.5 %.
 """
-DRAWS = 10_000
+DRAWS = 4_000
 SEED = 20_260
 #: Draws computed together, candidates, queries, looks at added queries, and salts.
 BLOCK, CANDIDATES, QUERIES, STEPS, SALTS = 250, 20, 400, 8, 10

@@ -17,6 +17,8 @@ from fusion_bench.measures.aliases import MeasureName
 
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
 SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
+#: Samplers whose trials are the same whatever the values, as cross-fitting needs them.
+DATA_FREE_SAMPLERS = frozenset({"random", "qmc", "grid", "brute_force"})
 #: In YAML, the ranges that the methods declare.
 DECLARED = "own"
 
@@ -140,7 +142,8 @@ class TuneSettings(SearchSettings):
         measure: What is maximized; the experiment's first measure by default.
         parameters: Path → range, or ``own`` for what the methods declare at or below that path;
             None = everything that they declare.
-        held_out: Share of the queries held out, where the dataset has no splits of its own.
+        held_out: Share of the queries held out, where the dataset has no splits of its own; or
+            ``all``: each query is held out once, by cross-fitting.
         split_seed: Hashed with query ids; another one gives another split.
         folds: Of the nested cross-validation; 0 = none.
         min_gain: A smaller gain is not worth a change.
@@ -164,7 +167,7 @@ class TuneSettings(SearchSettings):
     system: str
     measure: MeasureName | None = None
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
-    held_out: Annotated[Number, Field(gt=0, lt=1)] = 0.5
+    held_out: Annotated[Number, Field(gt=0, lt=1)] | Literal["all"] = 0.5
     split_seed: str = "fusion-bench"
     folds: Annotated[WholeNumber, Field(ge=0)] = 5
     min_gain: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 0.005
@@ -195,6 +198,24 @@ class TuneSettings(SearchSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_cross_fitting(self) -> TuneSettings:
+        if self.held_out != "all":
+            return self
+        if self.class_key or self.crag or self.looks.max_queries:
+            raise ValueError(
+                "held_out: all tests one set of parameters: leave out by_query_type, by_intent, "
+                "crag and looks.max_queries"
+            )
+        if self.choose == "one_standard_error" or self.folds == 0:
+            raise ValueError("held_out: all needs folds, and choose: shrinkage or best")
+        if "sampler" in self.model_fields_set and self.sampler not in DATA_FREE_SAMPLERS:
+            raise ValueError(
+                f"held_out: all needs trials that do not follow the values: sampler: {self.sampler}"
+                f" does (allowed: {', '.join(sorted(DATA_FREE_SAMPLERS))})"
+            )
+        return self
+
     @property
     def class_key(self) -> ClassKey | None:
         """By what parameters are tuned beside one set for all; None = by nothing."""
@@ -204,4 +225,7 @@ class TuneSettings(SearchSettings):
 
     def search_settings(self) -> SearchSettings:
         """The part that one search needs."""
-        return SearchSettings(**{name: getattr(self, name) for name in SearchSettings.model_fields})
+        settings = {name: getattr(self, name) for name in SearchSettings.model_fields}
+        if self.held_out == "all" and self.sampler not in DATA_FREE_SAMPLERS:
+            settings["sampler"] = "random"
+        return SearchSettings(**settings)

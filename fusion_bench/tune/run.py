@@ -44,7 +44,9 @@ from fusion_bench.tune.space.open_objective import (
     load_tuning_dataset,
 )
 from fusion_bench.tune.validation.class_tuning import ClassTuning
+from fusion_bench.tune.validation.cross_fitting import CrossFit
 from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
+from fusion_bench.tune.validation.fit_all_queries import fit_all_queries
 from fusion_bench.tune.validation.floor import (
     UntunedValues,
     evaluate_untuned,
@@ -260,6 +262,8 @@ class TuningRun:
         cross = per_type = front = None
         try:
             _check_finished(result)
+            if split.is_cross_fitted:
+                return SearchOutcome(result, chosen)
             if tuning.folds:
                 cross = cross_validate(objective, split, tuning, self._search)
             if tuning.class_key is not None:
@@ -279,17 +283,21 @@ class TuningRun:
         provenance: Provenance,
     ) -> TuningReport:
         """Count the look at the held-out queries, take it, and note its verdict."""
-        look = None
+        look = fit = None
+        if evaluation.split.is_cross_fitted and outcome.tests_a_change:
+            fit = self._cross_fit(evaluation, outcome)
         if outcome.tests_a_change or self.tuning.crag is not None:
             look = open_held_out_look(
                 self.looks,
                 evaluation,
                 outcome.chosen,
                 outcome.per_type,
+                fit=fit,
                 experiment=name,
                 date=provenance.created,
             )
             evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
+            fit = fit and self._cross_fit(evaluation, outcome)
         report = evaluation.make_report(
             outcome.result,
             outcome.chosen,
@@ -299,9 +307,20 @@ class TuningRun:
             provenance=provenance,
             per_type=outcome.per_type,
             front=outcome.front,
+            fit=fit,
             untuned=self.untuned,
         )
         return report if look is None else look.close(report)
+
+    def _cross_fit(self, evaluation: HeldOutEvaluation, outcome: SearchOutcome) -> CrossFit:
+        """The gain over all queries, at the level of the evaluation."""
+        return fit_all_queries(
+            evaluation.objective,
+            evaluation.split,
+            self.tuning,
+            outcome.result,
+            level=evaluation.verdict_level,
+        )
 
     def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
         """What lint finds in the default and in the tuned system."""

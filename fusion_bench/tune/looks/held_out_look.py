@@ -15,6 +15,7 @@ from fusion_bench.tune.looks.look_counter import LookCounter
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.class_tuning import ClassTuning
+from fusion_bench.tune.validation.cross_fitting import CrossFit
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import QuerySplit
 
@@ -58,6 +59,7 @@ def open_held_out_look(
     chosen: Trial,
     per_type: ClassTuning | None,
     *,
+    fit: CrossFit | None,
     experiment: str,
     date: str,
 ) -> HeldOutLook:
@@ -68,6 +70,7 @@ def open_held_out_look(
         evaluation: The objective, its split and the rules.
         chosen: The chosen trial.
         per_type: Parameters by class; None = none were tuned.
+        fit: What cross-fitting evaluates instead; None = the chosen trial itself.
         experiment: Name of the experiment.
         date: When, ISO 8601.
 
@@ -78,6 +81,7 @@ def open_held_out_look(
     objective, split, crag = evaluation.objective, evaluation.split, evaluation.tuning.crag
     held_out = held_out_queries(objective, split)
     default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
+    tuned = tuned if fit is None else default + fit.values
     numbers = {
         "params": dict(chosen.params),
         "by_class": None if per_type is None else {k: dict(v) for k, v in per_type.params.items()},

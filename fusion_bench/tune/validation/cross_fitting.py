@@ -6,7 +6,7 @@ decides. The folds share queries, hence Student's t is too narrow: on exact null
 signs of whole groups are flipped for all trials together, and every flip chooses anew in each fold.
 Where no trial differs from the default but by chance, each flip is as likely as the data, so the
 test is exact (the randomization test of Lehmann & Romano 2005, section 15.2, with a statistic that
-contains the choice). The trials must not depend on the data: see ``DATA_FREE_SAMPLERS``.
+contains the choice). The trials must not depend on the data, see ``DATA_FREE_SAMPLERS``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from fusion_bench.stats.intervals import t_quantile, t_tail
 from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT, shrinkage_factor
 
-#: Samplers whose trials are the same whatever the values.
-DATA_FREE_SAMPLERS: Final = frozenset({"random", "qmc", "grid", "brute_force"})
 #: Random flips, beside the data themselves.
 FLIPS: Final = 9_999
 #: Flips computed together.

@@ -30,8 +30,10 @@ from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.class_tuning import ClassTuning
 from fusion_bench.tune.validation.crag import FittedThresholds, collect_evidence, fit_lists
+from fusion_bench.tune.validation.cross_fitting import CrossFit
 from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
 from fusion_bench.tune.validation.data_facts import measure_facts
+from fusion_bench.tune.validation.fit_all_queries import adopt_fit
 from fusion_bench.tune.validation.floor import UntunedValues, judge_floor
 from fusion_bench.tune.validation.gains import (
     PairedValues,
@@ -139,6 +141,7 @@ class HeldOutEvaluation:
         per_type: ClassTuning | None = None,
         front: ParetoFront | None = None,
         untuned: UntunedValues | None = None,
+        fit: CrossFit | None = None,
     ) -> model.TuningReport:
         """The report of a search.
 
@@ -152,15 +155,21 @@ class HeldOutEvaluation:
             per_type: From :func:`tune_by_class`; None = not asked for.
             front: From :class:`ParetoSearch`; None = not asked for.
             untuned: From :func:`evaluate_untuned`; None = nothing is beside the tuned system.
+            fit: From :func:`fit_all_queries`; None = the chosen trial itself is evaluated.
         """
         objective, split = self.objective, self.split
-        default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
+        default, chosen_values = objective.evaluate_params(
+            [objective.default_params, chosen.params]
+        )
+        tuned = chosen_values if fit is None else default + fit.values
         thresholds = self._fit_thresholds(chosen, dataset)
         held_out, *others = self._family_gains(tuned, default, per_type, thresholds)
         checker = HeldOutUnjudged(objective, split, dataset, self.alpha)
         system = objective.build_system(chosen.params)
         unjudged = checker.compare(system, objective.system)
-        tune = self.measure_gain(tuned, default, split.tune)
+        if fit is not None:
+            held_out = adopt_fit(held_out, fit)
+        tune = self.measure_gain(chosen_values, default, split.tune)
         verdict = self.decide_with_unjudged(held_out, describe_choice(result, chosen), unjudged)
         rows = np.flatnonzero(split.held_out).tolist()
         return model.TuningReport(
@@ -185,7 +194,7 @@ class HeldOutEvaluation:
             held_out=held_out,
             level=self.verdict_level,
             verdict=verdict,
-            shrunken=shrink_gain(tune, held_out) if verdict == "ship" else None,
+            shrunken=shrink_gain(None if fit else tune, held_out) if verdict == "ship" else None,
             needed=estimate_needed(
                 self._pair(tuned[split.held_out], default[split.held_out]),
                 held_out,
@@ -196,7 +205,7 @@ class HeldOutEvaluation:
             floor=() if untuned is None else self._judge_floor(untuned, tuned),
             data=measure_facts(objective, system, dataset, split.held_out, self.tuning.seed),
             folds=fold_records(objective, cross, default),
-            plateau=plateau_record(objective, split, tuned, self.tuning.seed),
+            plateau=plateau_record(objective, split, chosen_values, self.tuning.seed),
             near_duplicates=find_near_duplicates(dataset, objective.runs.queries),
             importances=parameter_importances(objective.parameters, result.trials),
             **self._class_gains(tuned, default),
@@ -269,7 +278,8 @@ class HeldOutEvaluation:
             mode="json",
             exclude={"parameters", "system", "split_seed", "effort", "crag", "front", "looks"},
         )
-        return {**rules, "alpha": self.alpha}
+        sampler = self.tuning.search_settings().sampler
+        return {**rules, "sampler": sampler, "alpha": self.alpha}
 
     def _class_gains(self, tuned: FloatArray, default: FloatArray) -> dict[str, Any]:
         """The held-out gains by query type and by intent."""

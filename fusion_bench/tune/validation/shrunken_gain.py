@@ -8,7 +8,7 @@ from fusion_bench.report.tuning_records.trials import Gain, ShrunkenGain
 from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT
 
 
-def shrink_gain(tuning: Gain, held_out: Gain) -> ShrunkenGain | None:
+def shrink_gain(tuning: Gain | None, held_out: Gain) -> ShrunkenGain | None:
     """The posterior mean of the true gain, after the tuning and the held-out queries.
 
     A gain is reported after it passed a test. Where the power is low, such gains are about twice
@@ -24,17 +24,19 @@ def shrink_gain(tuning: Gain, held_out: Gain) -> ShrunkenGain | None:
     Source: conjugate normal prior, Gelman et al., "Bayesian Data Analysis", section 2.5.
 
     Args:
-        tuning: On the tuning queries.
+        tuning: On the tuning queries; None = they are the held-out ones (cross-fitting), so that
+            the prior is the ten queries alone, with the held-out standard deviation.
         held_out: On the held-out queries.
 
     Returns:
         None where a spread is not known.
     """
-    spread, error = (_standard_error(gain) for gain in (tuning, held_out))
+    spread, error = (_standard_error(gain) for gain in (tuning or held_out, held_out))
     if not (spread > 0 and error > 0):  # written so that NaN ends here too
         return None
-    groups, sd = tuning.groups, spread * math.sqrt(tuning.groups)
-    mean = (groups * tuning.difference - PRIOR_WEIGHT * sd) / (groups + PRIOR_WEIGHT)
+    sd = spread * math.sqrt((tuning or held_out).groups)
+    groups, difference = (0, 0.0) if tuning is None else (tuning.groups, tuning.difference)
+    mean = (groups * difference - PRIOR_WEIGHT * sd) / (groups + PRIOR_WEIGHT)
     prior_sd = sd / math.sqrt(groups + PRIOR_WEIGHT)
     weight = prior_sd**2 / (prior_sd**2 + error**2)
     return ShrunkenGain(

@@ -12,6 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -33,12 +34,14 @@ class QuerySplit:
         held_out: Shape (Q,): these decide, and nothing is ever chosen on them.
         origin: How they were told apart, in words.
         split_seed: What was hashed with the ids; None where the dataset's own splits were taken.
+        is_cross_fitted: Whether both parts are all queries: each is held out once, with its fold.
     """
 
     tune: BoolArray
     held_out: BoolArray
     origin: str
     split_seed: str | None = None
+    is_cross_fitted: bool = False
 
     def __post_init__(self) -> None:
         for part, array in (("tune on", self.tune), ("judge on", self.held_out)):
@@ -48,7 +51,7 @@ class QuerySplit:
                     "give the dataset more judged queries"
                 )
             make_readonly(array)
-        if (self.tune & self.held_out).any():
+        if (self.tune & self.held_out).any() and not self.is_cross_fitted:
             raise ConfigError("split: a query stands in both parts: give each query one part")
 
 
@@ -133,7 +136,11 @@ def dataset_split(queries: Sequence[str], known: Mapping[str, Query]) -> QuerySp
 
 
 def split_queries(
-    runs: AlignedRuns, known: Mapping[str, Query], *, split_seed: str, held_out: float = 0.5
+    runs: AlignedRuns,
+    known: Mapping[str, Query],
+    *,
+    split_seed: str,
+    held_out: float | Literal["all"] = 0.5,
 ) -> QuerySplit:
     """The dataset's own split where it has one, otherwise :func:`hashed_split`.
 
@@ -141,12 +148,22 @@ def split_queries(
         runs: All judged queries that take part.
         known: What the dataset says about them.
         split_seed: For the hash; ignored where the dataset decides.
-        held_out: Share to hold out; ignored likewise.
+        held_out: Share to hold out, ignored likewise; or ``all``.
 
     Raises:
-        ConfigError: A group stands in both parts of the dataset's own split, or a part is empty.
+        ConfigError: ``all`` with a dataset's own split, a group that stands in both parts of it,
+            or an empty part.
     """
     split = dataset_split(runs.queries, known)
+    if held_out == "all":
+        if split is not None:
+            raise ConfigError(
+                f"tune.held_out: all: the dataset has splits {TUNE_ON} and {JUDGE_ON}, which "
+                "decide: delete the key"
+            )
+        every = np.ones(len(runs.queries), dtype=bool)
+        origin = "every query held out once, by cross-fitting"
+        return QuerySplit(every, every.copy(), origin, split_seed, is_cross_fitted=True)
     if split is None:
         return hashed_split(runs.groups, runs.types, split_seed=split_seed, held_out=held_out)
     tune, judge = (
