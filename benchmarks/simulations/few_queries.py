@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from fusion_bench.tune.validation.random_sample import sample_uniformly
 
 from benchmarks.collections import build_objective, load_attack, load_collection
 from benchmarks.simulations.promise import Promise
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.intervals import t_tail
+from fusion_bench.stats.sample_size import upper_tail
 from fusion_bench.tune.validation.cross_fitting import CrossFit, cross_fit
+from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
 from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT, evaluate_in_batches
 
 TITLE = "Few queries"
@@ -106,7 +106,7 @@ def _student_p(values: FloatArray) -> float:
     """One-sided."""
     spread = values.std(ddof=1)
     n = len(values)
-    return t_tail(n - 1, values.mean() / spread * np.sqrt(n)) if spread > 0 else 1.0
+    return upper_tail(values.mean() / spread * np.sqrt(n), n - 1) if spread > 0 else 1.0
 
 
 def _null(kind: str) -> Draw:

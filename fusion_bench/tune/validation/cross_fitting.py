@@ -20,7 +20,8 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.cluster_variance import bell_mccaffrey_freedom
-from fusion_bench.stats.intervals import t_quantile, t_tail
+from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.sample_size import upper_tail
 from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT, shrinkage_factor
 
@@ -101,7 +102,7 @@ def cross_fit(
             values[folds == fold] = differences[trial, folds == fold]
     freedom = bell_mccaffrey_freedom(problem.sizes)
     shares = [float((side >= abs(observed) - NOISE).mean()) for side in (null, -null)]
-    p = 2 * max(*shares, t_tail(freedom, abs(observed))) if values.any() else 1.0
+    p = 2 * max(*shares, upper_tail(abs(observed), freedom)) if values.any() else 1.0
     rank = math.floor(level * len(null) + NOISE)
     tails = [np.sort(side)[-rank] if rank else math.inf for side in (null, -null)]
     critical = max(*map(float, tails), t_quantile(freedom, 1 - level))
