@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.collections import build_objective, load_attack, load_collection
-from benchmarks.simulations.promise import Promise
+from benchmarks.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.sample_size import upper_tail
 from fusion_bench.tune.validation.cross_fitting import CrossFit, cross_fit
@@ -73,7 +73,7 @@ def _compare(
             low, high = fitted.interval
             covered.append(low <= _true_gain(fitted, folds, gains) <= high)
     half, student, flips = ships.sum(axis=0).tolist()
-    side = "none" if limit is None else "at most"
+    side: Side = "none" if limit is None else "at most"
     return [
         Promise(design, "ships: half split", half, draws, limit, side),
         Promise(design, "ships: cross-fitting, Student's t", student, draws),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from benchmarks.simulations.promise import Promise
+from benchmarks.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.tune.looks.lan_demets import planned_levels
@@ -35,7 +36,7 @@ Looks = tuple[FloatArray, list[int]]
 
 def run(*, draws: int = DRAWS) -> list[Promise]:
     """Shares of series of looks in which any look ships."""
-    designs: dict[str, Callable[[np.random.Generator, int], Looks]] = {
+    designs: dict[str, Callable[[np.random.Generator, int, bool], Looks]] = {
         "queries added 8 times, frozen numbers": _added_frozen,
         "queries added 8 times, numbers chosen anew": _added_chosen,
         "10 salts": _salts,
@@ -45,19 +46,19 @@ def run(*, draws: int = DRAWS) -> list[Promise]:
         kind = "sparse" if is_sparse else "deep"
         for name, design in designs.items():
             rng = np.random.default_rng(SEED)
-            t, freedom = _collect(lambda rng, n, d=design, s=is_sparse: d(rng, n, s), rng, draws)
+            t, freedom = _collect(design, rng, draws, is_sparse)
             title = f"{name}, {kind}, null"
             promises += _compare(title, t, freedom, limit=0.025, planned="frozen" in name)
     rng = np.random.default_rng(SEED)
-    t, freedom = _collect(lambda rng, n: _added_frozen(rng, n, False, EFFECT), rng, draws)
+    t, freedom = _collect(partial(_added_frozen, effect=EFFECT), rng, draws, False)
     promises += _compare("queries added 8 times, frozen numbers, deep, true gain", t, freedom)
     single = t[:, -1:] > _critical([0.025], freedom[-1:])
     first = t[:, -1:] > _critical([look_level(1)], freedom[-1:])
-    design = "one look at all 400 queries, true gain"
-    promises.append(_count(design, "ships at .025 (looks not counted)", single))
-    promises.append(_count(design, "ships at .02 (look 1)", first))
+    title = "one look at all 400 queries, true gain"
+    promises.append(_count(title, "ships at .025 (looks not counted)", single))
+    promises.append(_count(title, "ships at .02 (look 1)", first))
     second = t[:, -1:] > _critical([look_level(2)], freedom[-1:])
-    promises.append(_count(design, "ships at .0025 (look 2)", second))
+    promises.append(_count(title, "ships at .0025 (look 2)", second))
     return promises
 
 
@@ -85,7 +86,8 @@ def _compare(
 
 
 def _count(design: str, event: str, ships: BoolArray, limit: float | None = None) -> Promise:
-    count, side = int(ships.any(axis=1).sum()), "none" if limit is None else "at most"
+    count = int(ships.any(axis=1).sum())
+    side: Side = "none" if limit is None else "at most"
     return Promise(design, event, count, len(ships), limit, side)
 
 
@@ -94,9 +96,13 @@ def _critical(levels: Sequence[float], freedom: Sequence[int]) -> FloatArray:
 
 
 def _collect(
-    design: Callable[[np.random.Generator, int], Looks], rng: np.random.Generator, draws: int
+    design: Callable[[np.random.Generator, int, bool], Looks],
+    rng: np.random.Generator,
+    draws: int,
+    is_sparse: bool,
 ) -> Looks:
-    blocks = [design(rng, min(BLOCK, draws - start)) for start in range(0, draws, BLOCK)]
+    sizes = [min(BLOCK, draws - start) for start in range(0, draws, BLOCK)]
+    blocks = [design(rng, size, is_sparse) for size in sizes]
     return np.concatenate([t for t, _ in blocks]), blocks[0][1]
 
 
@@ -105,7 +111,7 @@ def _differences(
 ) -> FloatArray:
     """(draws, candidates, queries): correlated at .5; sparse ones change on the same fifth."""
     shared = rng.standard_normal((draws, 1, queries))
-    data = np.sqrt(0.5) * (shared + rng.standard_normal((draws, candidates, queries)))
+    data: FloatArray = np.sqrt(0.5) * (shared + rng.standard_normal((draws, candidates, queries)))
     if is_sparse:
         data *= rng.random((draws, 1, queries)) < 0.2
     return data
@@ -113,7 +119,8 @@ def _differences(
 
 def _t(values: FloatArray) -> FloatArray:
     """Student's t over the last axis."""
-    return values.mean(axis=-1) / (values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
+    errors = values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
+    return np.asarray(values.mean(axis=-1) / errors)
 
 
 def _added_frozen(
@@ -143,4 +150,4 @@ def _salts(rng: np.random.Generator, draws: int, is_sparse: bool) -> Looks:
 def _choose(tune: FloatArray, held_out: FloatArray) -> FloatArray:
     """(draws, held-out queries): of the candidate with the best mean over the tuning queries."""
     best = tune.mean(axis=2).argmax(axis=1)
-    return held_out[np.arange(len(best)), best]
+    return np.asarray(held_out[np.arange(len(best)), best])
