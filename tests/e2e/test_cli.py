@@ -162,8 +162,16 @@ def test_dataset_check(root: Path, capsys: Capture) -> None:
     assert {"judged queries: 4", "splits: dev: 1, test: 3"} <= set(lines)
     assert lines[-1].startswith(f"{path}: ")
     assert lines[-1].endswith("fusion-bench dataset show tiny")
+    [note] = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"]
+    assert note.startswith("3 of 4 queries depend on others")
+    file = root / "datasets/tiny/groups.jsonl"
+    made = json.loads(
+        printed(capsys, "dataset", "check", "tiny", "--json", "--write-groups", str(file))
+    )
+    assert made["groups_written"] == {"file": str(file), "groups": 1, "queries": 3}
+    edit(root, DATASET, "name: tiny\n", "name: tiny\ngroups: groups.jsonl\n")
     facts = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))
-    assert (facts["file"], facts["notes"]) == (path, [])
+    assert (facts["file"], facts["notes"], facts["groups"]) == (path, [], 2)
     assert facts["unjudged_share_in_top_10"]["b"] == pytest.approx(2 / 6)
     edit(root, A, "q3 Q0 d1 1 5 a\n", "")
     [note] = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"]

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.gate.pages.check_texts import describe_check
 from fusion_bench.gate.pages.gate_page import build_gate_page, format_text
 from fusion_bench.gate.pages.junit import render_junit
@@ -18,6 +19,17 @@ from fusion_bench.report.markdown import render_page
 GOLDEN = Path(__file__).parent / "gate.golden.md"
 BLOCKING = ("regressed", "unjudged decide", "fell", "inconclusive")
 NASTY = '<b>|`x`|</b>\x1b[31m\n& "q"'
+
+
+NEAR_DUPLICATES = NearDuplicates(
+    dataset="c",
+    queries=30,
+    linked=4,
+    groups=2,
+    largest=2,
+    links={"same text": 2},
+    is_too_large=False,
+)
 
 
 def check(**changed: object) -> CheckResult:
@@ -148,6 +160,13 @@ def test_junit_separates_failures_from_errors() -> None:
     warned = cases_of(FULL.model_copy(update={"blocking": ("regressed",)}))
     assert warned["skipped"] == ["mine / RR"]
     assert len(warned["failure"]) == 3
+
+
+def test_near_duplicate_queries_are_a_warning() -> None:
+    given = result(checks=(check(),), near_duplicates=(NEAR_DUPLICATES,))
+    findings = [f for section in build_gate_page(given).sections for f in section.findings]
+    [warning] = [finding for finding in findings if finding.key == "near-duplicate queries"]
+    assert warning.tone == "warning"
 
 
 def test_a_refusal_is_an_error() -> None:

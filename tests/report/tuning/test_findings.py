@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
@@ -338,3 +339,16 @@ def test_another_reranker_is_named_as_such() -> None:
     assert "The reranker gains more" in result["better effort"].text
     assert "use the tuned parameters, and try" in result["recommendation"].text
     assert "better effort" not in findings(record())
+
+
+def test_near_duplicate_queries_are_a_warning() -> None:
+    duplicates = NearDuplicates(
+        dataset="c",
+        queries=9,
+        linked=4,
+        groups=1,
+        largest=4,
+        links={"same text": 3},
+        is_too_large=True,
+    )
+    assert "44.4 %" in findings(record(near_duplicates=duplicates))["near-duplicate queries"].text
