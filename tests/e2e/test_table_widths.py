@@ -34,8 +34,10 @@ from fusion_bench.gate.baseline import read_baseline
 from fusion_bench.gate.pages.gate_page import build_gate_page
 from fusion_bench.gate.pages.update_page import build_update_page
 from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.self_test.error_rates import measure_error_rates
+from fusion_bench.gate.self_test.halves import HalvesOutcome
 from fusion_bench.gate.self_test.page import build_self_test_page
-from fusion_bench.gate.self_test.run import run_self_test
+from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
@@ -55,6 +57,7 @@ from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, Si
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.run import run_tuning
 from tests.gate import cases
+from tests.gate.self_test.test_error_rates import make_checks as self_test_checks
 from tests.tiny import edit
 
 WIDTHS = (80, 100, 120, 200)
@@ -123,9 +126,24 @@ def gate_pages(root: Path) -> Iterator[tuple[str, Page]]:
     edit(root, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     inputs = cases.gate_inputs(root)
     yield "gate", build_gate_page(run_gate(inputs, path))
-    rates = run_self_test(inputs, against="plain", runs=40)
-    yield "gate --self-test", build_self_test_page(rates, "t")
-    update_baseline(inputs, path, "second")
+    rates = measure_error_rates(self_test_checks(), runs=40)
+    half = HalvesOutcome(
+        check="c / one",
+        quantity="power at the detectable drop",
+        printed=0.8,
+        measured=0.5,
+        standard_error=0.04,
+        agrees=False,
+    )
+    case = CaseOutcome(
+        name="a guard with 2 of 200 queries lost, 1 % allowed",
+        statuses=("pass on these queries",) * 3,
+        exit_code=0,
+        faults=("RR@10 (baseline): pass, and regressed is right",) * 3,
+    )
+    page = build_self_test_page(rates.with_answers([half], [case]), "t")
+    yield "gate --self-test", page
+    update_baseline(inputs, path, "second", anchor=True)
     baseline = read_baseline(path)
     assert baseline is not None
     yield "gate --update", build_update_page(baseline)

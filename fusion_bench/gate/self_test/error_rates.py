@@ -21,6 +21,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.gate.checks import Check
+from fusion_bench.gate.self_test.halves import HalvesOutcome
 from fusion_bench.gate.self_test.simulate import (
     GroupedCheck,
     adjust_runs,
@@ -30,8 +31,9 @@ from fusion_bench.gate.self_test.simulate import (
     resample_groups,
     simulated_p_values,
 )
+from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
-from fusion_bench.stats.intervals import clopper_pearson
+from fusion_bench.stats.intervals import POWER, clopper_pearson
 
 #: True drops, as multiples of the minimum detectable drop.
 DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
@@ -92,15 +94,19 @@ class SelfTestResult(StoredRecord):
         error_rates: In the order of the checks.
         power_curves: By check.
         skipped: Checks that cannot be tested, with the reason.
+        halves: Printed chances against what happens on other queries.
+        cases: Answers of the whole command where the right one is known.
     """
 
     format: Literal["fusion-bench-self-test"] = "fusion-bench-self-test"
-    format_version: int = 2
+    format_version: int = 3
     systems: tuple[str, str]
     agrees: bool
     error_rates: tuple[ErrorRate, ...]
     power_curves: dict[str, PowerCurve]
     skipped: dict[str, str]
+    halves: tuple[HalvesOutcome, ...] = ()
+    cases: tuple[CaseOutcome, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -109,10 +115,27 @@ class SelfTestResult(StoredRecord):
             return "no check can be tested: " + "; ".join(self.skipped.values())
         wrong = sum(not rate.agrees for rate in self.error_rates)
         outcome = f"{wrong} disagree" if wrong else "all agree"
-        return (
+        parts = [
             f"{len(self.error_rates)} error rates, {self.error_rates[0].runs:,} runs each: "
             f"{outcome} with the stated rate"
-        )
+        ]
+        if self.halves:
+            wrong = sum(not half.agrees for half in self.halves)
+            outcome = f"{wrong} disagree" if wrong else "all hold"
+            parts.append(f"{len(self.halves)} printed chances on other queries: {outcome}")
+        if self.cases:
+            wrong = sum(bool(case.faults) for case in self.cases)
+            outcome = f"{wrong} wrong" if wrong else "all right"
+            parts.append(f"{len(self.cases)} answers of the whole command: {outcome}")
+        return "; ".join(parts)
+
+    def with_answers(
+        self, halves: Sequence[HalvesOutcome], cases: Sequence[CaseOutcome]
+    ) -> SelfTestResult:
+        """This result with what the whole command answered."""
+        holds = all(half.agrees for half in halves) and not any(case.faults for case in cases)
+        changes = {"halves": tuple(halves), "cases": tuple(cases)}
+        return self.model_copy(update={**changes, "agrees": self.agrees and holds})
 
 
 def measure_error_rates(
@@ -204,7 +227,9 @@ class _Simulation:
         for multiple in DROP_MULTIPLES:
             drop = multiple * (power.min_detectable_drop or 0.0)
             count = self._decide_statuses(c, drop).count("fell")
-            yield self._build_rate("power", check.name, drop, count, power.power_at(drop))
+            # The power at the detectable drop is 80 % by definition, whatever the curve says.
+            stated = POWER if multiple == 1 else power.power_at(drop)
+            yield self._build_rate("power", check.name, drop, count, stated)
 
     def _build_rate(
         self,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
+from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
 from fusion_bench.report.write import write_files
@@ -35,12 +36,44 @@ NOTES = (
 )
 
 
+HALVES = (
+    Column("check", is_text=True, is_name=True),
+    Column("chance", is_text=True),
+    Column("printed"),
+    Column("measured"),
+    Column("error", is_optional=True),
+    Column("agrees", is_text=True),
+)
+HALF_NOTES = (
+    "Printed: the mean of what the gate prints for one half of the queries, over 100 halvings. "
+    "Measured: the share of the gate's decisions on samples from the other half. They agree "
+    "within three standard errors.",
+)
+CASES = (
+    Column("case", is_text=True, is_name=True),
+    Column("statuses", is_text=True),
+    Column("exit code"),
+    Column("right", is_text=True),
+)
+CASE_NOTES = (
+    "The command as a whole, from files to exit code, on made lists and on damaged copies of the "
+    "gated system's lists. The right answer comes from the construction, or from a second, slow "
+    "form of the rule.",
+)
+
+
 def build_self_test_page(result: SelfTestResult, title: str) -> Page:
     """The page of a self-test; the terminal and Markdown render it."""
     reference, candidate = result.systems
     parts: list[Table | Figure] = [
         Table("Error rates", COLUMNS, tuple(map(_build_row, result.error_rates)), NOTES)
     ]
+    if result.halves:
+        parts.append(
+            Table("Printed chances on other queries", HALVES, _half_rows(result), HALF_NOTES)
+        )
+    if result.cases:
+        parts.append(Table("Whole command", CASES, tuple(map(_case_row, result.cases)), CASE_NOTES))
     if result.power_curves:
         caption = "Curves: as the gate states it. Points: as measured."
         draw = partial(draw_power_curves, result)
@@ -71,6 +104,30 @@ def _build_row(rate: ErrorRate) -> Row:
         "yes" if rate.agrees else "NO",
     )
     return Row(cells, "plain" if rate.agrees else "failed")
+
+
+def _half_rows(result: SelfTestResult) -> tuple[Row, ...]:
+    return tuple(
+        Row(
+            (
+                half.check,
+                half.quantity,
+                f"{100 * half.printed:.1f} %",
+                f"{100 * half.measured:.1f} %",
+                f"{100 * half.standard_error:.1f} %",
+                "yes" if half.agrees else "NO",
+            ),
+            "plain" if half.agrees else "failed",
+        )
+        for half in result.halves
+    )
+
+
+def _case_row(case: CaseOutcome) -> Row:
+    right = "NO: " + "; ".join(case.faults) if case.faults else "yes"
+    statuses = ", ".join(case.statuses) or "none"
+    cells = (case.name, statuses, str(case.exit_code), right)
+    return Row(cells, "failed" if case.faults else "plain")
 
 
 def draw_power_curves(result: SelfTestResult) -> Drawing:

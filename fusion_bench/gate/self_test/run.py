@@ -7,12 +7,15 @@ from fusion_bench.gate.checks import Check, build_checks, run_checks
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.pages.check_texts import power_warning
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
+from fusion_bench.gate.self_test.halves import compare_halves
+from fusion_bench.gate.self_test.whole_command.damaged import run_damaged_lists
+from fusion_bench.gate.self_test.whole_command.run import run_cases
 
 
 def run_self_test(
     inputs: GateInputs, *, against: str | None = None, runs: int = 2000
 ) -> SelfTestResult:
-    """Measure the error rates of an experiment's gate.
+    """Measure the error rates of an experiment's gate, and run it where the answer is known.
 
     Args:
         inputs: The experiment, and where its data is.
@@ -21,7 +24,11 @@ def run_self_test(
     """
     checks, systems = _compare_two_systems(inputs, against)
     seed, progress = inputs.experiment.seed, inputs.progress
-    return measure_error_rates(checks, systems=systems, runs=runs, seed=seed, progress=progress)
+    rates = measure_error_rates(checks, systems=systems, runs=runs, seed=seed, progress=progress)
+    progress("halves", 0, 1)
+    halves = compare_halves(checks, seed=seed)
+    progress("whole command", 0, 1)
+    return rates.with_answers(halves, [*run_damaged_lists(inputs), *run_cases()])
 
 
 def check_power(inputs: GateInputs) -> tuple[str, ...]:

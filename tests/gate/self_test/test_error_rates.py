@@ -10,9 +10,11 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.self_test import simulate
+from fusion_bench.gate.self_test import halves, simulate
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
+from fusion_bench.gate.self_test.whole_command import run
+from fusion_bench.gate.self_test.whole_command.cases import make_cases
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.randomization_tests import randomization_p_values
 from tests.gate import cases
@@ -135,6 +137,9 @@ def test_the_page_and_the_json_have_every_rate(result: SelfTestResult, tmp_path:
 def test_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    few = [*make_cases()][:3]
+    monkeypatch.setattr(run, "make_cases", lambda: few)  # another test runs them all
+    monkeypatch.setattr(halves, "HALVINGS", 20)
     monkeypatch.chdir(cases.make_project(tmp_path))
     places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
     (tmp_path / "datasets/mine/b.trec").write_text(cases.run_lines(places, "b"))
@@ -145,6 +150,7 @@ def test_on_the_command_line(
     assert code == 0
     assert all(line.startswith("progress: ") for line in err.splitlines())  # on a busy machine
     assert "100 runs each: all agree" in out
+    assert "3 answers of the whole command: all right" in " ".join(out.split())
     assert "Differences of live and plain." in out
     for name in ("md", "json", "png"):
         assert (tmp_path / f"reports/mine/self-test.{name}").exists()

@@ -1,0 +1,1 @@
+"""The whole gate command on made projects whose right answer is known."""
