@@ -84,13 +84,15 @@ def betting_bound(
     if differences.min() < -1:
         return np.nan
     values, reach = scale_groups(differences, groups)
+    distinct, counts = np.unique(values, return_counts=True)  # most queries share a few values
     limit = -np.log(alpha)
     low, high = -reach, float(values.mean())  # the capital at the mean is at most 1 (Jensen)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        if log_capital(log_returns(values, reach, middle).sum(axis=0)) < limit:
+        returns = counts[:, None] * log_returns(distinct, reach, middle)
+        if log_capital(returns.sum(axis=0)) < limit:
             high = middle
         else:
             low = middle
