@@ -26,7 +26,7 @@ DIFFERENCE_FIELDS = (
 )
 #: Keys of the warnings that stand in the verdict: unjudged or tied documents may
 #: decide it, or queries may be counted more than once.
-DOUBTS = frozenset({"unjudged", "unjudged gain", "sign differs", "ties", "near-duplicate queries"})
+DOUBTS = frozenset({"unjudged", "unjudged decide", "ties", "near-duplicate queries"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

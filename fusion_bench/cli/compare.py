@@ -131,6 +131,7 @@ def _compare_reports(
             "family": item.family,
             "v2_enabled": item.v2_enabled,
             "comparisons": item.comparisons,
+            "unjudged": item.unjudged,
         }
         for item in collections
     ]

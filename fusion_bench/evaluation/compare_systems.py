@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
 
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.compare_collections import (
@@ -13,6 +15,9 @@ from fusion_bench.evaluation.compare_collections import (
 )
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.corrections import Correction
 
@@ -31,6 +36,8 @@ class CollectionComparison(NamedTuple):
         comparisons: By measure.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said for the baseline and for the candidates;
             false = v2 ran as v1.
+        unjudged: By candidate, what unjudged documents could change in the primary measure; empty
+            with complete judgments.
     """
 
     collection: str
@@ -41,6 +48,7 @@ class CollectionComparison(NamedTuple):
     family: int
     comparisons: tuple[Comparison, ...]
     v2_enabled: dict[str, bool]
+    unjudged: dict[str, UnjudgedResult]
 
 
 def compare_reports(
@@ -78,31 +86,48 @@ def compare_reports(
     compared = compare_contrasts([plan.contrast for plan in plans], settings)
     family = sum(len(plan.contrast.values) - 1 for plan in plans)
     return [
-        CollectionComparison(
-            collection=left.name,
-            queries=len(left.queries),
-            alpha=settings["alpha"],
-            min_gain=settings["min_gain"],
-            correction=settings["correction"],
-            family=family,
-            comparisons=tuple(
-                comparison
-                for name in left.measures
-                for wanted in plan.wanted
-                for comparison in comparisons
-                if (comparison.measure, comparison.candidate) == (name, wanted)
-            ),
-            v2_enabled=v2,
-        )
+        _describe(left, plan, comparisons, settings, family)._replace(v2_enabled=v2)
         for (left, _), plan, comparisons in zip(pairs, plans, compared, strict=True)
     ]
 
 
+def _describe(
+    left: Collection,
+    plan: _Plan,
+    comparisons: Sequence[Comparison],
+    settings: Mapping[str, Any],
+    family: int,
+) -> CollectionComparison:
+    """What was asked for, by measure; an answer that unjudged documents decide says so."""
+    wanted, unjudged = [], {}
+    for name, candidate in product(left.measures, plan.wanted):
+        item = next(c for c in comparisons if (c.measure, c.candidate) == (name, candidate))
+        if item.answer is not None:
+            rows = (plan.rows[candidate], plan.rows[plan.contrast.baseline])
+            difference = compare_rows(left, *rows, alpha=settings["alpha"])
+            if difference is not None:
+                unjudged[candidate] = difference.record
+            item = replace(item, answer=veto_answer(item.answer, difference, settings["min_gain"]))
+        wanted.append(item)
+    return CollectionComparison(
+        collection=left.name,
+        queries=len(left.queries),
+        alpha=settings["alpha"],
+        min_gain=settings["min_gain"],
+        correction=settings["correction"],
+        family=family,
+        comparisons=tuple(wanted),
+        v2_enabled={},
+        unjudged=unjudged,
+    )
+
+
 class _Plan(NamedTuple):
-    """What is compared on one collection: the whole family, and which of it was asked for."""
+    """What is compared on one collection: the whole family, which of it was asked for, its rows."""
 
     contrast: Contrast
     wanted: tuple[str, ...]
+    rows: dict[str, SystemResult]
 
 
 def _plan(
@@ -133,7 +158,8 @@ def _plan(
     titles = {name: f"{name} (second)" if two else name for name in family}
     values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
     contrast = Contrast(left.measures, chosen, values, left.groups)
-    return _Plan(contrast, tuple(titles[name] for name in wanted))
+    rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
+    return _Plan(contrast, tuple(titles[name] for name in wanted), rows)
 
 
 def _require_comparable(left: Collection, right: Collection) -> None:

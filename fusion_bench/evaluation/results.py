@@ -22,11 +22,12 @@ from fusion_bench.evaluation.report_records.system_result import (
 )
 from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies
+from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
 from fusion_bench.measures.bounds import is_bounded
-from fusion_bench.stats.answers import SHOWN
-from fusion_bench.stats.comparison import NOISE, Comparison
+from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.intervals import estimate_mean
 
 
@@ -79,12 +80,14 @@ def system_result(
             inside = SourceTieResult(**_tie_fields(source_ties.ties, m), settlements=count)
         values = assessment.values[m]
         results[measure.name] = _measure_result(task, measure.name, values, final, inside)
+    filled = assessment.unjudged.filled[0]
     return SystemResult(
         name=system.name,
         kind="system",
         config=system.resolved_config,
         measures=results,
         judged_only=tuple(assessment.unjudged.judged_only[0].tolist()),
+        filled=() if filled is None else tuple(_nan_to_none(filled)),
         unjudged_share=float(assessment.unjudged.share.mean()),
         returned_documents=assessment.candidates,
     )
@@ -158,8 +161,7 @@ def add_comparisons(
 ) -> tuple[Collection, ...]:
     """The collections with every system against the baseline, measure by measure.
 
-    The primary measure has the answer, and the difference over judged documents. Judged documents
-    speak against an answer only where some are not relevant.
+    The primary measure has the answer, and what unjudged documents could change in it.
 
     Args:
         collections: Their systems have values.
@@ -171,41 +173,40 @@ def add_comparisons(
     ]
     compared = compare_contrasts(contrasts, settings)
     return tuple(
-        each.model_copy(update={"comparisons": tuple(_comparison_results(each, comparisons))})
+        each.model_copy(
+            update={"comparisons": tuple(_comparison_results(each, comparisons, settings))}
+        )
         for each, comparisons in zip(collections, compared, strict=True)
     )
 
 
 def _comparison_results(
-    collection: Collection, comparisons: Sequence[Comparison]
+    collection: Collection, comparisons: Sequence[Comparison], settings: Mapping[str, Any]
 ) -> Iterator[ComparisonResult]:
-    judged_only = {
-        row.name: np.array(row.judged_only, dtype=np.float64) for row in collection.systems
-    }
     for comparison in comparisons:
-        yield record_comparison(
-            comparison, judged_only, has_irrelevant=collection.has_irrelevant_judgments
-        )
+        unjudged = None
+        if comparison.answer is not None:
+            pair = map(collection.system, (comparison.candidate, comparison.baseline))
+            unjudged = compare_rows(collection, *pair, alpha=settings["alpha"])
+        yield record_comparison(comparison, unjudged, min_gain=settings["min_gain"])
 
 
 def record_comparison(
-    comparison: Comparison, judged_only: Mapping[str, FloatArray], *, has_irrelevant: bool
+    comparison: Comparison, unjudged: UnjudgedDifference | None, *, min_gain: float
 ) -> ComparisonResult:
     """A comparison as a report has it.
 
     Args:
         comparison: One with an answer is of the primary measure.
-        judged_only: By system the primary measure over judged documents only, shape (Q,).
-        has_irrelevant: Some judged document is not relevant, so that these values can speak
-            against an answer.
+        unjudged: What unjudged documents could change in it; None = nothing.
+        min_gain: m of ``equivalent``.
     """
     result = ComparisonResult.model_validate(comparison, from_attributes=True)
-    if comparison.answer is None:
+    if comparison.answer is None or unjudged is None:
         return result
-    pair = (judged_only[name] for name in (result.candidate, result.baseline))
-    judged = float(np.mean(np.subtract(*pair)))
-    is_opposite = not judged * comparison.difference >= -NOISE  # written so that NaN is opposite
-    answer = comparison.answer
-    if has_irrelevant and answer in SHOWN and is_opposite:
-        answer = "unjudged decide"
-    return result.model_copy(update={"judged_only_difference": judged, "answer": answer})
+    answer = veto_answer(comparison.answer, unjudged, min_gain)
+    return result.model_copy(update={"unjudged": unjudged.record, "answer": answer})
+
+
+def _nan_to_none(values: FloatArray) -> Iterator[float | None]:
+    return (None if np.isnan(value) else value for value in values.tolist())

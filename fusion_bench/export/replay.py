@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from fusion_bench.config.yaml_source import Source
-from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.compare_collections import (
     INFERENCE_KEYS,
     Contrast,
     compare_contrasts,
 )
-from fusion_bench.evaluation.prepared_dataset import prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.results import record_comparison
+from fusion_bench.evaluation.unjudged.unjudged_difference import (
+    UnjudgedDifference,
+    UnjudgedEvidence,
+    compare_unjudged,
+)
 from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -55,7 +60,7 @@ def replay_system(
     contrast = Contrast(names, task.experiment.baseline, values, task.runs.groups)
     settings = task.experiment.model_dump(include=set(INFERENCE_KEYS))
     ((comparison,),) = compare_contrasts([contrast], settings)
-    judged_only = {name: each.unjudged.judged_only[0] for name, each in assessments.items()}
+    unjudged = _compare_unjudged(task, assessments[exported.name], assessments[system.name])
     changes = compare_lists(
         fitted[0], fitted[1], task.runs, spaces, precision=dialect.precision, top=TOP
     )
@@ -71,13 +76,25 @@ def replay_system(
         min_gain=experiment.min_gain,
         system_mean=float(assessments[system.name].values[0].mean()),
         export_mean=float(assessments[exported.name].values[0].mean()),
-        comparison=record_comparison(
-            comparison, judged_only, has_irrelevant=task.has_irrelevant_judgments
-        ),
+        comparison=record_comparison(comparison, unjudged, min_gain=experiment.min_gain),
         top=TOP,
         changed_queries=int(changes.is_changed.sum()),
         changed_sets=int(changes.is_other_set.sum()),
         tied_queries=int(changes.is_tied.sum()),
+    )
+
+
+def _compare_unjudged(
+    task: EvaluationSet, exported: Assessment, system: Assessment
+) -> UnjudgedDifference | None:
+    """What unjudged documents could change; None with complete judgments."""
+    if task.judgment_kind == "complete":
+        return None
+    return compare_unjudged(
+        *(UnjudgedEvidence.of_measure(side.unjudged) for side in (exported, system)),
+        groups=task.groups,
+        alpha=task.experiment.alpha,
+        is_sparse=task.judgment_kind == "sparse",
     )
 
 

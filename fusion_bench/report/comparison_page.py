@@ -37,7 +37,7 @@ def build_comparison_page(
     sections = tuple(
         Section(
             parts=(_build_table(item),),
-            findings=tuple(_describe_switch(item)) if i == 0 else (),
+            findings=(*(_describe_switch(item) if i == 0 else ()), *_describe_unjudged(item)),
         )
         for i, item in enumerate(collections)
     )
@@ -51,6 +51,20 @@ def build_comparison_page(
 
 def _describe_switch(item: CollectionComparison) -> Iterator[Finding]:
     return v2_findings({f"the {side}": enabled for side, enabled in item.v2_enabled.items()})
+
+
+def _describe_unjudged(item: CollectionComparison) -> Iterator[Finding]:
+    """The differences that unjudged documents decide, each with both others."""
+    for comparison in item.comparisons:
+        if comparison.answer == "unjudged decide":
+            difference = format_number(comparison.difference, signed=True)
+            views = item.unjudged[comparison.candidate].description
+            text = (
+                f"Unjudged documents decide the difference of {comparison.candidate} from "
+                f"{comparison.baseline} ({difference}): {views}. Judge more documents: "
+                "fusion-bench dataset unjudged lists them."
+            )
+            yield Finding(text, "warning", "unjudged decide")
 
 
 def _describe_best(item: CollectionComparison) -> str:

@@ -7,11 +7,14 @@ no p across the level it was tested at: more decimals are shown instead.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 #: Stands beside every p that is not adjusted for the number of comparisons.
 UNADJUSTED = "†"
 #: A p above this is not 1 either.
 NEARLY_ONE = 0.9995
+#: So many names are listed before "and n more".
+MAX_NAMES = 3
 #: Beyond this many decimals a number is float noise.
 MOST_DECIMALS = 12
 
@@ -31,6 +34,12 @@ def pluralize(count: int, noun: str) -> str:
     if count != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun}"
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first few names, and how many more: ``a, b, c and 2 more``."""
+    rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"{', '.join(names[:MAX_NAMES])}{rest}"
 
 
 def is_known(value: float | None) -> bool:

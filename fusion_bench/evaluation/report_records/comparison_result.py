@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.stats.answers import Answer
 from fusion_bench.util.formatting import format_difference
 from fusion_bench.util.table_view import Columns, TableView
@@ -24,7 +25,8 @@ class ComparisonResult(TableView, ReportRecord):
             it says.
         effect_size: Difference ÷ standard deviation over queries.
         min_detectable_difference: With 80 % power at the critical value.
-        judged_only_difference: The same difference over judged documents only (primary measure).
+        unjudged: What unjudged documents could change in the difference (primary measure); None
+            with complete judgments.
         answer: What the comparison shows (primary measure); see ``stats.answers``.
     """
 
@@ -45,7 +47,7 @@ class ComparisonResult(TableView, ReportRecord):
     losses: int
     effect_size: OptionalFloat = None
     min_detectable_difference: OptionalFloat
-    judged_only_difference: OptionalFloat = None
+    unjudged: UnjudgedResult | None = None
     answer: Answer | None = None
 
     def _summary(self) -> str:

@@ -66,6 +66,9 @@ class SystemResult(ReportRecord):
         measures: By measure name.
         judged_only: The primary measure over judged documents only, by query; empty for floor
             and ceiling rows.
+        filled: The primary measure by query, where an unjudged document has the mean gain of the
+            system's judged documents at its rank; empty likewise, and where the measure has no
+            formula for it; None = no list has a judged document.
         unjudged_share: Mean share of unjudged documents in the top 10.
         returned_documents: Documents ranked, over all queries.
     """
@@ -76,5 +79,6 @@ class SystemResult(ReportRecord):
     config: dict[str, Any] | None = None
     measures: dict[str, MeasureResult]
     judged_only: tuple[float | None, ...] = ()
+    filled: tuple[float | None, ...] = ()
     unjudged_share: OptionalFloat = None
     returned_documents: int = 0

@@ -5,6 +5,12 @@ from __future__ import annotations
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.util.formatting import format_difference, format_number, format_percent
 
+#: Why two of the three views are missing.
+SPARSE = (
+    "No document is judged not relevant, so neither a difference over judged documents only nor a "
+    "filled one can be computed."
+)
+
 
 class UnjudgedResult(ReportRecord):
     """One difference, candidate − baseline, seen through its unjudged documents.

@@ -11,21 +11,17 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.report import Provenance, Report
-from fusion_bench.report.evaluation.unjudged_gain import describe_unjudged_gain
+from fusion_bench.report.evaluation.unjudged_warnings import describe_decided, unjudged_warnings
 from fusion_bench.report.page import Finding
 from fusion_bench.report.v2_switch import v2_findings
-from fusion_bench.util.formatting import format_percent, pluralize
+from fusion_bench.util.formatting import list_names, pluralize
 
-#: Warn where more of the top 10 than this is unjudged.
-MAX_UNJUDGED = 0.2
 #: Warn where ties decide the value of more of the queries than this.
 MAX_TIED = 0.05
 #: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
 MAX_UNMATCHED = 0.1
 #: Normalizers that leave scores below 0 there.
 KEEPS_SIGN = frozenset({"none", "max", "l2", "arctan"})
-#: So many names are listed before "and n more".
-MAX_NAMES = 3
 
 
 #: A key for programs, and the text.
@@ -40,7 +36,7 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     warnings = (
         *_top_k_warnings(collection),
         *_missing_zero_warnings(collection),
-        *_unjudged_warnings(report, collection),
+        *_unjudged_warnings(collection),
         *_tie_warnings(collection),
     )
     yield from (Finding(text, "warning", key) for key, text in warnings)
@@ -70,12 +66,6 @@ def duplicate_warnings(*records: NearDuplicates | None) -> Iterator[Finding]:
     for record in records:
         if record is not None:
             yield Finding(describe_near_duplicates(record), "warning", "near-duplicate queries")
-
-
-def list_names(names: Sequence[str]) -> str:
-    """The first few names, and how many more: ``a, b, c and 2 more``."""
-    rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return f"{', '.join(names[:MAX_NAMES])}{rest}"
 
 
 def _top_k_warnings(collection: Collection) -> Warnings:
@@ -121,19 +111,13 @@ def _missing_zero_warnings(collection: Collection) -> Warnings:
         )
 
 
-def _unjudged_warnings(report: Report, collection: Collection) -> Warnings:
-    """Too many unjudged documents to trust a measure, and verdicts that rest on them."""
+def _unjudged_warnings(collection: Collection) -> Warnings:
+    """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
-    yield from unjudged_warnings(shares, collection.judgments)
-    names = [c.candidate for c in collection.comparisons if c.answer == "unjudged decide"]
-    if names:
-        yield (
-            "sign differs",
-            f"Over judged documents alone, the difference of {list_names(names)} from the baseline "
-            "has the other sign. Unjudged documents decide.",
-        )
-    if gain := describe_unjudged_gain(report, collection):
-        yield "unjudged gain", gain
+    is_sparse = not collection.has_irrelevant_judgments
+    yield from unjudged_warnings(shares, collection.judgments, is_sparse=is_sparse)
+    if decided := describe_decided(collection):
+        yield "unjudged decide", decided
 
 
 def _tie_warnings(collection: Collection) -> Warnings:
@@ -145,23 +129,6 @@ def _tie_warnings(collection: Collection) -> Warnings:
     for key, ties in (("ties", final), ("source ties", inside)):
         counts = {name: each.affected_queries for name, each in ties.items() if each}
         yield from tie_warnings(key, counts, primary, total)
-
-
-def unjudged_warnings(shares: Mapping[str, float], judgments: str) -> Warnings:
-    """Too many unjudged documents to trust a measure.
-
-    Args:
-        shares: System → share of unjudged documents in its top 10.
-        judgments: What an unjudged document means.
-    """
-    many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
-    if many and judgments != "complete":
-        yield (
-            "unjudged",
-            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*many])} "
-            f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
-            "not relevant.",
-        )
 
 
 def tie_warnings(key: str, counts: Mapping[str, int], measure: str, total: int) -> Warnings:

@@ -56,7 +56,7 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
     if better is None:
         text = (
             f"No system is shown to be better than the baseline {baseline} on {collection.name} "
-            f"({pluralize(len(collection.queries), 'query')}). Keep the baseline."
+            f"({pluralize(len(collection.queries), 'query')}). {_advise(comparisons)}"
         )
     else:
         text = _describe_gain(report, collection, better)
@@ -64,6 +64,14 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
         system = _describe_system(report, collection, top)
         text += f" The highest {collection.primary_measure} is that of {system}."
     return Finding(text, "plain" if better is None else "better", "decision")
+
+
+def _advise(comparisons: Sequence[ComparisonResult]) -> str:
+    """What to do where no system is shown to be better."""
+    decided = sum(each.answer == "unjudged decide" for each in comparisons)
+    if not decided:
+        return "Keep the baseline."
+    return f"Unjudged documents decide {decided:,} of {pluralize(len(comparisons), 'comparison')}."
 
 
 def _describe_answer(report: Report, item: ComparisonResult) -> str:

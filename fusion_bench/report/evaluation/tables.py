@@ -13,6 +13,7 @@ from fusion_bench.evaluation.report_records.system_result import (
     SourceTieResult,
     SystemResult,
 )
+from fusion_bench.evaluation.report_records.unjudged_result import SPARSE
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     describe_correction,
@@ -22,19 +23,22 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
-from fusion_bench.report.evaluation.data_warnings import list_names
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_coverage,
+    format_difference,
     format_interval,
     format_number,
     format_percent,
+    list_names,
     pluralize,
 )
 
 #: Before a count that is not exact, but found in random orders: it may be more.
 SAMPLED = "≥"
+#: How many documents are unjudged, and what they could change; see ``docs/statistics.md``.
+UNJUDGED_COLUMNS = ("unjudged", "judged only", "filled")
 #: Left out where the order of tied documents changes no value.
 TIE_COLUMNS = (
     Column("final ties"),
@@ -168,42 +172,34 @@ def validity_table(collection: Collection) -> Table:
         Column("system", is_text=True),
         *map(Column, ("% of baseline", "effect size", "min. detectable")),
         *TIE_COLUMNS,
-        *map(Column, ("unjudged", "judged only")),
+        *map(Column, UNJUDGED_COLUMNS),
     )
     rows, base = [], collection.system(collection.baseline).measures[primary].mean
     for row in collection.ranked_systems:
-        comparison, detectable, judged_only = collection.comparison(row.name, primary), "", ""
+        comparison, detectable = collection.comparison(row.name, primary), ""
         if comparison is not None:
             detectable = format_number(comparison.min_detectable_difference)
-            judged_only = format_number(comparison.judged_only_difference, signed=True)
-            judged_only += " sign differs" * (comparison.answer == "unjudged decide")
         ties = _tie_cells(row.measures[primary])
         sizes = _size_cells(comparison, base)
-        cells = (
-            row.name,
-            *sizes,
-            detectable,
-            *ties,
-            format_percent(row.unjudged_share),
-            judged_only,
-        )
+        cells = (row.name, *sizes, detectable, *ties, *_unjudged_cells(row, comparison))
         rows.append(Row(cells, _row_tone(row, comparison)))
-    effect = "unjudged documents decide where its sign differs from an answer's"
-    if not collection.has_irrelevant_judgments:
-        effect = "it vetoes no answer, because every judged document is relevant"
     legends = {
         "% of baseline": "difference in percent of the baseline's mean.",
         "effect size": "difference / standard deviation of the differences over queries.",
         "min. detectable": "minimum detectable difference (80 % power) by the rule of the "
         "primary table.",
         "unjudged": "share of unjudged documents in the top 10.",
-        "judged only": f"difference in {primary} over judged documents alone; {effect}.",
+        "judged only": f"difference in {primary} over judged documents only; unadjusted interval.",
+        "filled": "difference where an unjudged document has the mean gain of the system's judged "
+        "documents at its rank.",
         **_tie_legends(collection),
     }
     table = Table("Validity checks", columns, tuple(rows)).without_empty_columns()
     shown = {column.header for column in table.columns}
     notes = tuple(f"{name} = {text}" for name, text in legends.items() if name in shown)
-    return replace(table, notes=(*notes, *_unknown_ties(collection)))
+    is_sparse = collection.judgments != "complete" and not collection.has_irrelevant_judgments
+    sparse = (SPARSE,) if is_sparse else ()
+    return replace(table, notes=(*notes, *sparse, *_unknown_ties(collection)))
 
 
 def _unknown_ties(collection: Collection) -> tuple[str, ...]:
@@ -214,6 +210,17 @@ def _unknown_ties(collection: Collection) -> tuple[str, ...]:
     if not unknown or len(unknown) == len(systems):
         return ()
     return (f"Source ties were not computed for {list_names(unknown)}: it would take too long.",)
+
+
+def _unjudged_cells(row: SystemResult, comparison: ComparisonResult | None) -> tuple[str, str, str]:
+    """Share of unjudged documents, and both differences that they could change."""
+    share = format_percent(row.unjudged_share)
+    unjudged = None if comparison is None else comparison.unjudged
+    if unjudged is None or unjudged.judged_only is None:
+        return share, "", ""
+    judged_only = format_difference(unjudged.judged_only, unjudged.low, unjudged.high)
+    filled = "n/a" if unjudged.filled is None else format_number(unjudged.filled, signed=True)
+    return share, judged_only, filled
 
 
 def input_table(collection: Collection) -> Table:

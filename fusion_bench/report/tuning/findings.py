@@ -12,8 +12,8 @@ from fusion_bench.evaluation.near_duplicates import describe_near_duplicates
 from fusion_bench.report.evaluation.data_warnings import (
     input_warnings,
     tie_warnings,
-    unjudged_warnings,
 )
+from fusion_bench.report.evaluation.unjudged_warnings import unjudged_warnings
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.report.tuning.format_values import format_gain, format_value
 from fusion_bench.report.tuning.look_texts import describe_look

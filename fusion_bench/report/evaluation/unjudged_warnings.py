@@ -1,0 +1,48 @@
+"""What a report says of unjudged documents: how many there are, and which answers they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.unjudged_result import SPARSE
+from fusion_bench.util.formatting import format_number, format_percent, list_names
+
+#: Warn where more of the top 10 than this is unjudged.
+MAX_UNJUDGED = 0.2
+
+
+def unjudged_warnings(
+    shares: Mapping[str, float], judgments: str, *, is_sparse: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Key and text where too many documents are unjudged to trust a measure.
+
+    Args:
+        shares: System → share of unjudged documents in its top 10.
+        judgments: What an unjudged document means.
+        is_sparse: Whether no document is judged not relevant.
+    """
+    many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
+    if many and judgments != "complete":
+        sparse = f" {SPARSE}" if is_sparse else ""
+        yield (
+            "unjudged",
+            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*many])} "
+            f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
+            f"not relevant.{sparse}",
+        )
+
+
+def describe_decided(collection: Collection) -> str:
+    """Which differences unjudged documents decide, with both others; empty = none."""
+    decided = [c for c in collection.ranked_comparisons if c.answer == "unjudged decide"]
+    if not decided:
+        return ""
+    first, names = decided[0], [each.candidate for each in decided]
+    views = "" if first.unjudged is None else f": {first.unjudged.description}"
+    return (
+        f"Unjudged documents decide the difference of {list_names(names)} from the baseline. "
+        f"{first.candidate} differs by {format_number(first.difference, signed=True)}{views}. "
+        "Judge more documents: fusion-bench dataset unjudged lists them. If unlisted documents "
+        "are not relevant, set judgments: complete."
+    )
