@@ -41,6 +41,8 @@ def after_eval(
                 overrides=overrides,
             )
             yield NextStep(command, f"the query on which {system} loses most")
+    if has_decided(report):
+        yield next_judgments(experiment, datasets=datasets, overrides=overrides)
     name = _system_to_tune(report, parsed)
     if name is not None and not (experiment.parent / "tuning.json").exists():
         system_option = () if parsed.tune is not None else ("--system", name)
@@ -113,6 +115,15 @@ def after_tune(
             yield from _export_system({**config, "name": report.system}, (file,), datasets)
 
 
+def has_decided(report: Report) -> bool:
+    """Whether unjudged documents decide an answer."""
+    return any(
+        comparison.answer == "unjudged decide"
+        for collection in report.collections
+        for comparison in collection.comparisons
+    )
+
+
 def next_judgments(
     experiment: Path, *, datasets: Sequence[Path] | None, overrides: Sequence[str] = ()
 ) -> NextStep:
@@ -150,6 +161,8 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
         return
     experiment, system = saved / EXPERIMENT_FILE, report.collections[0].best_system
     yield NextStep(format_command("eval", experiment), "every measure and every warning")
+    if has_decided(report):
+        yield next_judgments(experiment, datasets=None)
     yield NextStep(format_command("tune", experiment), "search better parameters")
     update = ("--update", "--reason", "first baseline")
     yield NextStep(format_command("gate", experiment, *update), f"guard {system} from now on")

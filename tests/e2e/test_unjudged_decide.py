@@ -1,4 +1,4 @@
-"""Where unjudged documents decide, tune and gate say so: on the page, in JSON, by the exit code."""
+"""Where unjudged documents decide, every command says so: the page, JSON, the exit code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from fusion_bench.cli import main
+from fusion_bench.evaluation.report_records.report import read_report
 from tests import unjudged_project as project
 from tests.tiny import edit
 from tests.unjudged_project import EXPERIMENT
@@ -22,6 +23,44 @@ BETTER = 0.25
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(project.make(tmp_path))
     return tmp_path
+
+
+def test_eval(root: Path, capsys: Capture) -> None:
+    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    out = capsys.readouterr().out
+    assert "+0.2500" in out
+    assert f"fusion-bench dataset unjudged {EXPERIMENT}" in out
+    [collection] = read_report(root / "out/report.json").collections
+    item = collection.comparison("fresh", "RR@10")
+    assert item is not None
+    assert item.answer == "unjudged decide"
+    assert item.difference == pytest.approx(-1 / 3)
+    assert item.unjudged is not None
+    assert item.unjudged.judged_only == pytest.approx(BETTER)
+    assert item.unjudged.filled == pytest.approx(BETTER)
+
+
+@pytest.mark.usefixtures("root")
+def test_compare_of_reports(capsys: Capture) -> None:
+    """As eval says; the other way round likewise."""
+    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    capsys.readouterr()
+    options = ("--baseline", "fresh", "--candidate", "pooled", "--json")
+    assert main(("compare", "out/report.json", *options)) == 0
+    [record] = json.loads(capsys.readouterr().out)
+    assert record["comparisons"][0]["answer"] == "unjudged decide"
+    assert record["unjudged"]["pooled"]["filled"] == pytest.approx(-BETTER)
+    assert main(("compare", "out/report.json", "--candidate", "fresh")) == 0
+    assert "Unjudged documents decide" in capsys.readouterr().out
+
+
+def test_eval_with_complete_judgments(root: Path) -> None:
+    edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
+    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    [collection] = read_report(root / "out/report.json").collections
+    item = collection.comparison("fresh", "RR@10")
+    assert item is not None
+    assert (item.answer, item.unjudged) == ("worse", None)
 
 
 def test_tune(root: Path, capsys: Capture) -> None:

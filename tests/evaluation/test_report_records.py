@@ -45,7 +45,7 @@ def test_nan_is_null_in_the_file_and_none_after_it(tmp_path: Path) -> None:
     there = cases.report(
         cases.collection(
             row.model_copy(update={"unjudged_share": nan, "judged_only": (nan, 0.5)}),
-            comparisons=[cases.compared("x", low=nan, high=math.inf, detectable=nan, judged=nan)],
+            comparisons=[cases.compared("x", low=nan, high=math.inf, detectable=nan)],
         ),
         settings={"extra": [nan]},
     )

@@ -60,7 +60,7 @@ def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:
     assert by_hand.answer == "not shown"  # two groups can prove nothing
     other = found.comparison("a", "nDCG@10")
     assert other is not None
-    assert (other.p_adjusted, other.answer, other.judged_only_difference) == (None, None, None)
+    assert (other.p_adjusted, other.answer, other.unjudged) == (None, None, None)
     assert found.comparison("one", "RR@10") is None
 
 
@@ -96,7 +96,11 @@ def test_judged_documents_alone(tmp_path: Path) -> None:
     assert a.returned_documents == 6
     compared = found.comparison("a", "RR@10")
     assert compared is not None
-    assert compared.judged_only_difference == pytest.approx(-0.5 / 3)
+    assert compared.unjudged is not None
+    assert compared.unjudged.judged_only == pytest.approx(-0.5 / 3)
+    # Rank 1 of a: d2 is judged, with grade 0; so d8 and d5 gain nothing.
+    assert a.filled == (0.5, 0.5, 0.5)
+    assert compared.unjudged.candidate_share == a.unjudged_share
 
 
 def test_complete_judgments_leave_nothing_unjudged(tmp_path: Path) -> None:
@@ -105,7 +109,7 @@ def test_complete_judgments_leave_nothing_unjudged(tmp_path: Path) -> None:
     edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
     a = collection(root).system("a")
     assert a.unjudged_share == 0
-    assert a.judged_only == a.measures["RR@10"].values == (0.5, 0.5, 0.5)
+    assert a.judged_only == a.filled == a.measures["RR@10"].values == (0.5, 0.5, 0.5)
 
 
 def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(tmp_path: Path) -> None:
@@ -120,7 +124,8 @@ def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(tmp_p
     found = collection(root, query_type="local").comparison("a", "P@1")
     assert found is not None
     assert found.difference == pytest.approx(-0.5)  # a: 0 and 0, b: 1 and 0
-    assert found.judged_only_difference == pytest.approx(0.5)  # a: 1 and 1, b: 1 and 0
+    assert found.unjudged is not None
+    assert found.unjudged.judged_only == pytest.approx(0.5)  # a: 1 and 1, b: 1 and 0
     assert found.answer == "not shown"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.evaluation.report_records.report import read_report
 from tests.parity.data import parity_data
 from tests.tiny import edit
 
@@ -77,6 +78,32 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(make_project(tmp_path, is_cut=False))
     return tmp_path
+
+
+def answers(root: Path) -> dict[str, str | None]:
+    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    [collection] = read_report(root / "out/report.json").collections
+    return {c.candidate: c.answer for c in collection.ranked_comparisons}
+
+
+def test_eval_of_the_cut_judgments(cut: Path) -> None:
+    found = answers(cut)
+    decided = [name for name, answer in found.items() if answer == "unjudged decide"]
+    assert set(decided) >= {"splade", "tas-b", "ada2", "cc"}
+    [collection] = read_report(cut / "out/report.json").collections
+    item = collection.comparison("splade", "nDCG@10")
+    assert item is not None
+    assert item.unjudged is not None
+    assert item.difference == pytest.approx(-0.258, abs=5e-4)
+    assert item.unjudged.judged_only == pytest.approx(0.1135, abs=5e-4)
+    assert item.unjudged.low is not None
+    assert item.unjudged.low > 0
+    assert item.unjudged.filled == pytest.approx(0.2175, abs=5e-4)
+
+
+def test_eval_of_the_full_judgments(full: Path) -> None:
+    better = dict.fromkeys(("splade", "tas-b", "ada2", "rrf", "cc"), "better")
+    assert answers(full) == {**better, "bm25-rm3": "not shown"}
 
 
 def test_gate_of_the_cut_judgments(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from fusion_bench.evaluation.report_records.system_result import (
     SystemResult,
     TieResult,
 )
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
 
 PRIMARY = "nDCG@10"
@@ -75,6 +76,13 @@ def ceiling(*values: float | None, name: str = "perfect order") -> SystemResult:
     return SystemResult(name=name, kind="ceiling", note="all candidates", measures=measures)
 
 
+def judged_only(difference: float) -> UnjudgedResult:
+    """A difference over judged documents only, without an interval; filled it is half of it."""
+    return UnjudgedResult(
+        candidate_share=0.1, baseline_share=0.0, judged_only=difference, filled=difference / 2
+    )
+
+
 def compared(
     candidate: str,
     difference: float = 0.1,
@@ -87,7 +95,7 @@ def compared(
     low: float | None = -0.2,
     high: float | None = 0.4,
     detectable: float | None = None,
-    judged: float | None = None,
+    unjudged: UnjudgedResult | None = None,
 ) -> ComparisonResult:
     adjusted = p if measure == PRIMARY and p_adjusted is None else p_adjusted
     return ComparisonResult(
@@ -104,7 +112,7 @@ def compared(
         losses=0,
         effect_size=0.9,
         min_detectable_difference=detectable,
-        judged_only_difference=judged,
+        unjudged=unjudged,
         answer=verdict if measure == PRIMARY else None,
     )
 
@@ -219,8 +227,17 @@ def full(name: str = "better one", *, baseline: str = "base", **changes: object)
         is_reranked=False,
     )
     found = [
-        compared("worse one", -0.2, "worse", p=0.01, judged=-0.1, baseline=baseline),
-        compared(name, 0.4, "better", p=0.0004, low=0.3, high=0.5, judged=0.1, baseline=baseline),
+        compared("worse one", -0.2, "worse", p=0.01, unjudged=judged_only(-0.1), baseline=baseline),
+        compared(
+            name,
+            0.4,
+            "better",
+            p=0.0004,
+            low=0.3,
+            high=0.5,
+            unjudged=judged_only(0.1),
+            baseline=baseline,
+        ),
         compared("worse one", -0.2, p=0.01, measure=SECOND, baseline=baseline),
         compared(name, 0.4, p=0.0004, measure=SECOND, baseline=baseline),
     ]

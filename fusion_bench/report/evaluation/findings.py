@@ -71,7 +71,10 @@ def _advise(comparisons: Sequence[ComparisonResult]) -> str:
     decided = sum(each.answer == "unjudged decide" for each in comparisons)
     if not decided:
         return "Keep the baseline."
-    return f"Unjudged documents decide {decided:,} of {pluralize(len(comparisons), 'comparison')}."
+    return (
+        "Keep the baseline until more documents are judged: unjudged documents decide "
+        f"{decided:,} of {pluralize(len(comparisons), 'comparison')}."
+    )
 
 
 def _describe_answer(report: Report, item: ComparisonResult) -> str:

@@ -218,7 +218,9 @@ def _unjudged_cells(row: SystemResult, comparison: ComparisonResult | None) -> t
     unjudged = None if comparison is None else comparison.unjudged
     if unjudged is None or unjudged.judged_only is None:
         return share, "", ""
-    judged_only = format_difference(unjudged.judged_only, unjudged.low, unjudged.high)
+    judged_only = format_number(unjudged.judged_only, signed=True)
+    if unjudged.low is not None:
+        judged_only = format_difference(unjudged.judged_only, unjudged.low, unjudged.high)
     filled = "n/a" if unjudged.filled is None else format_number(unjudged.filled, signed=True)
     return share, judged_only, filled
 

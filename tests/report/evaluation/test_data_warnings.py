@@ -9,6 +9,7 @@ import pytest
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.system_result import SourceTieResult, SystemResult
+from fusion_bench.evaluation.report_records.unjudged_result import SPARSE, UnjudgedResult
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import collection_findings
 from tests.report import cases
@@ -119,53 +120,27 @@ def test_measures_deeper_than_top_k() -> None:
     assert "top_k" not in warnings(collection(BASE, cut(system("x", 0.9, 0.8), 10)))
 
 
-def judged_alone(
-    high: Sequence[float], verdict: str = "better", **changes: object
-) -> dict[str, str]:
-    """Warnings about a shown difference of 0.4 where judged documents alone give these values."""
-    rows = [
-        system("base", 0.1, 0.1, 0.1, judged_only=[0.0, 0.0, 0.0]),
-        system("high", 0.5, 0.5, 0.5, judged_only=high),
-    ]
-    found = [compared("high", 0.4, verdict, low=0.3, high=0.5)]
-    return warnings(collection(*rows, comparisons=found, **changes))
-
-
-def test_a_gain_that_judged_documents_alone_do_not_show() -> None:
-    text = judged_alone([0.02, 0.03, 0.01])["unjudged gain"]
-    assert "+0.0200 [-0.0048, +0.0448] instead of +0.4000" in text
-    wide = judged_alone([0.9, -0.1, 0.1])
-    assert "unjudged gain" in wide, "0.3 is more than half, but its interval includes 0"
-
-
-@pytest.mark.parametrize(
-    ("values", "verdict", "changes"),
-    [
-        ([0.3, 0.31, 0.29], "better", {}),
-        ([0.02, 0.03, 0.01], "not shown", {}),
-        ([0.02, 0.03, 0.01], "better", {"judgments": "complete"}),
-        ([0.02, 0.03, 0.01], "better", {"has_irrelevant_judgments": False}),
-    ],
+UNJUDGED = UnjudgedResult(
+    candidate_share=0.4, baseline_share=0.0, judged_only=-0.2, low=-0.3, high=-0.1, filled=-0.05
 )
-def test_no_warning_where_judged_documents_tell_the_same_or_nothing(
-    values: Sequence[float], verdict: str, changes: dict[str, object]
-) -> None:
-    assert judged_alone(values, verdict, **changes) == {}
 
 
-def test_of_several_unjudged_gains_the_largest_part_is_named() -> None:
-    rows = [system("base", 0.1, 0.1, judged_only=[0.0, 0.0])]
-    rows += [system(f"s{i}", 0.5, 0.5, judged_only=[i / 100, i / 100]) for i in (3, 1, 2)]
-    found = [compared(f"s{i}", 0.4, "better", low=0.3, high=0.5) for i in (3, 1, 2)]
-    text = warnings(collection(*rows, comparisons=found))["unjudged gain"]
-    assert "s1 differs" in text
-    assert "affected: 3" in text
-
-
-def test_a_sign_that_differs_over_judged_documents() -> None:
+def test_answers_that_unjudged_documents_decide() -> None:
     rows = [BASE, system("high", 0.9, 0.8)]
-    found = collection(*rows, comparisons=[compared("high", 0.4, "unjudged decide")])
-    assert list(warnings(found)) == ["sign differs"]
+    decided = compared("high", 0.4, "unjudged decide", unjudged=UNJUDGED)
+    found = warnings(collection(*rows, comparisons=[decided]))
+    assert list(found) == ["unjudged decide"]
+    for text in ("+0.4000", "40.0 %", "-0.2000 [-0.3000, -0.1000]", "-0.0500"):
+        assert text in found["unjudged decide"]
+    assert "fusion-bench dataset unjudged" in found["unjudged decide"]
+    shown = compared("high", 0.4, "better", unjudged=UNJUDGED)
+    assert warnings(collection(*rows, comparisons=[shown])) == {}
+
+
+def test_sparse_judgments_say_why_nothing_corrects_for_unjudged_documents() -> None:
+    row = BASE.model_copy(update={"unjudged_share": 0.5})
+    assert SPARSE in warnings(collection(row, has_irrelevant_judgments=False))["unjudged"]
+    assert SPARSE not in warnings(collection(row))["unjudged"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_without_a_better_system_the_baseline_is_kept(
 ) -> None:
     result = decision(*systems, found=[comparison])
     assert result.tone == "plain"
-    assert "Keep the baseline." in result.text
+    assert "Keep the baseline" in result.text
     assert reason in result.text
 
 

@@ -98,11 +98,11 @@ def test_rows_are_sorted_by_mean_and_equal_ones_keep_their_order() -> None:
 
 def test_missing_numbers_are_not_available() -> None:
     rows = (cases.system("base", None, unjudged=None), cases.system("x", None, unjudged=None))
-    comparison = cases.compared("x", low=None, high=None, detectable=None, judged=None)
+    comparison = cases.compared("x", low=None, high=None, detectable=None)
     collection = cases.collection(*rows, comparisons=[comparison])
     assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "+0.1000", "n/a")
-    assert validity(collection).rows[1].cells == ("x", "n/a", "+0.90", "n/a", "n/a", "n/a")
-    assert validity(collection).rows[0].cells == ("base", "", "", "", "n/a", "")
+    assert validity(collection).rows[1].cells == ("x", "n/a", "+0.90", "n/a", "n/a")
+    assert validity(collection).rows[0].cells == ("base", "", "", "", "n/a")
 
 
 def test_a_primary_p_that_is_not_adjusted_is_marked() -> None:
@@ -132,8 +132,10 @@ def test_only_columns_that_are_there_have_a_legend() -> None:
 
 def test_validity_table() -> None:
     comparisons = [
-        cases.compared("x", 0.2, "unjudged decide", detectable=0.03, judged=-0.01),
-        cases.compared("y", 0.2, detectable=0.00001, judged=0.02),
+        cases.compared(
+            "x", 0.2, "unjudged decide", detectable=0.03, unjudged=cases.judged_only(-0.01)
+        ),
+        cases.compared("y", 0.2, detectable=0.00001, unjudged=cases.judged_only(0.02)),
     ]
     table = checked(comparisons)
     assert [row.cells for row in table.rows] == [
@@ -145,10 +147,11 @@ def test_validity_table() -> None:
             "2",
             "0.1000…0.2000…0.3000",
             "<0.1 %",
-            "-0.0100 sign differs",
+            "-0.0100",
+            "-0.0050",
         ),
-        ("y", "+133.3", "+0.90", "0.00001", "", "", "0.0 %", "+0.0200"),
-        ("base", "", "", "", "", "", "10.0 %", ""),
+        ("y", "+133.3", "+0.90", "0.00001", "", "", "0.0 %", "+0.0200", "+0.0100"),
+        ("base", "", "", "", "", "", "10.0 %", "", ""),
     ]
     assert [row.tone for row in table.rows] == ["warning", "plain", "baseline"]
     assert table.notes != checked(comparisons, knows=False).notes
@@ -157,7 +160,7 @@ def test_validity_table() -> None:
 def test_tie_columns_only_where_there_are_ties() -> None:
     collection = cases.full()
     sizes = ["% of baseline", "effect size", "min. detectable"]
-    assert headers(validity(collection)) == ["system", *sizes, "unjudged", "judged only"]
+    assert headers(validity(collection)) == ["system", *sizes, "unjudged", "judged only", "filled"]
     assert "final ties" not in headers(secondary(collection))
     ties = TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
     tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))
