@@ -9,9 +9,11 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.gate.betting_bound import betting_bound
+from fusion_bench.gate.power.needed_queries import needed_to_pass
 from fusion_bench.gate.power.rule_power import RulePower, compute_power
 from fusion_bench.gate.records.check_result import CheckResult, Reference, check_name
 from fusion_bench.gate.unjudged_values import PairedUnjudged, decides_status
@@ -177,6 +179,7 @@ class _Estimates:
     t_bound: float = np.nan
     betting_bound: float = np.nan
     p_regressed: float = 1.0
+    needed: NeededQueries | None = None
 
 
 def _estimate(check: Check, runs: int) -> _Estimates:
@@ -191,6 +194,7 @@ def _estimate(check: Check, runs: int) -> _Estimates:
         t_bound=estimate.low,
         betting_bound=betting_bound(check.difference, check.groups, alpha=alpha),
         p_regressed=p_at_least(estimate, -check.max_drop),
+        needed=needed_to_pass(check.difference, check.groups, check.max_drop, alpha=alpha),
     )
 
 
@@ -268,6 +272,7 @@ def _build_result(
         "small_pass_rate": power.small_pass_rate,
         "alarm_rate": power.alarm_rate,
         "false_pass_rate": power.false_pass_rate,
+        "needed": estimates.needed,
     }
     return _describe(check).model_copy(update=numbers)
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.pages.check_texts import power_warning, required_queries
+from fusion_bench.gate.pages.check_texts import power_warning
 from fusion_bench.gate.records.check_result import CheckResult
 from fusion_bench.gate.self_test.run import check_power
+from fusion_bench.stats.intervals import t_quantile
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs
 from tests.tiny import edit
@@ -24,14 +25,16 @@ def run_check(difference: list[float] | np.ndarray, m: float, groups: int = 1) -
     return result
 
 
-def test_the_required_queries_suffice() -> None:
-    difference = np.random.default_rng(3).normal(0, 0.2, 60)
-    result = run_check(difference, 0.02)
-    assert power_warning(result) is not None
-    times = -(-(required_queries(result) or 0) // 60)
-    assert times > 4
-    assert power_warning(run_check(np.tile(difference, times), 0.02)) is None
-    assert power_warning(run_check(np.tile(difference, times // 4), 0.02)) is not None
+def test_the_needed_queries_pass_with_the_stated_power() -> None:
+    rng = np.random.default_rng(3)
+    result = run_check(rng.normal(0, 0.2, 60), 0.05)
+    assert result.needed is not None
+    assert result.needed.low is not None
+    assert result.sd is not None
+    values = rng.normal(0, result.sd, (4000, result.needed.queries))
+    errors = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+    bounds = values.mean(axis=1) - t_quantile(values.shape[1] - 1, 0.95) * errors
+    assert 0.78 < (bounds > -0.05).mean() < 0.85
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_no_warning(difference: list[float], m: float) -> None:
 
 def test_no_number_of_queries_suffices_for_a_tolerance_of_0() -> None:
     result = run_check([0.5, -0.5] * 20, 0.0)
-    assert required_queries(result) is None
+    assert result.needed is None
     assert "no number suffices" in str(power_warning(result))
 
 

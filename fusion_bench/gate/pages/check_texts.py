@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from fusion_bench.gate.records.check_result import (
     CheckOutcome,
     CheckResult,
@@ -113,24 +111,16 @@ def power_warning(check: CheckResult) -> str | None:
 
 
 def _describe_power(check: CheckResult) -> str:
-    """The minimum detectable drop, and the queries that the check has and needs."""
-    needed = required_queries(check)
+    """The minimum detectable drop, and the queries that the check has and needs to pass."""
+    needed = "no number suffices" if check.max_drop == 0 else "an unknown number is needed"
+    if check.needed is not None:
+        needed = f"{check.needed} are needed"
     groups = f" in {pluralize(check.groups, 'group')}" if check.groups < check.queries else ""
     return (
         f"minimum detectable drop (80 % power) {format_number(check.min_detectable_drop)} with "
         f"{pluralize(check.queries, 'query')}{groups}; "
-        f"{'no number suffices' if needed is None else f'about {needed:,} are needed'} for "
-        f"max_drop {check.max_drop:g}"
+        f"{needed} to pass with max_drop {check.max_drop:g} where nothing is lost (80 % power)"
     )
-
-
-def required_queries(check: CheckResult) -> int | None:
-    """Queries at which noise is no greater than the tolerance, to two digits; None = no number."""
-    if not check.max_drop:
-        return None
-    queries = ceil(check.queries * ((check.min_detectable_drop or 0.0) / check.max_drop) ** 2)
-    unit: int = 10 ** max(0, len(str(queries)) - 2)
-    return ceil(queries / unit) * unit
 
 
 def has_few_changes(check: CheckResult) -> bool:

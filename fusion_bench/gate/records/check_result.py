@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.measures.aliases import display_measure
@@ -81,6 +82,8 @@ class CheckResult(CheckOutcome):
         small_pass_rate: Probability of ``pass on these queries`` there.
         alarm_rate: Probability of ``fell`` or ``regressed`` there.
         false_pass_rate: Probability of either pass at a true drop of exactly m.
+        needed: Queries with which either pass has a probability of 80 % where there is no true
+            difference; None without tolerance or spread.
         unjudged: What unjudged documents could change in the difference; None with complete
             judgments.
     """
@@ -103,6 +106,7 @@ class CheckResult(CheckOutcome):
     small_pass_rate: float | None = None
     alarm_rate: float | None = None
     false_pass_rate: float | None = None
+    needed: NeededQueries | None = None
     unjudged: UnjudgedResult | None = None
 
 

@@ -109,28 +109,6 @@ class Gain(ReportRecord):
         return self.wins + self.losses
 
 
-class NeededQueries(ReportRecord):
-    """Held-out queries that would show the least gain with power .8.
-
-    Attributes:
-        queries: N, two digits. Where ``at_least``, the lower end of its interval.
-        low: Lower end of the 95 % interval of N; None where ``at_least``.
-        high: Upper end.
-        at_least: Whether fewer than 30 queries changed, so that only a lower bound is known.
-    """
-
-    queries: int
-    low: int | None
-    high: int | None
-    at_least: bool
-
-    def __str__(self) -> str:
-        """``1,200 [930, 1,600]`` or ``at least 85``."""
-        if self.low is None or self.high is None:
-            return f"at least {self.queries:,}"
-        return f"{self.queries:,} [{self.low:,}, {self.high:,}]"
-
-
 class ShrunkenGain(ReportRecord):
     """A shipped gain, shrunken; see ``tune.validation.shrunken_gain``.
 

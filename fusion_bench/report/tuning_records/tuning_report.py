@@ -24,6 +24,7 @@ from pydantic import Field
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
+from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
@@ -36,7 +37,6 @@ from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import (
     MEAN_NOISE,
     Gain,
-    NeededQueries,
     ParameterInfo,
     ShrunkenGain,
     Trial,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.report.tuning_records.trials import Gain, NeededQueries
+from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
+from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
@@ -147,4 +148,4 @@ def estimate_needed(
         return None
     critical = None if gain.high is None else factor * (gain.high - gain.difference) / error
     needed = spread.needed_queries(min_gain, critical)
-    return None if needed is None else NeededQueries.model_validate(needed, from_attributes=True)
+    return NeededQueries.of_size(needed)

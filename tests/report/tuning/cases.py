@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint, RerankerEffort
@@ -15,7 +16,6 @@ from fusion_bench.report.tuning_records.thresholds import (
 )
 from fusion_bench.report.tuning_records.trials import (
     Gain,
-    NeededQueries,
     ParameterInfo,
     ShrunkenGain,
     Trial,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
+from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
@@ -14,7 +15,7 @@ from fusion_bench.report.tuning_records.data_facts import DataFacts
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
 from fusion_bench.report.tuning_records.sensitivity import Plateau
-from fusion_bench.report.tuning_records.trials import Gain, NeededQueries, ParameterInfo
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from tests.report.cases import run
 from tests.report.tuning.cases import (
