@@ -19,8 +19,8 @@ from fusion_bench.evaluation.run_experiment import report_provenance, run_experi
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.explain.diagnose_experiment import diagnose_experiment
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport, ThresholdRule
-from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
+from fusion_bench.tune.tuning_run import TuningRun
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 
 PAGE = ROOT / "docs" / "referee.md"

@@ -20,8 +20,8 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.tune.looks.find_ledger import find_ledger
-from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_objective import create_objective
+from fusion_bench.tune.tuning_run import TuningRun
 from fusion_bench.tune.validation.floor import evaluate_untuned
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.

@@ -14,7 +14,7 @@ import optuna
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.tune import run as walk
+from fusion_bench.tune import tuning_run
 from fusion_bench.tune.search.search import SearchResult, run_search
 from tests import tiny
 from tests.shipped_schemas import check_record
@@ -173,7 +173,7 @@ def test_ctrl_c_in_a_fold_ends_the_folds_too(
     tiny.edit(
         root, "datasets/tiny/queries.jsonl", '"split": "test", "group": "g3"', '"split": "dev"'
     )
-    monkeypatch.setattr(walk, "run_search", stopped)
+    monkeypatch.setattr(tuning_run, "run_search", stopped)
     assert tune(root, "--folds", "2", "--json") == 130
     report = json.loads(capsys.readouterr().out)
     assert report["interrupted"]

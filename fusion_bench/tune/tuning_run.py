@@ -1,0 +1,249 @@
+"""The tuning of one objective: split, search, cross-validation, held-out evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from fusion_bench.config.models import parse_model
+from fusion_bench.data.ordering import BoolArray
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding
+from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    ignore_progress,
+)
+from fusion_bench.experiment.system import System
+from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.lint import describe_dataset, lint_systems
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.tune.looks.frozen_numbers import frozen_split, frozen_trials
+from fusion_bench.tune.looks.held_out_look import held_out_queries, open_held_out_look
+from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
+from fusion_bench.tune.pareto.pareto_search import ParetoSearch
+from fusion_bench.tune.search.search import SearchResult, run_search
+from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.class_tuning import ClassTuning
+from fusion_bench.tune.validation.cross_fitting import CrossFit
+from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
+from fusion_bench.tune.validation.fit_all_queries import fit_all_queries
+from fusion_bench.tune.validation.floor import (
+    UntunedValues,
+)
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.per_query_class import tune_by_class
+from fusion_bench.tune.validation.splits import split_queries
+from fusion_bench.tune.validation.trial_selection import choose_trial
+
+#: The logs of the search on all tuning queries, of each fold's, and of the front's.
+LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchOutcome:
+    """All that was searched before the held-out queries are looked at.
+
+    Attributes:
+        result: The search on all tuning queries.
+        chosen: Of its trials.
+        cross: The nested cross-validation; None = not asked for.
+        per_type: Parameters by query type or intent; None = not asked for.
+        front: Quality against rerank effort; None = not asked for.
+    """
+
+    result: SearchResult
+    chosen: Trial
+    cross: CrossValidation | None = None
+    per_type: ClassTuning | None = None
+    front: ParetoFront | None = None
+
+    @property
+    def tests_a_change(self) -> bool:
+        """Whether the held-out queries decide on more than the default."""
+        return self.chosen is not self.result.default_trial or self.per_type is not None
+
+
+@dataclass(frozen=True, eq=False)
+class TuningRun:
+    """The tuning of one objective, from the split to the verdict.
+
+    Attributes:
+        objective: What is tuned.
+        dataset: The dataset of the objective.
+        tuning: The settings.
+        folder: Where the logs of the searches are kept; None = in memory only.
+        alpha: Level of intervals and tests.
+        storage: Database through which several machines search together; None = this one alone.
+        export: Database that the finished search is copied to; None = not copied.
+        progress: Called at each step.
+        ignored: Ids of lint rules that are left out.
+        looks: Counts the looks at the held-out queries.
+        untuned: The other systems and the single sources; None = not compared.
+    """
+
+    objective: TuningObjective
+    dataset: Dataset
+    tuning: TuneSettings
+    folder: Path | None
+    alpha: float = 0.05
+    storage: str | None = None
+    export: str | None = None
+    progress: Progress = ignore_progress
+    ignored: tuple[str, ...] = ()
+    looks: LookCounter = UNCOUNTED
+    untuned: UntunedValues | None = None
+
+    def run(self, name: str, provenance: Provenance) -> TuningReport:
+        """Search, cross-validate, evaluate.
+
+        Args:
+            name: Of the experiment.
+            provenance: Of the run.
+        """
+        objective, tuning = self.objective, self.tuning
+        split = split_queries(
+            objective.runs,
+            self.dataset.queries,
+            split_seed=tuning.split_seed,
+            held_out=tuning.held_out,
+        )
+        plan = self.looks.find_plan(held_out_queries(objective, split))
+        if plan is not None:
+            split = frozen_split(objective, split, plan)
+        evaluation = HeldOutEvaluation(objective, split, tuning, self.alpha)
+        if plan is None:
+            outcome = self._search_all(evaluation, name)
+        else:
+            outcome = SearchOutcome(*frozen_trials(objective, split, plan))
+        self.progress(f"{self.dataset.name}: evaluating", 1, 1)
+        report = self._evaluate(evaluation, outcome, name, provenance)
+        return report.model_copy(update={"lint": self._lint_systems(report)})
+
+    def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:
+        """Search on the tuning queries, by fold, by class, and for the front."""
+        evaluation.check_feasible()
+        objective, split, tuning = evaluation.objective, evaluation.split, self.tuning
+        result = self._search(split.tune, 0)
+        if self.export is not None:
+            from fusion_bench.tune.search.export_study import export_search  # imports Optuna
+
+            export_search(result, objective, self.export, f"{name} on {self.dataset.name}")
+        chosen = choose_trial(objective, result, split.tune, tuning.choose)
+        cross = per_type = front = None
+        try:
+            _check_finished(result)
+            if split.is_cross_fitted:
+                return SearchOutcome(result, chosen)
+            if tuning.folds:
+                cross = cross_validate(objective, split, tuning, self._search)
+            if tuning.class_key is not None:
+                per_type = tune_by_class(evaluation, chosen, self._search_class, tuning.class_key)
+            show = partial(self.progress, f"{self.dataset.name}: quality against effort")
+            search = ParetoSearch(evaluation, self.dataset.provenance, self._log(FRONT_LOG), show)
+            front = search.run(result, chosen)
+        except KeyboardInterrupt:
+            result = replace(result, interrupted=True)
+        return SearchOutcome(result, chosen, cross, per_type, front)
+
+    def _evaluate(
+        self,
+        evaluation: HeldOutEvaluation,
+        outcome: SearchOutcome,
+        name: str,
+        provenance: Provenance,
+    ) -> TuningReport:
+        """Count the look at the held-out queries, take it, and note its verdict."""
+        look = fit = None
+        if evaluation.split.is_cross_fitted and outcome.tests_a_change:
+            fit = self._cross_fit(evaluation, outcome)
+        if outcome.tests_a_change or self.tuning.crag is not None:
+            look = open_held_out_look(
+                self.looks,
+                evaluation,
+                outcome.chosen,
+                outcome.per_type,
+                fit=fit,
+                experiment=name,
+                date=provenance.created,
+            )
+            evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
+            fit = fit and self._cross_fit(evaluation, outcome)
+        report = evaluation.make_report(
+            outcome.result,
+            outcome.chosen,
+            outcome.cross,
+            name=name,
+            dataset=self.dataset,
+            provenance=provenance,
+            per_type=outcome.per_type,
+            front=outcome.front,
+            fit=fit,
+            untuned=self.untuned,
+        )
+        return report if look is None else look.close(report)
+
+    def _cross_fit(self, evaluation: HeldOutEvaluation, outcome: SearchOutcome) -> CrossFit:
+        """The gain over all queries, at the level of the evaluation."""
+        return fit_all_queries(
+            evaluation.objective,
+            evaluation.split,
+            self.tuning,
+            outcome.result,
+            level=evaluation.verdict_level,
+        )
+
+    def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
+        """What lint finds in the default and in the tuned system."""
+        systems = [
+            parse_model(System, {**config, "name": name})
+            for name, config in ((report.system, report.default), ("tuned", report.choice.config))
+        ]
+        facts = [describe_dataset(self.dataset)]
+        findings = lint_systems(systems, facts, ignored=self.ignored)
+        return tuple(item.to_finding(None) for item in findings)
+
+    def _log(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / name
+
+    def _search_class(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
+        """Search on the queries of one type or intent."""
+        self.progress(f"{self.dataset.name}: {name}", 0, 1)
+        return _check_finished(run_search(objective, keep, self.tuning.search_settings()))
+
+    def _search(self, keep: BoolArray, fold: int) -> SearchResult:
+        """Search on these queries; fold 0 = all tuning queries."""
+        # Its own seed: with the same first trials, folds would seem to agree more than they do.
+        seed = self.tuning.seed + fold
+        settings = self.tuning.search_settings().model_copy(update={"seed": seed})
+        where = f"fold {fold} of {self.tuning.folds}, " if fold else ""
+        total = settings.trials
+
+        def show_best(trial: Trial, best: Trial) -> None:
+            text = f"{self.dataset.name}: {where}best {best.value:.4f}"
+            self.progress(text, trial.number + 1, max(total, trial.number + 1))
+
+        if self.storage is not None:
+            from fusion_bench.tune.search.shared_study import search_shared_study  # imports Optuna
+
+            result = search_shared_study(
+                self.objective, keep, settings, self.storage, on_trial=show_best
+            )
+        else:
+            log = self._log(FOLD_LOG.format(fold) if fold else LOG)
+            result = run_search(self.objective, keep, settings, on_trial=show_best, log=log)
+        return _check_finished(result) if fold else result
+
+
+def _check_finished(result: SearchResult) -> SearchResult:
+    """The result of a search that was not interrupted.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted: what would follow it does not.
+    """
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result
