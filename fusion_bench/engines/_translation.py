@@ -232,6 +232,8 @@ class Draft:
         is_longer = depth is not None if top_k is None else top_k > longest
         if cut_to_window and is_longer:
             self.lose(f"top_k: {self.dialect.title} returns at most its window, {longest}")
+        elif cut_to_window and top_k is None and len(self.sources) > 1:
+            self.note(f"top_k: none is set, so up to {longest} fused documents are returned")
         same = len(set(cuts.values())) == 1
         return {
             "depth": next(iter(cuts.values())) if same else cuts,

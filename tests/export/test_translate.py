@@ -46,6 +46,16 @@ def test_every_method_has_an_answer(dialect: type[Dialect]) -> None:
         assert sorted(again.runs) == sorted(translation.system.runs)
 
 
+@pytest.mark.parametrize("name", ["elasticsearch", "opensearch"])
+@pytest.mark.parametrize(("top_k", "is_noted"), [(None, True), (10, False)])
+def test_a_window_that_cuts_the_fused_list_is_noted(
+    name: str, top_k: int | None, is_noted: bool
+) -> None:
+    system = System("s", ["bm25", "dense"], top_k=top_k)
+    reasons = translate_system(ENGINES[name], system, ROLES).reasons
+    assert any("fused documents are returned" in text for text in reasons) is is_noted
+
+
 @EVERY
 def test_the_methods_of_other_engines_have_an_answer(dialect: type[Dialect]) -> None:
     for engine, other in ENGINES.items():

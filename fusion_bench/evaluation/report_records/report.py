@@ -4,7 +4,8 @@ Format history:
     1   first version
     2   keys renamed, among them unjudged_share, unmatched_queries, queries_without_relevant
     3   ``lint``: findings about the configuration
-    4   p and intervals of all comparisons together: ``p_adjusted``, ``critical_value``; ``fusion``
+    4   p and intervals of all comparisons together: ``p_adjusted``, ``critical_value``; ``fusion``;
+        ``source_ties``, and what the scores and ranks of each list say against it
 """
 
 from __future__ import annotations
