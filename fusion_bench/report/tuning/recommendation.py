@@ -8,6 +8,8 @@ from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
+#: Below it, cross-fitting over all queries is worth its cost.
+FEW_QUERIES = 150
 #: By verdict.
 ADVICE = {
     "unjudged decide": "keep the default, and judge the documents that the tuned system brings up. "
@@ -42,7 +44,7 @@ def recommend(report: TuningReport) -> str:
             "more."
         )
     if report.verdict == "too few tuning queries":
-        return f"{ADVICE[report.verdict]}{advise_next_look(report.look)}"
+        return f"{ADVICE[report.verdict]}{_advise_all_queries(report)}"
     if report.verdict != "too few queries":
         return ADVICE[report.verdict]
     nested = report.nested.difference if report.nested is not None else 0.0
@@ -53,6 +55,14 @@ def recommend(report: TuningReport) -> str:
     return (
         "keep the default, unless the change costs nothing; the gain is probably about that small."
     )
+
+
+def _advise_all_queries(report: TuningReport) -> str:
+    """The other way to use few queries; empty where there are enough, or it was taken."""
+    queries = report.tune.queries + report.held_out.queries
+    if queries >= FEW_QUERIES or report.settings.get("held_out") == "all":
+        return ""
+    return f" With {queries} queries, 'held_out: all' tunes and tests on all of them."
 
 
 def better_effort_point(report: TuningReport) -> ParetoPoint | None:
