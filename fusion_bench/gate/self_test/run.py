@@ -22,7 +22,7 @@ def run_self_test(
         against: Another system of the experiment.
         runs: Runs of each kind.
     """
-    checks, systems = _compare_two_systems(inputs, against)
+    checks, systems = compare_two_systems(inputs, against)
     seed, progress = inputs.experiment.seed, inputs.progress
     rates = measure_error_rates(checks, systems=systems, runs=runs, seed=seed, progress=progress)
     progress("halves", 0, 1)
@@ -41,7 +41,7 @@ def check_power(inputs: GateInputs) -> tuple[str, ...]:
         One warning a check. No warnings where no second system runs: then no spread is known.
     """
     try:
-        checks, names = _compare_two_systems(inputs)
+        checks, names = compare_two_systems(inputs)
     except FusionBenchError:
         return ()
     inputs.progress("testing", 0, 1)
@@ -52,7 +52,7 @@ def check_power(inputs: GateInputs) -> tuple[str, ...]:
     )
 
 
-def _compare_two_systems(
+def compare_two_systems(
     inputs: GateInputs, against: str | None = None
 ) -> tuple[list[Check], tuple[str, str]]:
     """Every check of a policy, and the names of the reference and of the gated system."""
