@@ -8,10 +8,11 @@ from itertools import chain
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import anchor_checks, describe_rejected, pair_unjudged
 from fusion_bench.gate.baseline import Baseline, CollectionBaseline
-from fusion_bench.gate.checks import build_checks, run_checks
+from fusion_bench.gate.checks import Check, build_checks, run_checks
 from fusion_bench.gate.comparability import find_changes
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.query_checks import check_golden_queries, check_guard
@@ -83,17 +84,7 @@ def check_policy(
     policy, candidate = inputs.policy, inputs.candidate
     inputs.progress("testing", 0, 1)
     values = [(pair.task, pair.before, pair.after) for pair in pairs]
-    family = [
-        check
-        for pair in pairs
-        for check in build_checks(policy, pair.task, pair.before, pair.after, pair.unjudged)
-    ]
-    anchor = committed.anchor.by_collection
-    since_anchor = [
-        check
-        for pair in pairs
-        for check in anchor_checks(policy, pair.task, anchor[pair.task.dataset.name], pair.record)
-    ]
+    family, since_anchor = _build_family(policy, committed, pairs)
     # An anchor of the baseline's own values asks nothing that the other checks do not.
     tested = family if committed.is_anchor else [*family, *since_anchor]
     checks = run_checks(tested, runs=policy.runs, seed=inputs.experiment.seed)
@@ -121,3 +112,21 @@ def check_policy(
         "exit_code": decide_exit_code(checks, (*guards, *golden), verdict.blocking),
     }
     return verdict.model_copy(update=results)
+
+
+def _build_family(
+    policy: GatePolicy, committed: Baseline, pairs: Sequence[PairedValues]
+) -> tuple[list[Check], list[Check]]:
+    """The checks against the baseline, and those against its anchor."""
+    family = [
+        check
+        for pair in pairs
+        for check in build_checks(policy, pair.task, pair.before, pair.after, pair.unjudged)
+    ]
+    anchor = committed.anchor.by_collection
+    since_anchor = [
+        check
+        for pair in pairs
+        for check in anchor_checks(policy, pair.task, anchor[pair.task.dataset.name], pair.record)
+    ]
+    return family, since_anchor

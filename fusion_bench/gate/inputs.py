@@ -133,22 +133,15 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         system: With a system, only the lists that it reads, and its values; otherwise no values.
     """
     dataset = task.dataset
-    spec, digests, values, unjudged = dataset.spec, dataset.digests(), {}, None
+    spec, digests, unjudged = dataset.spec, dataset.digests(), None
+    values: dict[str, tuple[float, ...]] = {}
     if system is not None:
         used = {f"runs/{name}" for name in system.base_runs}
         used |= {f"rerank/{name}" for name in system.reranker_names}
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
         fitted = task.fit_system(system)
         unjudged = store_unjudged(task, fitted)
-        [scores] = evaluate_systems(
-            [fitted],
-            task.runs,
-            task.measures,
-            spaces=dataset.spaces,
-            qrels=dataset.qrels,
-        )
-        rows = zip(task.measures, scores.values.tolist(), strict=True)
-        values = {measure.name: tuple(row) for measure, row in rows}
+        values = _evaluate_system(task, fitted)
     specs: dict[str, ListSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
     specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
     description = CollectionBaseline(
@@ -175,6 +168,16 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         unjudged=unjudged,
     )
     return description.model_copy(update={"values": values})  # NaN is for the checks to refuse
+
+
+def _evaluate_system(task: EvaluationSet, system: System) -> dict[str, tuple[float, ...]]:
+    """The values of a fitted system by measure, each (Q,)."""
+    dataset = task.dataset
+    [scores] = evaluate_systems(
+        [system], task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
+    )
+    rows = zip(task.measures, scores.values.tolist(), strict=True)
+    return {measure.name: tuple(row) for measure, row in rows}
 
 
 def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str]:

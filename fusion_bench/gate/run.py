@@ -87,13 +87,10 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     pairs = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
     if policy.always_valid is not None:
         number = _count_candidate(baseline, committed, pairs, candidate.name, policy.runs)
-        verdict = verdict.model_copy(update={"candidate_number": number})
-        if number is not None and number > policy.runs:
-            refusal = (
-                f"{policy.runs} different candidates were checked since the last update, as many "
-                f"as always_valid allows: update the baseline, or start over with more runs"
-            )
-            return verdict.model_copy(update={"refusals": (refusal,)})
+        counted = {"candidate_number": number, "refusals": _refuse_too_many(number, policy.runs)}
+        verdict = verdict.model_copy(update=counted)
+        if verdict.refusals:
+            return verdict
     return check_policy(inputs, committed, pairs, changes, verdict)
 
 
@@ -120,6 +117,16 @@ def _search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicate
     """Near-duplicate queries of each collection that has some."""
     found = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
     return tuple(record for record in found if record is not None)
+
+
+def _refuse_too_many(number: int | None, runs: int) -> tuple[str, ...]:
+    """Why one candidate more cannot be checked; nothing where it can."""
+    if number is None or number <= runs:
+        return ()
+    return (
+        f"{runs} different candidates were checked since the last update, as many as always_valid "
+        f"allows: update the baseline, or start over with more runs",
+    )
 
 
 def _find_irreproducible_values(
