@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.DONE: "done or passed",
     ExitCode.REGRESSION: (
-        "the gate found a regression, its self-test a wrong error rate, or lint a warning"
+        "the gate found a drop, its self-test a wrong error rate, or lint a warning"
     ),
     ExitCode.FAILED: "could not do it",
     ExitCode.INCONCLUSIVE: "inconclusive, or unjudged documents decide, and this blocks",
