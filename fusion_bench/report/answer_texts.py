@@ -74,7 +74,7 @@ def describe_correction(correction: Correction, comparisons: int, coverage: str)
     count = pluralize(comparisons, "comparison")
     if correction == "max_t":
         return (
-            f"Adjusted p and {coverage} intervals of differences hold for all {count} together "
+            f"Adjusted p and {coverage} intervals of differences hold together for {count} "
             "(max-T, sign flips)."
         )
     if correction == "holm":

@@ -8,7 +8,7 @@ escape every text, so builders never do::
         "Checks",
         (Column("check", is_text=True), Column("difference"), Column("p", is_optional=True)),
         (Row(("mine / nDCG@10", "-0.0200", ".003"), "failed"),),
-        notes=("p adjusted by Holm's method.",),
+        notes=("p adjusted by max-T.",),
     )
     section = Section(findings=(Finding("2 of 30 queries lost their answer.", "failed"),),
                       parts=(checks,))

@@ -388,7 +388,7 @@ def test_compare_one_report_and_two(root: Path, capsys: Capture) -> None:
     assert "tiny: 3 queries, against one\n" in out
     assert "90 % interval" in out
     assert "1†" in out
-    assert "Holm's correction for 1 comparison;" in out
+    assert "hold together for 1" in out
     two = ["compare", "before/report.json", "after/report.json", "--candidate", "one"]
     assert "one (second)" in printed(capsys, *two)
     [found] = json.loads(printed(capsys, *two, "--json"))
