@@ -49,7 +49,7 @@ def describe_power(report: Report, collection: Collection) -> str:
         if comparison.min_detectable_difference is not None
     ]
     if not known:
-        return f"With {queries} no difference can be shown: too few of them differ between the systems."
+        return f"With {queries} no difference can be shown: too few queries changed."
     middle, least, most = map(format_number, (median(known), min(known), max(known)))
     return (
         f"With {queries} you can see differences of ≥ {middle} in {primary}: the median minimum "
