@@ -176,6 +176,7 @@ class _Estimates:
 
     mean: float = np.nan
     sd: float = np.nan
+    design_effect: float | None = None
     t_bound: float = np.nan
     betting_bound: float = np.nan
     p_regressed: float = 1.0
@@ -191,6 +192,7 @@ def _estimate(check: Check, runs: int) -> _Estimates:
     return _Estimates(
         mean=estimate.mean,
         sd=estimate.sd,
+        design_effect=estimate.design_effect,
         t_bound=estimate.low,
         betting_bound=betting_bound(check.difference, check.groups, alpha=alpha),
         p_regressed=p_at_least(estimate, -check.max_drop),
@@ -258,6 +260,7 @@ def _build_result(
     estimated = ("sd", "t_bound", "betting_bound")
     numbers = {
         **{name: _nan_to_none(getattr(estimates, name)) for name in estimated},
+        "design_effect": estimates.design_effect,
         "p": p,
         "p_fell": p_fell,
         "p_regressed": p_regressed,

@@ -115,7 +115,11 @@ def _describe_power(check: CheckResult) -> str:
     needed = "no number suffices" if check.max_drop == 0 else "an unknown number is needed"
     if check.needed is not None:
         needed = f"{check.needed} are needed"
-    groups = f" in {pluralize(check.groups, 'group')}" if check.groups < check.queries else ""
+    groups = ""
+    if check.groups < check.queries:
+        groups = f" in {pluralize(check.groups, 'group')}"
+        if check.design_effect is not None:
+            groups += f" (design effect {check.design_effect:.2g})"
     return (
         f"minimum detectable drop (80 % power) {format_number(check.min_detectable_drop)} with "
         f"{pluralize(check.queries, 'query')}{groups}; "

@@ -70,6 +70,7 @@ class CheckResult(CheckOutcome):
         candidate_mean: Mean of the candidate.
         difference: Mean of candidate − reference.
         sd: Sample standard deviation of the differences by query; None with one query.
+        design_effect: Variance of the difference by group ÷ by query; None = no spread is known.
         t_bound: One-sided 95 % lower bound of the difference by Student's t; None with one group.
         betting_bound: One-sided 95 % lower bound that also holds with rare losses of up to 1;
             None where a difference is below −1.
@@ -96,6 +97,7 @@ class CheckResult(CheckOutcome):
     candidate_mean: float | None = None
     difference: float | None = None
     sd: float | None = None
+    design_effect: float | None = None
     t_bound: float | None = None
     betting_bound: float | None = None
     p: float | None = None

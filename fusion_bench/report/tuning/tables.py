@@ -89,9 +89,11 @@ def _build_gain_table(
 def gain_table(report: TuningReport) -> Table:
     """Default against tuned: on the tuning queries, by cross-validation, and held out."""
     is_grouped = report.held_out.groups < report.held_out.queries
+    effect = report.held_out.design_effect
+    by_group = f", interval by group{'' if effect is None else f' (design effect {effect:.2g})'}"
     gains = [("tuning queries (biased)", report.tune)]
     notes = [
-        f"Difference = tuned - default, paired by query{', interval by group' * is_grouped}. p: "
+        f"Difference = tuned - default, paired by query{by_group * is_grouped}. p: "
         "two-sided sign-flip test by query or group, never below Student's t. w/t/l = queries "
         "won, tied and lost by the tuned system.",
     ]

@@ -88,6 +88,7 @@ class Gain(ReportRecord):
         losses: Queries on which the default is better.
         queries: Q.
         groups: Groups of queries; Q where none are declared.
+        design_effect: Variance of the difference by group ÷ by query; None = no spread is known.
     """
 
     default: float
@@ -102,6 +103,7 @@ class Gain(ReportRecord):
     losses: int
     queries: int
     groups: int
+    design_effect: float | None = None
 
     @property
     def changed(self) -> int:

@@ -73,6 +73,7 @@ def paired_gain(
         losses=losses,
         queries=mean.queries,
         groups=mean.groups,
+        design_effect=mean.design_effect,
     )
 
 
@@ -124,6 +125,7 @@ def _describe_row(row: PairedValues, tested: FamilyRow, result: RowResult) -> Ga
         losses=losses,
         queries=mean.queries,
         groups=mean.groups,
+        design_effect=mean.design_effect,
     )
 
 
