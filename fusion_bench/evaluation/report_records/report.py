@@ -5,7 +5,8 @@ Format history:
     2   keys renamed, among them unjudged_share, unmatched_queries, queries_without_relevant
     3   ``lint``: findings about the configuration
     4   p and intervals of all comparisons together: ``p_adjusted``, ``critical_value``; ``fusion``;
-        ``source_ties``, and what the scores and ranks of each list say against it
+        ``source_ties``, and what the scores and ranks of each list say against it; ``unjudged`` of
+        a comparison instead of ``judged_only_difference``, ``filled`` of a system
 """
 
 from __future__ import annotations
