@@ -109,7 +109,7 @@ def test_a_notebook_cell_stays_small_and_escapes() -> None:
 
 def test_the_verdict_names_what_speaks_against_it() -> None:
     judged = {f"q{i}": {"good": 1, "bad": 0} for i in range(30)}
-    unjudged = {q: {"new": 2.0, "good": 1.0} for q in judged}
+    unjudged = {q: {"new": 3.0, "good": 2.0, "bad": 1.0} for q in judged}
     old = {q: {"good": 2.0, "bad": 1.0} for q in judged}
     found = fb.compare(judged, {"old": old, "new": unjudged}, measures="RR@10")
     assert any("unjudged for new" in text for text in found.warnings)

@@ -22,7 +22,7 @@ def list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, An
     Args:
         dataset: With the list.
         run: The list: a source or a rerank list.
-        aligned: With the list among its sources or rerank lists.
+        aligned: With the list among its sources or rerank lists, if it is used.
     """
     judged = set(dataset.qrels.queries)
     is_source = dataset.runs.get(run.name) is run
@@ -34,7 +34,8 @@ def list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, An
         "float32_queries": count_changed_by_float32(run, judged),
         "lowest_score": lowest_score(run),
     }
-    both = measure_both_orders(aligned, ranks[names.index(run.name)])
+    is_used = run.name in names
+    both = measure_both_orders(aligned, ranks[names.index(run.name)]) if is_used else None
     if both is not None:
         facts |= {
             "mean_as_read": both.as_read,
