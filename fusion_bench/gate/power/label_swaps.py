@@ -15,8 +15,8 @@ from fusion_bench.gate.betting_bound import log_capital, log_returns
 from fusion_bench.stats.randomization_tests import TIE_TOLERANCE
 from fusion_bench.stats.resampling import group_codes, random_words
 
-#: Runs with swapped labels.
-SWAPS = 4_000
+#: Runs with swapped labels: as many as need this many signs, within these bounds.
+SIGNS, LEAST, MOST = 15_000_000, 1_500, 4_000
 
 
 @dataclass(frozen=True)
@@ -68,50 +68,81 @@ def swap_labels(
     """
     codes, count = group_codes(groups, differences.shape[1])
     sizes = np.bincount(codes, minlength=count).astype(np.float64)
-    signs = _draw_signs(count, seed)
-    rates = []
-    for difference, max_drop in zip(differences, max_drops, strict=True):
-        sums = np.bincount(codes, weights=difference, minlength=count).astype(np.float64)
-        # A row without a difference is `unchanged` in every run, which is neither.
-        rates.append(_decide(signs, sums, sizes, max_drop, levels))
-    return rates
-
-
-def _draw_signs(count: int, seed: int) -> FloatArray:
-    """±1 of shape (runs, G)."""
-    blocks = [
-        np.unpackbits(
-            words.astype("<u8", copy=False).view(np.uint8), axis=1, count=count, bitorder="little"
+    checks = [
+        _SwappedCheck.prepare(
+            np.bincount(codes, weights=difference, minlength=count).astype(np.float64), sizes, drop
         )
-        for words in random_words(seed, SWAPS, -(-count // 64), row_bytes=8 * count)
+        for difference, drop in zip(differences, max_drops, strict=True)
     ]
-    return 2 * np.concatenate(blocks).astype(np.float64) - 1
+    features = np.concatenate([check.features for check in checks], axis=1)
+    products = _multiply_signs(features, seed)  # one product for all checks
+    parts = np.split(products, len(checks), axis=1)
+    # A row without a difference is `unchanged` in every run, which is neither.
+    return [check.decide(part, levels) for check, part in zip(checks, parts, strict=True)]
 
 
-def _decide(
-    signs: FloatArray, sums: FloatArray, sizes: FloatArray, max_drop: float, levels: RuleLevels
-) -> SwapRates:
-    queries, mean_size = sizes.sum(), sizes.mean()
-    reach = float(sizes.max() / mean_size)
-    weights = 1 / (1 - sizes / queries)  # of CR2, see stats.intervals
-    plus, minus = (log_returns(side * sums / mean_size, reach, -max_drop) for side in (1, -1))
-    features = np.column_stack([sums, weights * sizes * sums, (plus - minus) / 2])
-    products = signs @ features
-    means = products[:, 0] / queries
-    squares = (
-        (weights * sums**2).sum()
-        - 2 * means * products[:, 1]
-        + means**2 * (weights * sizes**2).sum()
-    )
-    errors = np.sqrt(np.maximum(squares, 0)) / queries
-    by_t = means - levels.quantile * errors > -max_drop
-    capital = log_capital(products[:, 2:] + ((plus + minus) / 2).sum(axis=0))
-    by_bets = capital >= -np.log(levels.bound)
-    slack = TIE_TOLERANCE * float(np.abs(sums).sum())
-    p = np.searchsorted(np.sort(products[:, 0]), products[:, 0] + slack, side="right") / len(signs)
-    alarms = (means < -max_drop) & (p <= levels.alarm)
-    return SwapRates(
-        passes=float((by_t & by_bets).mean()),
-        small_passes=float((by_t & ~by_bets).mean()),
-        alarms=float(alarms.mean()),
-    )
+def _multiply_signs(features: FloatArray, seed: int) -> FloatArray:
+    """Random signs of shape (runs, G) times the features of shape (G, F)."""
+    count = len(features)
+    runs = min(MOST, max(LEAST, SIGNS // count))
+    blocks = []
+    for words in random_words(seed, runs, -(-count // 64), row_bytes=8 * count):
+        octets = words.astype("<u8", copy=False).view(np.uint8)
+        plus = np.unpackbits(octets, axis=1, count=count, bitorder="little").astype(np.float64)
+        blocks.append(plus @ features)
+    return np.asarray(2 * np.concatenate(blocks) - features.sum(axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _SwappedCheck:
+    """What the statistics of one check need beside the products of signs and features.
+
+    Attributes:
+        features: Shape (G, 2 + bets): what a sign multiplies.
+        sizes: Shape (G,): n_g.
+        squares: Σ w (Σ d)², w of CR2.
+        size_squares: Σ w n².
+        capital: Shape (bets,): the part of the logarithm of the capital that no sign changes.
+        slack: Sums closer than this are equal.
+        max_drop: m.
+    """
+
+    features: FloatArray
+    sizes: FloatArray
+    squares: float
+    size_squares: float
+    capital: FloatArray
+    slack: float
+    max_drop: float
+
+    @classmethod
+    def prepare(cls, sums: FloatArray, sizes: FloatArray, max_drop: float) -> _SwappedCheck:
+        mean_size = sizes.mean()
+        reach = float(sizes.max() / mean_size)
+        weights = 1 / (1 - sizes / sizes.sum())  # of CR2, see stats.intervals
+        plus, minus = (log_returns(side * sums / mean_size, reach, -max_drop) for side in (1, -1))
+        return cls(
+            features=np.column_stack([sums, weights * sizes * sums, (plus - minus) / 2]),
+            sizes=sizes,
+            squares=float((weights * sums**2).sum()),
+            size_squares=float((weights * sizes**2).sum()),
+            capital=((plus + minus) / 2).sum(axis=0),
+            slack=TIE_TOLERANCE * float(np.abs(sums).sum()),
+            max_drop=max_drop,
+        )
+
+    def decide(self, products: FloatArray, levels: RuleLevels) -> SwapRates:
+        """The rates, from the products of shape (runs, 2 + bets)."""
+        queries, totals = self.sizes.sum(), np.ascontiguousarray(products[:, 0])
+        means = totals / queries
+        squares = self.squares - 2 * means * products[:, 1] + means**2 * self.size_squares
+        errors = np.sqrt(np.maximum(squares, 0)) / queries
+        by_t = means - levels.quantile * errors > -self.max_drop
+        by_bets = log_capital(products[:, 2:] + self.capital) >= -np.log(levels.bound)
+        below = np.searchsorted(np.sort(totals), totals + self.slack, side="right")
+        alarms = (means < -self.max_drop) & (below / len(totals) <= levels.alarm)
+        return SwapRates(
+            passes=float((by_t & by_bets).mean()),
+            small_passes=float((by_t & ~by_bets).mean()),
+            alarms=float(alarms.mean()),
+        )

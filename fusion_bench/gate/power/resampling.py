@@ -22,7 +22,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.stats.resampling import draw_groups, group_codes
 
 #: Resamples: as many as need this many draws, within these bounds.
-DRAWS, LEAST, MOST = 40_000_000, 4_000, 20_000
+DRAWS, LEAST, MOST = 30_000_000, 3_000, 20_000
 #: Exponents (i, j) of the sums Σ c^i n^j.
 KINDS = [(i, order - i) for order in (1, 2, 4) for i in range(order + 1)]
 #: Of those, the ones whose groups are weighted for the variance of CR2.
