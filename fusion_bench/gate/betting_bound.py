@@ -96,4 +96,4 @@ def betting_bound(
             high = middle
         else:
             low = middle
-    return high
+    return max(high, -1.0)  # the mean itself cannot be lower

@@ -94,7 +94,7 @@ def test_no_name_becomes_markup_in_a_decision(root: Path, capsys: Capture) -> No
     assert r"\x1b[31m" in said(capsys, *update)
     edit(root, EXPERIMENT, "{method: rrf_v2}", "{method: rrf, weights: {b: 0.01}}")
     edit(root, EXPERIMENT, "blend: {method: position_aware, reranker: r}", "top_k: 1")
-    lost = said(capsys, "gate", EXPERIMENT, code=1)
+    lost = said(capsys, "gate", EXPERIMENT, code=3)
     assert "tiny, query " in lost
     assert r"\x1b[31m" in lost
     page = (root / "reports/e/gate.md").read_text(encoding="utf-8")
