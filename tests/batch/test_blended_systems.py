@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
@@ -118,7 +118,7 @@ def blend_configs(draw: st.DrawFn) -> dict[str, Any]:
 def systems(draw: st.DrawFn, runs: AlignedRuns) -> System:
     method = draw(st.sampled_from(["rrf", "rrf_v2", "weighted_score", "any_scores", "registered"]))
     blend = draw(st.just({"method": "none"}) | blend_configs() | blend_configs())
-    return System.model_validate(
+    system = System.model_validate(
         {
             "name": "s",
             "runs": runs.sources,
@@ -128,6 +128,16 @@ def systems(draw: st.DrawFn, runs: AlignedRuns) -> System:
             "top_k": draw(st.sampled_from([None, None, 1, 3])),
         }
     )
+    assume(fits_sources(system, runs))  # others are refused before anything is computed
+    return system
+
+
+def fits_sources(system: System, runs: AlignedRuns) -> bool:
+    try:
+        system.fusion.check_sources(runs.sources, runs.roles)
+    except ConfigError:
+        return False
+    return True
 
 
 def plain(system: System, runs: AlignedRuns, spaces: dict[str, ScoreSpace]) -> FloatArray | None:
