@@ -48,7 +48,7 @@ from tests.parity.data import parity_data
 EXAMPLES = settings(max_examples=20, deadline=None)
 LISTS = ("full", "some")
 #: What is refused although ranking may raise no error: the engine looks at more queries.
-CAREFUL = ("beyond the range of the engine", "not above 0", "without a rerank score")
+CAREFUL = ("beyond the range of the engine", "or not known", "without a rerank score")
 
 
 @st.composite
