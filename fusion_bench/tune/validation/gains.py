@@ -59,22 +59,7 @@ def paired_gain(
     if difference.any():
         p = float(randomization_p_values(difference[None], groups, seed=seed)[0])
         p = max(p, student_p(mean))
-    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
-    return Gain(
-        default=float(default.mean()),
-        tuned=float(tuned.mean()),
-        difference=mean.mean,
-        low=mean.low,
-        high=mean.high,
-        p=p,
-        sd=mean.standard_error * math.sqrt(mean.queries),
-        wins=wins,
-        ties=len(difference) - wins - losses,
-        losses=losses,
-        queries=mean.queries,
-        groups=mean.groups,
-        design_effect=mean.design_effect,
-    )
+    return _make_gain(tuned, default, difference, mean, low=mean.low, high=mean.high, p=p)
 
 
 def student_p(mean: MeanEstimate) -> float:
@@ -109,16 +94,32 @@ def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int
 
 
 def _describe_row(row: PairedValues, tested: FamilyRow, result: RowResult) -> Gain:
-    mean, difference = result.estimate, tested.difference
+    # Of a few changed groups no interval is finite.
+    low, high = (end if math.isfinite(end) else None for end in (result.low, result.high))
+    return _make_gain(
+        row.tuned, row.default, tested.difference, result.estimate, low=low, high=high, p=result.p
+    )
+
+
+def _make_gain(
+    tuned: FloatArray,
+    default: FloatArray,
+    difference: FloatArray,
+    mean: MeanEstimate,
+    *,
+    low: float | None,
+    high: float | None,
+    p: float,
+) -> Gain:
+    """The record of tuned − default; ``mean`` estimates the mean of ``difference``."""
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
     return Gain(
-        default=float(row.default.mean()),
-        tuned=float(row.tuned.mean()),
+        default=float(default.mean()),
+        tuned=float(tuned.mean()),
         difference=mean.mean,
-        # Of a few changed groups no interval is finite.
-        low=result.low if math.isfinite(result.low) else None,
-        high=result.high if math.isfinite(result.high) else None,
-        p=result.p,
+        low=low,
+        high=high,
+        p=p,
         sd=mean.standard_error * math.sqrt(mean.queries),
         wins=wins,
         ties=len(difference) - wins - losses,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fusion_bench.gate.self_test.whole_command.cases import HIT, RR, MadeCase, make_cases
 from fusion_bench.gate.self_test.whole_command.commands import run_commands
-from fusion_bench.gate.self_test.whole_command.outcome import TOLERANCE, CaseOutcome
-from fusion_bench.gate.self_test.whole_command.project import NAME
+from fusion_bench.gate.self_test.whole_command.outcome import (
+    TOLERANCE,
+    CaseOutcome,
+    Checks,
+    judge_command,
+)
+from fusion_bench.gate.self_test.whole_command.project import GATE, UPDATE
 from fusion_bench.gate.self_test.whole_command.slow_rule import SlowCheck, decide_family
 
 #: Statuses that block with exit code 1.
@@ -21,34 +26,21 @@ ALARMS = frozenset({"fell", "regressed"})
 def run_cases() -> tuple[CaseOutcome, ...]:
     """Run every case in a temporary folder: the first baseline, the change, the gate."""
     cases = list(make_cases())
-    experiment = f"experiments/{NAME}.yaml"
-    update = ["gate", experiment, "--update", "--reason", "first baseline"]
     with tempfile.TemporaryDirectory(prefix="fusion-bench-self-test-") as place:
         folders = [Path(place) / str(number) for number in range(len(cases))]
         for case, folder in zip(cases, folders, strict=True):
             case.project.write(folder)
-        run_commands([(folder, update) for folder in folders])
+        run_commands([(folder, UPDATE) for folder in folders])
         for case, folder in zip(cases, folders, strict=True):
             case.project.gate_list(folder, "after")
-        codes = run_commands([(folder, ["gate", experiment]) for folder in folders])
+        codes = run_commands([(folder, GATE) for folder in folders])
         return tuple(
-            _judge(case, code, folder / "reports" / NAME / "gate.json")
+            judge_command(case.name, folder, code, partial(find_faults, case, code))
             for case, code, folder in zip(cases, codes, folders, strict=True)
         )
 
 
-def _judge(case: MadeCase, code: int, path: Path) -> CaseOutcome:
-    if not path.is_file():
-        fault = f"no verdict was written; exit code {code}"
-        return CaseOutcome(name=case.name, statuses=(), exit_code=code, faults=(fault,))
-    verdict = json.loads(path.read_text(encoding="utf-8"))
-    checks = verdict["checks"]
-    statuses = tuple(check["status"] for check in checks)
-    faults = tuple(find_faults(case, code, checks))
-    return CaseOutcome(name=case.name, statuses=statuses, exit_code=code, faults=faults)
-
-
-def find_faults(case: MadeCase, code: int, checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def find_faults(case: MadeCase, code: int, checks: Checks) -> Iterator[str]:
     """What is wrong with the answer of a command.
 
     Args:
