@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas test check lint layers types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas test check lint layers types tests torture coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,6 +11,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 EXPERIMENT ?= experiments/default.yaml
 # Workers of the test run: one for each core.
 WORKERS ?= auto
+# How long make torture runs.
+MINUTES ?= 60
 # Without bytecode every process of every test would compile again all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -88,6 +90,9 @@ types: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+torture: $(VENV)/.dev ## Kill, mutate and let writes fail for MINUTES (default: 60)
+	$(BIN)/python -m tests.attacks.torture --minutes $(MINUTES)
 
 coverage: $(VENV)/.dev ## Run the tests with coverage, which takes two to three times as long
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term

@@ -21,6 +21,8 @@ from fusion_bench.evaluation.report_records.comparison_result import ComparisonR
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.report.answer_texts import format_answer
+from fusion_bench.stats.compare_family import MIN_GAIN
 
 EXPERIMENT = ROOT / "experiments" / "adr-005.yaml"
 BONUS = "bonus +0.10"
@@ -82,10 +84,10 @@ def list_cells(row: ComparisonResult) -> tuple[str, ...]:
     detectable = row.min_detectable_difference
     return (
         f"{row.difference:+.4f}",
-        f"[{row.low:+.4f}, {row.high:+.4f}]",
+        "–" if detectable is None else f"[{row.low:+.4f}, {row.high:+.4f}]",
         f"{row.p_adjusted:.2g}",
         "" if detectable is None else f"{detectable:.4f}",
-        str(row.answer),
+        format_answer(row.answer, MIN_GAIN),
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.cases import SIZES, make_case
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
@@ -173,4 +174,12 @@ def build_objective(
     )
     roles = dict(zip(runs.sources, runs.roles, strict=True))
     space = build_search_space(system, parameters, {name: roles[name] for name in system.runs})
-    return TuningObjective(system, runs, MEASURE, space, collection.spaces, collection.qrels)
+    return TuningObjective(
+        system,
+        runs,
+        MEASURE,
+        space,
+        collection.spaces,
+        collection.qrels,
+        contents=Fingerprint({}),
+    )

@@ -49,7 +49,7 @@ from fusion_bench.tune.pareto.rerank_cost import reranker_costs
 from fusion_bench.tune.pareto.rerank_depths import depth_ladder, reranker_names
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import QuerySplit
 
 #: Greatest budget, in candidates a query.

@@ -28,7 +28,8 @@ from fusion_bench.io.json_objects import load_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
 from fusion_bench.report.policies.policy_records import PolicyResult
-from fusion_bench.tune.policy_study.study import StudyBudget, study_policy
+from fusion_bench.tune.policy_study.prepared_policy import StudyBudget
+from fusion_bench.tune.policy_study.study import study_policy
 
 STORED = Path(__file__).with_name("policies.json")
 PAGE = Path(__file__).parent.parent / "docs" / "policies.md"

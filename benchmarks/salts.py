@@ -28,7 +28,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import hashed_split
 from fusion_bench.tune.validation.trial_selection import choose_trial, describe_choice
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.cases import SIZES, make_case
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange, SearchSettings
@@ -41,7 +42,13 @@ def make_objective(size: str, space: str) -> TuningObjective:
     roles = {run.name: run.roles for run in case.runs}
     ranges = {**SPACES[space], **weights}
     parameters = build_search_space(system, ranges, roles)
-    return TuningObjective(system, case.aligned, parse_measure("nDCG@10"), parameters)
+    return TuningObjective(
+        system,
+        case.aligned,
+        parse_measure("nDCG@10"),
+        parameters,
+        contents=Fingerprint({}),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +67,12 @@ def replace_values(
 ) -> TuningObjective:
     """The objective with its values from a function."""
     return ReplacedObjective(
-        objective.system, objective.runs, objective.measure, objective.parameters, call=call
+        objective.system,
+        objective.runs,
+        objective.measure,
+        objective.parameters,
+        contents=objective.contents,
+        call=call,
     )
 
 

@@ -61,7 +61,7 @@ def map_arrays(size: Size, folder: Path) -> AlignedRuns:
 
 
 def _name_arrays(size: Size, arrays: dict[str, Any]) -> AlignedRuns:
-    queries = tuple(f"q{q}" for q in range(size.queries))
+    queries = tuple(f"q{q:07}" for q in range(size.queries))  # in the order of their ids
     names = tuple(f"run{s}" for s in range(size.runs))
     return AlignedRuns(
         sources=names,

@@ -9,7 +9,7 @@ technique. A real classifier can only do worse.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -23,10 +23,12 @@ from benchmarks.collections import (
 )
 from benchmarks.salts import VERDICTS
 from benchmarks.study import parse_options, write_table
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.records import Query
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_class import tune_by_class
 from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
 from fusion_bench.tune.validation.trial_selection import choose_trial
@@ -50,14 +52,21 @@ def list_cases(salts: int, *, toy: bool = False) -> dict[str, Case]:
         return {"toy": (made, split_by_salts(made, salts))}
     codec = build_objective(load_collection("codec"))
     plain, tactics = load_attack(reranked=False), read_tactics()
-    types = tuple(tactics.get(group) for group in plain.runs.groups)
-    typed = build_objective(replace(plain, runs=replace(plain.runs, types=types)))
+    typed = build_objective(replace(plain, runs=_set_types(plain.runs, tactics)))
     split = dataset_split(plain.runs.queries, plain.queries)
     return {
         "codec, domains": (codec, split_by_salts(codec, salts)),
         "attack, tactics, dev → test": (typed, [] if split is None else [split]),
         "attack, tactics, halves": (typed, split_by_salts(typed, salts)),
     }
+
+
+def _set_types(runs: AlignedRuns, tactics: Mapping[str, str]) -> AlignedRuns:
+    """The type of each query: the tactic of its group."""
+    types = tuple(tactics.get(group) for group in runs.groups)
+    pairs = zip(runs.queries, types, strict=True)
+    records = tuple(Query(query, type=tactic) for query, tactic in pairs)
+    return replace(runs, types=types, records=records)
 
 
 def split_by_salts(objective: TuningObjective, salts: int) -> list[QuerySplit]:
@@ -88,9 +97,9 @@ def format_row(
         verdicts[record.verdict] += 1
         types = max(types, len(record.params))
         gains.append((whole.difference, record.gain.difference, over_global.difference))
-    mean = np.mean(gains, axis=0)
     counts = " | ".join(str(verdicts[verdict]) for verdict in VERDICTS)
-    cells = " | ".join(f"{value:+.4f}" for value in mean)
+    means = [f"{value:+.4f}" for value in np.mean(gains, axis=0)] if gains else ["–"] * 3
+    cells = " | ".join(means)
     return f"| {name} | {types} | {len(splits)} | {cells} | {counts} |"
 
 

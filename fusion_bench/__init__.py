@@ -24,12 +24,12 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # as in typing, whose import would take longer than all the rest
 
 if TYPE_CHECKING:
     from fusion_bench._version import __version__ as __version__
     from fusion_bench.api.compare import compare as compare
-    from fusion_bench.api.comparisons import Comparisons as Comparisons
     from fusion_bench.api.datasets import load_dataset as load_dataset
     from fusion_bench.api.evaluate import align_runs as align_runs
     from fusion_bench.api.evaluate import evaluate_systems as evaluate_systems
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from fusion_bench.api.plot import plot as plot
     from fusion_bench.api.power import power as power
     from fusion_bench.api.rerank import rerank as rerank
+    from fusion_bench.api.results.comparisons import Comparisons as Comparisons
+    from fusion_bench.api.results.tuning_result import TuningResult as TuningResult
     from fusion_bench.api.systems import rrf as rrf
     from fusion_bench.api.systems import weighted as weighted
     from fusion_bench.api.tune import tune as tune
-    from fusion_bench.api.tuning_result import TuningResult as TuningResult
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
     from fusion_bench.data.qrels import Qrels as Qrels
     from fusion_bench.data.read_options import ReadOptions as ReadOptions
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AlignedRuns": "data.aligned_runs",
     "Comparison": "stats.comparison",
-    "Comparisons": "api.comparisons",
+    "Comparisons": "api.results.comparisons",
     "Dataset": "io.dataset",
     "Experiment": "experiment.experiment",
     "FileLayout": "io.file_layout",
@@ -86,7 +87,7 @@ _HOME = {
     "Run": "data.run",
     "Scores": "evaluation.scores",
     "System": "experiment.system",
-    "TuningResult": "api.tuning_result",
+    "TuningResult": "api.results.tuning_result",
     "__version__": "_version",
     "align_runs": "api.evaluate",
     "compare": "api.compare",

@@ -123,14 +123,23 @@ class ProviderError(FusionBenchError):
     Attributes:
         kind: What went wrong, which decides what happens next.
         retry_after: Seconds after which the provider wants to be asked again, if it said so.
+        is_billable: Whether the provider may bill the call: it has been sent, and the provider did
+            not refuse it. By default a timeout and a malformed answer are.
     """
 
     def __init__(
-        self, message: str, *, kind: FailureKind, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        kind: FailureKind,
+        retry_after: float | None = None,
+        is_billable: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
         self.retry_after = retry_after
+        is_answered = kind in {"timeout", "malformed"}
+        self.is_billable = is_answered if is_billable is None else is_billable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

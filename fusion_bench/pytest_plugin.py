@@ -56,7 +56,7 @@ class FusionGate:
         """
         from fusion_bench.errors import FusionBenchError
         from fusion_bench.experiment.experiment import read_experiment
-        from fusion_bench.gate.baseline import baseline_path
+        from fusion_bench.gate.baselines.storage import baseline_path
         from fusion_bench.gate.inputs import GateInputs
         from fusion_bench.gate.pages.gate_page import format_text
         from fusion_bench.gate.run import run_gate

@@ -67,9 +67,9 @@ def test_what_is_wrong_fails_the_test_in_one_line(root: Path) -> None:
 @pytest.mark.parametrize("policy", ["block", "warn"])
 def test_the_policy_holds_here_too(root: Path, policy: str) -> None:
     noisy(root)
+    edit(root, EXPERIMENT, "  system: live\n", f"  system: live\n  inconclusive: {policy}\n")
     renew_baseline(root)
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
-    edit(root, EXPERIMENT, "  system: live\n", f"  system: live\n  inconclusive: {policy}\n")
     gate = FusionGate(root)
     if policy == "block":
         with pytest.raises(pytest.fail.Exception, match="inconclusive: 2 checks"):

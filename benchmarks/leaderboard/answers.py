@@ -99,7 +99,8 @@ def answer_reranker(results: Results) -> Iterator[str]:
     yield (
         "The reranker orders the first 50 documents of each list. Columns: the best single source "
         "below it; RRF below it against that source; convex against RRF, both below it; and the "
-        "standard deviation of the means of all fusion methods, without and with it."
+        "standard deviation of the means of all fusion methods, without and with it. Intervals of "
+        "these differences, and of those in the next table, are not adjusted."
     )
     header = ("collection", "best source", "rrf − source", "convex − rrf", "sd without", "sd with")
     yield from _table(header, rows)

@@ -17,10 +17,11 @@ from pydantic import Field, ValidationError
 
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.models import StrictModel
+from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind
 from fusion_bench.util.atomic_files import write_atomic
 
 #: Raised when a cell has other fields or is computed in another way.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 #: File of a collection that says what its rows have in common.
 HEAD = "collection.json"
 
@@ -66,7 +67,7 @@ class Cell(StrictModel):
         seconds: That it took.
     """
 
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     fingerprint: str
     row: Row
     values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
@@ -85,7 +86,7 @@ class CollectionHead(StrictModel):
         groups: Group of each query.
         sources: Names of the fused lists.
         reranker: Name of the rerank list; empty = none.
-        has_irrelevant_judgments: Whether a judged document may speak against an answer.
+        judgments: What they allow to be said of unjudged documents.
         rows: The rows of this run.
         budget: Of its tuned rows.
     """
@@ -96,7 +97,7 @@ class CollectionHead(StrictModel):
     groups: tuple[str, ...]
     sources: tuple[str, ...]
     reranker: str = ""
-    has_irrelevant_judgments: bool
+    judgments: JudgmentKind
     rows: tuple[Row, ...]
     budget: Budget
 

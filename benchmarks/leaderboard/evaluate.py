@@ -23,10 +23,13 @@ from benchmarks.leaderboard.cells import (
 from benchmarks.leaderboard.methods import MEASURE, Lists
 from benchmarks.leaderboard.rows import CONVEX, tuned_name
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.unjudged.judgment_kind import judgment_kind
+from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
@@ -44,6 +47,8 @@ AVERAGE_PRECISION: Final = "AP@100"
 #: Each list is cut at this rank: some methods look at all pairs of candidates.
 LIST_DEPTH: Final = 100
 JUDGED: Final = MEASURE.with_judged_only().name
+#: The primary measure with the mean gain of judged documents in place of unjudged ones.
+FILLED: Final = f"{MEASURE.name}, filled"
 #: Random orders that the floor is the mean of.
 ORDERS: Final = 20
 
@@ -78,7 +83,7 @@ class Material:
             groups=self.task.runs.groups,
             sources=tuple(self.lists.roles),
             reranker=next(iter(self.lists.spaces), ""),
-            has_irrelevant_judgments=self.task.has_irrelevant_judgments,
+            judgments=judgment_kind(self.task.dataset, self.task.runs.queries),
             rows=tuple(rows),
             budget=budget,
         )
@@ -101,16 +106,16 @@ def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
     values: FloatArray = np.zeros((0, 0))
     chosen: tuple[dict[str, Any], ...] = ()
     skipped = ""
+    names = (MEASURE.name, JUDGED, AVERAGE_PRECISION, FILLED)
     try:
         if row.kind == "floor":
             values = _random_order_values(material, budget.seed)
         elif row.kind == "tuned":
             values, chosen = _tuned_values(material, row, budget)
         else:
-            values = _evaluate(material, [_build_system(row)])[0]
+            values = _evaluate(material, _build_system(row))
     except FusionBenchError as error:
         skipped = str(error)
-    names = (MEASURE.name, JUDGED, AVERAGE_PRECISION)
     return Cell(
         fingerprint=fingerprint_row(material.fingerprint, row, budget),
         row=row,
@@ -146,19 +151,22 @@ def _build_system(row: Row) -> System:
     return System(name=row.name, **row.config)
 
 
-def _evaluate(material: Material, systems: Sequence[System]) -> FloatArray:
-    """(T, M, Q) values."""
-    dataset = material.task.dataset
-    scores = evaluate_systems(
-        systems, material.task.runs, material.measures, spaces=dataset.spaces, qrels=dataset.qrels
-    )
-    return np.array([each.values for each in scores])
+def _evaluate(material: Material, system: System) -> FloatArray:
+    """(M + 1, Q): values of each measure, and the filled values of the first."""
+    runs, spaces = material.task.runs, material.task.dataset.spaces
+    qrels = material.task.dataset.qrels
+    [scores] = evaluate_systems([system], runs, material.measures, spaces=spaces, qrels=qrels)
+    unjudged = measure_unjudged(system, runs, [MEASURE], spaces=spaces, qrels=qrels)
+    [filled] = unjudged.filled
+    if filled is None:
+        raise TypeError(f"{MEASURE.name} has no formula for unjudged documents")
+    return np.vstack([scores.values, filled])
 
 
 def _tuned_values(
     material: Material, row: Row, budget: Budget
 ) -> tuple[FloatArray, tuple[dict[str, Any], ...]]:
-    """(M, Q) values, each query's with the parameters that the other folds chose; these."""
+    """(M + 1, Q), each query's with the parameters that the other folds chose; these."""
     objective = _make_objective(material, row)
     fold = _deal_folds(material, budget)
     tuning = TuneSettings(system=row.name, trials=budget.trials, seed=budget.seed)
@@ -167,7 +175,7 @@ def _tuned_values(
         keep: BoolArray = fold != k
         search = run_search(objective, keep, tuning.search_settings())
         chosen.append(choose_trial(objective, search, keep, tuning.choose).params)
-    by_fold = _evaluate(material, [objective.build_system(params) for params in chosen])
+    by_fold = np.array([_evaluate(material, objective.build_system(each)) for each in chosen])
     values: FloatArray = np.take_along_axis(by_fold, fold[None, None, :], axis=0)[0]
     return values, tuple(dict(params) for params in chosen)
 
@@ -179,7 +187,15 @@ def _make_objective(material: Material, row: Row) -> TuningObjective:
     ranges = narrowed if row.name == tuned_name(CONVEX) else None
     parameters = build_search_space(system, ranges, source_roles(system, runs))
     dataset = material.task.dataset
-    return TuningObjective(system, runs, MEASURE, parameters, dataset.spaces, dataset.qrels)
+    return TuningObjective(
+        system,
+        runs,
+        MEASURE,
+        parameters,
+        dataset.spaces,
+        dataset.qrels,
+        contents=Fingerprint({}),
+    )
 
 
 def _deal_folds(material: Material, budget: Budget) -> IntArray:

@@ -11,13 +11,15 @@ from typing import Final
 import numpy as np
 
 from benchmarks.leaderboard.cells import Cell, CollectionHead, Row, cell_path, read_cell, read_head
-from benchmarks.leaderboard.evaluate import JUDGED, fingerprint_row
+from benchmarks.leaderboard.evaluate import FILLED, JUDGED, fingerprint_row
 from benchmarks.leaderboard.methods import BASELINE, MEASURE
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.answers import SHOWN, Answer
-from fusion_bench.stats.compare_family import ComparedValues, compare_family
-from fusion_bench.stats.comparison import NOISE, Comparison, paired_difference
+from fusion_bench.evaluation.unjudged.answer_veto import veto_answer
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedEvidence, compare_unjudged
+from fusion_bench.stats.answers import Answer
+from fusion_bench.stats.compare_family import MIN_GAIN, ComparedValues, compare_family
+from fusion_bench.stats.comparison import Comparison, paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
 #: Kinds of rows that are compared with the baseline and ranked against each other.
@@ -102,14 +104,24 @@ class CollectionResults:
     def answer(self, name: str) -> Answer | None:
         """What the comparison of a row with the baseline shows; None = there is none."""
         comparison = self.comparisons.get(self.resolve(name))
-        if comparison is None:
+        if comparison is None or comparison.answer is None:
             return None
-        first, second = self.mean(name, JUDGED), self.mean(BASELINE, JUDGED)
-        if first is None or second is None or not self.head.has_irrelevant_judgments:
+        candidate, baseline = self._evidence(name), self._evidence(BASELINE)
+        if self.head.judgments == "complete" or candidate is None or baseline is None:
             return comparison.answer
-        is_opposite = (first - second) * comparison.difference < -NOISE
-        is_vetoed = comparison.answer in SHOWN and is_opposite
-        return "unjudged decide" if is_vetoed else comparison.answer
+        unjudged = compare_unjudged(
+            candidate, baseline, groups=self._groups, is_sparse=self.head.judgments == "sparse"
+        )
+        return veto_answer(comparison.answer, unjudged, MIN_GAIN)
+
+    def _evidence(self, name: str) -> UnjudgedEvidence | None:
+        """Of a row; None = it has no values. The share of unjudged documents is not read."""
+        judged_only = self.values(name, JUDGED)
+        if judged_only is None:
+            return None
+        cell = self.cells[self.resolve(name)]
+        filled = np.array(cell.values[FILLED]) if FILLED in cell.values else None
+        return UnjudgedEvidence(np.zeros(len(judged_only)), judged_only, filled)
 
     @cached_property
     def ranks(self) -> dict[str, float]:

@@ -12,7 +12,7 @@ from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_
 
 TITLE = "One hundred candidates on the same queries"
 DESCRIPTION = """
-200 queries of JQaRA are drawn; each of 100 candidates differs from the baseline by the
+200 queries of JQaRA are drawn. Each of 100 candidates differs from the baseline by the
 differences of one of four changes, with labels swapped with probability ½ for each candidate
 anew, in four checks. Each is checked at the full level, or at 1/100 of it (`always_valid: {runs:
 100}`). The p-values of means within 2.5 standard errors of 0 are not computed at 1/100; there a

@@ -10,16 +10,16 @@ from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.stats.intervals import POWER, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.query_plan import Spread, estimate_spread
-from fusion_bench.stats.sample_size import NORMAL_FREEDOM, critical_value
+from fusion_bench.stats.power.sample_size import NORMAL_FREEDOM, critical_value
+from fusion_bench.stats.power.spread import Spread, estimate_spread
 
 TITLE = "Numbers of queries"
 DESCRIPTION = """
 Differences have a standard deviation of .2. Normal: normal. Sparse: 60 % are 0, the others Laplace.
 Rare losses: 5 % uniform in [−1, 0], the others small. Groups: 1 to 9 queries, half of the variance
 between groups. Families: 30 systems, correlation .5, one of them truly better. Promised: the number
-of queries printed for the true spread shows the difference with power .8; the 95 % interval of a
-number from a sample includes that number in at least 93 %; "at least N" is no more than that number
+of queries printed for the true spread shows the difference with power .8. The 95 % interval of a
+number from a sample includes that number in at least 93 %. "At least N" is no more than that number
 in at least 95 %.
 """
 DRAWS = 4_000

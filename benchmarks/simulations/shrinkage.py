@@ -10,11 +10,13 @@ from benchmarks.collections import build_objective, load_attack, load_collection
 from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.tune.validation.all_queries.cross_fitting import cross_fit
+from fusion_bench.tune.validation.all_queries.fit_all_queries import adopt_fit
 from fusion_bench.tune.validation.gains import PairedValues, judge_family, paired_gain
 from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
 from fusion_bench.tune.validation.shrunken_gain import shrink_gain
 from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT
-from fusion_bench.tune.validation.verdict import decide_verdict
+from fusion_bench.tune.validation.verdict import LEVEL, decide_verdict
 
 TITLE = "Shipped gains, plain and shrunken"
 DESCRIPTION = """
@@ -22,11 +24,15 @@ n queries are drawn without replacement from a real collection; half are tuned o
 out. The trials are RRF's default (k 60, equal weights) and 100 random values of k and the weights.
 The rule of tune chooses a trial and gives the verdict at level 2.5 %. The error of a shipped gain
 is the estimate − the gain over the whole collection, as a mean over the draws that ship. With
-"any default" the default is a random one of the trials, so that true gains are larger. Of attack,
-one query of each technique is taken. Nothing is promised.
+"any default" the default is a random one of the trials, so that true gains are larger. With
+"cross-fitted" all n queries choose the trial; the estimate is the cross-fitted gain, tested by 199
+flips, and the truth that of the chosen trial. Of attack, one query of each technique is taken.
+Nothing is promised.
 """
 #: Random parameter sets beside the default.
 TRIALS = 100
+#: Of cross-fitting.
+FOLDS, FLIPS = 5, 199
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +44,14 @@ class Design:
         values: Shape (T, Q): each trial on each query, the default first.
         queries: n.
         any_default: Whether any trial may be the default.
+        is_cross_fitted: Whether every query is held out once, instead of half of them.
     """
 
     name: str
     values: FloatArray
     queries: int
     any_default: bool = False
+    is_cross_fitted: bool = False
 
 
 def list_designs() -> list[Design]:
@@ -51,7 +59,12 @@ def list_designs() -> list[Design]:
     jqara, attack = (load_values(name) for name in ("jqara", "attack"))
     designs = [Design(f"jqara, n = {n}", jqara, n) for n in (40, 60, 100, 200)]
     designs += [Design(f"jqara, any default, n = {n}", jqara, n, True) for n in (40, 100)]
-    return designs + [Design(f"attack, n = {n}", attack, n) for n in (40, 100)]
+    designs += [Design(f"attack, n = {n}", attack, n) for n in (40, 100)]
+    return designs + [
+        Design(f"{name}, cross-fitted, n = {n}", values, n, is_cross_fitted=True)
+        for name, values in (("jqara", jqara), ("attack", attack))
+        for n in (40, 60, 100)
+    ]
 
 
 def load_values(name: str) -> FloatArray:
@@ -95,10 +108,35 @@ def draw_errors(design: Design, rng: np.random.Generator) -> tuple[float, float,
     return truth, gain.difference - truth, shrunken.difference - truth
 
 
+def draw_cross_fitted_errors(
+    design: Design, rng: np.random.Generator
+) -> tuple[float, float, float] | None:
+    """The same where every query is held out once."""
+    picked = rng.permutation(design.values.shape[1])[: design.queries]
+    values = design.values[:, picked]
+    differences = values[1:] - values[0]
+    scores = score_trials(differences)
+    chosen = int(np.argmax(scores)) + 1
+    if scores[chosen - 1] <= 0:
+        return None
+    folds = np.arange(design.queries) % FOLDS
+    names = list(map(str, picked.tolist()))
+    fit = cross_fit(differences, folds, names, flips=FLIPS, seed=int(rng.integers(2**31)))
+    if not (fit.mean > 0 and fit.p <= 2 * LEVEL):
+        return None
+    gain = adopt_fit(paired_gain(values[0] + fit.values, values[0]), fit, is_bounded=True)
+    shrunken = shrink_gain(None, gain)
+    if shrunken is None:
+        return None
+    truth = float((design.values[chosen] - design.values[0]).mean())
+    return truth, gain.difference - truth, shrunken.difference - truth
+
+
 def simulate_design(design: Design, draws: int) -> list[Promise | Estimate]:
     """The share that ships, and means over those draws."""
     rng = np.random.default_rng([design.queries, design.any_default])
-    errors = [e for _ in range(draws) if (e := draw_errors(design, rng)) is not None]
+    draw = draw_cross_fitted_errors if design.is_cross_fitted else draw_errors
+    errors = [e for _ in range(draws) if (e := draw(design, rng)) is not None]
     results: list[Promise | Estimate] = [Promise(design.name, "ship", len(errors), draws)]
     if len(errors) > 1:
         columns = np.array(errors)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.api.comparisons import Comparisons
 from fusion_bench.api.datasets import DATA_OPTIONS, read_dataset
 from fusion_bench.api.inputs import list_measures
+from fusion_bench.api.results.comparisons import Comparisons
 from fusion_bench.api.systems import name_systems
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.in_memory import make_experiment

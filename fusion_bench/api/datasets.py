@@ -101,9 +101,10 @@ def read_dataset(
         queries=read_queries(queries) or ({} if dataset is None else dataset.queries),
         **options,
     )
-    if dataset is None or rerankers is not None:
+    if dataset is None:
         return made
-    return replace(made, provenance=dataset.provenance)
+    known = {} if rerankers is not None else dataset.provenance
+    return replace(made, provenance=known, has_file=dataset.has_file)
 
 
 def open_dataset(given: object) -> Dataset | None:

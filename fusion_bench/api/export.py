@@ -9,8 +9,8 @@ from typing import Any
 
 from fusion_bench.api.datasets import read_dataset
 from fusion_bench.api.inputs import is_path, list_measures
+from fusion_bench.api.results.tuning_result import TuningResult
 from fusion_bench.api.systems import build_system, default_name
-from fusion_bench.api.tuning_result import TuningResult
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.experiment.dialect import find_engine

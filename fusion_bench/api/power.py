@@ -10,13 +10,9 @@ from fusion_bench.api.power_sources import read_report_spread
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.report import Report, read_report
 from fusion_bench.stats.intervals import POWER
-from fusion_bench.stats.query_plan import (
-    DecisionRule,
-    PowerPlan,
-    assume_spread,
-    plan_rule,
-    sidak_tail,
-)
+from fusion_bench.stats.power.plan_rule import DecisionRule, plan_rule, sidak_tail
+from fusion_bench.stats.power.power_plan import PowerPlan
+from fusion_bench.stats.power.spread import assume_spread
 from fusion_bench.tune.looks.levels import look_level
 
 #: True differences of the tables.

@@ -12,7 +12,8 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.query_plan import PlannedComparison, Spread, estimate_spread
+from fusion_bench.stats.power.power_plan import PlannedComparison
+from fusion_bench.stats.power.spread import Spread, estimate_spread
 
 
 class ReportSpread(NamedTuple):

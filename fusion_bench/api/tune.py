@@ -8,8 +8,8 @@ from typing import Any
 
 from fusion_bench.api.datasets import DATA_OPTIONS, dataset_folder, read_dataset
 from fusion_bench.api.inputs import list_measures
+from fusion_bench.api.results.tuning_result import TuningResult
 from fusion_bench.api.systems import SystemLike, build_system, default_name
-from fusion_bench.api.tuning_result import TuningResult
 from fusion_bench.config.models import Location, parse_model
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import ScoreSpace
@@ -40,7 +40,9 @@ def tune(
     queries: object = None,
     **options: Any,  # noqa: ANN401 - the models check them
 ) -> TuningResult:
-    """Tune a system's parameters on half of the queries, and test the gain on the other half.
+    """Tune a system's parameters, and test the gain on queries that did not choose them.
+
+    Below 150 queries each is held out once, by cross-fitting; with more, half of them are held out.
 
     Args:
         qrels: Judgments, or a dataset, in any form that ``compare`` takes. A dataset's own splits

@@ -20,6 +20,7 @@ from fusion_bench.blend._base import (
     Fused,
 )
 from fusion_bench.blend._score_spaces import on_unit_scale
+from fusion_bench.config.limits import Rank
 from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
@@ -42,7 +43,7 @@ class RerankBlend(Blend):
     """
 
     reranker: str
-    depth: Annotated[WholeNumber, Field(ge=1)] = 50
+    depth: Rank = 50
     missing: Literal["error", "zero", "below"] = "error"
     tail: Literal["keep", "drop"] = "keep"
     min_score: Number | None = None

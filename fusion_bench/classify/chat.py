@@ -14,9 +14,9 @@ from fusion_bench.classify.protocol import ClassifiedQuery, make_classification,
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError, CostLimitError, FusionBenchError, ProviderError
 from fusion_bench.experiment.method_options import set_options
-from fusion_bench.rerank.ledger import summarize_events
-from fusion_bench.rerank.limits import Budget
-from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.calls.limits import Budget
+from fusion_bench.rerank.calls.session import ProviderSession
+from fusion_bench.rerank.ledger import sum_booked_costs, summarize_events
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
 
@@ -69,7 +69,7 @@ class ChatClassifier:
         return [answers[text] for text in texts]
 
     async def _classify_all(self, texts: Sequence[str]) -> list[ClassifiedQuery]:
-        spent = sum(event.get("cost") or 0.0 for event in self.store.read_events(self.run_key))
+        spent = sum_booked_costs(self.store.read_events(self.run_key))
         budget = Budget(self.max_cost, spent)
         answers: dict[str, ClassifiedQuery] = {}
         errors: list[FusionBenchError] = []

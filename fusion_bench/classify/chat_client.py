@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fusion_bench.errors import ProviderError
-from fusion_bench.rerank.clients import HttpProvider, integer_at, mapping_at, text_at
+from fusion_bench.rerank.clients import HttpProvider
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.truncation import approximate_tokens
 from fusion_bench.schema import QueryType
-from fusion_bench.util.api_key import ApiKey
-from fusion_bench.util.http import JsonClient
+from fusion_bench.util.http import JsonClient, open_client
+from fusion_bench.util.http.json_fields import (
+    count_at,
+    malformed_error,
+    mapping_at,
+    message_at,
+    text_at,
+)
+from fusion_bench.util.http.strict_json import parse_strict_json
 
 #: Changes with the prompt, so that stored answers to another prompt are not used.
 PROMPT_VERSION: Final = "classify/1"
@@ -25,6 +30,10 @@ PROMPT_VERSION: Final = "classify/1"
 TYPES: Final = tuple(str(each) for each in QueryType)
 #: Output tokens of an answer, as a rule.
 TYPICAL_TOKENS: Final = 80
+#: Most entities, and most queries in other words, of an answer.
+MAX_TEXTS: Final = 50
+#: Most characters of each.
+MAX_LENGTH: Final = 1_000
 
 PROMPT: Final = """\
 Classify a search query. Types:
@@ -107,7 +116,7 @@ class ChatClassifierClient(HttpProvider):
     def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
         """Tokens of the prompt and of the answer."""
         usage = mapping_at(data, "usage")
-        prompt, answer = integer_at(usage, "prompt_tokens"), integer_at(usage, "completion_tokens")
+        prompt, answer = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
         return Usage(tokens=prompt, output_tokens=answer)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - as above
@@ -123,14 +132,8 @@ class ChatClassifierClient(HttpProvider):
             ConfigError: The key is missing.
             MissingExtraError: httpx is not installed.
         """
-        key = None if self.key is None else ApiKey.from_environment(self.key)
-        remote = JsonClient(
-            self.base_url, key=key, timeout=self.timeout, connections=self.concurrency
-        )
-        try:
+        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
             yield _ConnectedClassifier(self, remote, store)
-        finally:
-            await remote.close()
 
 
 class _ConnectedClassifier:
@@ -144,35 +147,50 @@ class _ConnectedClassifier:
         """Ask for the type of a query; a score for each type."""
         client = self._client
         data = await self._remote.post_json(client.path, client.build_request(query, documents))
-        answer = parse_answer(data)
+        answer = self._clear_answer(parse_answer(data, self._remote.quote_text))
         self._store.save_answer(self.identity, query, answer.model_dump_json())
         by_type = dict(zip(TYPES, answer.scores, strict=True))
-        model = text_at(data, "model")
         return Reply(
             tuple(by_type[name] for name in documents),
-            None if model is None else self._remote.redact_text(model),
+            self._remote.read_name(text_at(data, "model")),
             client.parse_usage(data),
         )
 
+    def _clear_answer(self, answer: ModelAnswer) -> ModelAnswer:
+        """The answer without the API key, and with no more texts than an honest one has."""
 
-def parse_answer(data: Any) -> ModelAnswer:  # noqa: ANN401 - JSON
+        def clear_texts(texts: Sequence[str]) -> tuple[str, ...]:
+            return tuple(self._remote.redact_text(text[:MAX_LENGTH]) for text in texts[:MAX_TEXTS])
+
+        return answer.model_copy(
+            update={
+                "entities": clear_texts(answer.entities),
+                "expanded_queries": clear_texts(answer.expanded_queries),
+            }
+        )
+
+
+def parse_answer(
+    data: Any,  # noqa: ANN401 - JSON
+    quote: Callable[[str], str] = repr,
+) -> ModelAnswer:
     """The JSON object in the first choice's message; what stands around it is ignored.
+
+    Args:
+        data: The response.
+        quote: Makes a part of the message fit for an error.
 
     Raises:
         ProviderError: Kind ``malformed``: no message, no such object, or a key breaks a rule.
     """
-    choices = mapping_at(data).get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    content = mapping_at(first, "message").get("content")
-    if not isinstance(content, str):
-        raise ProviderError("malformed answer: it holds no message", kind="malformed")
+    content = message_at(data)
     start, end = content.find("{"), content.rfind("}")
     try:
-        return ModelAnswer.model_validate(json.loads(content[start : end + 1]))
+        return ModelAnswer.model_validate(parse_strict_json(content[start : end + 1]))
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
         place = ".".join(map(str, first_error["loc"]))
-        message = f"malformed answer: {place}: {first_error['msg']}"
-    except (ValueError, RecursionError):
-        message = f"malformed answer: no JSON object in {content[:80]!r}"
-    raise ProviderError(message, kind="malformed")
+        problem = f"{place}: {first_error['msg']}"
+    except ValueError:
+        problem = f"no JSON object in {quote(content[:80])}"
+    raise malformed_error(problem)

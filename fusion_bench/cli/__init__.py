@@ -7,17 +7,18 @@ output.
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 import traceback
 from collections.abc import Sequence
 
 from fusion_bench.cli._console import echo_error
-from fusion_bench.cli._errors import CommandInterruptedError, error_format
+from fusion_bench.cli._errors import CommandInterruptedError, describe_os_error, error_format
 from fusion_bench.cli._exit_codes import ExitCode
+from fusion_bench.cli._memory import check_address_limit
 from fusion_bench.cli._progress_lines import progress_lines
+from fusion_bench.cli._streams import drop_output, is_reader_gone, mend_streams
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.processes.signals import handlers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,20 +30,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    _tolerate_narrow_encodings()
+    mend_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)
     with error_format(given) as as_json:
         try:
-            with progress_lines(given[0] if given else ""):
+            check_address_limit()
+            with handlers.raise_in_command(), progress_lines(given[0] if given else ""):
                 return _run_command(given, as_json=as_json)
-        except (FusionBenchError, OSError) as error:
+        except FusionBenchError as error:
             _fail(str(error))
+        except OSError as error:
+            if is_reader_gone(error):
+                drop_output()
+                return ExitCode.PIPE_CLOSED
+            _fail(describe_os_error(error))
         except MemoryError:
             _fail("not enough memory: use fewer queries or a machine with more memory")
         except (KeyboardInterrupt, CommandInterruptedError):
             _fail("interrupted")
             return ExitCode.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - exit code 1 means a regression
+            if _is_interrupted(error):
+                _fail("interrupted")
+                return ExitCode.INTERRUPTED
             _fail(_describe_exception(error))
     return ExitCode.FAILED
 
@@ -57,8 +67,8 @@ def _run_command(arguments: list[str], *, as_json: bool) -> int:
     try:
         code = app(args=arguments, prog_name="fusion-bench", standalone_mode=not as_json)
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):
-            return ExitCode.PIPE_CLOSED  # the reader has gone; Typer's code is 1, a regression here
+        if is_reader_gone(stop.__context__):  # Typer's code is 1, a regression here
+            return ExitCode.PIPE_CLOSED
         is_code = stop.code is None or isinstance(stop.code, int)
         code = stop.code if is_code else ExitCode.FAILED
     if code == ExitCode.INTERRUPTED:
@@ -72,7 +82,14 @@ def _fail(message: str) -> None:
         echo_error(message, replaces_result=True)
     except OSError:
         echo_error(message)
-    _drop_unwritten()
+    drop_output()
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: some libraries put an error of their own in its place."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _describe_exception(error: Exception) -> str:
@@ -81,18 +98,3 @@ def _describe_exception(error: Exception) -> str:
         return str(error.format_message())
     traceback.print_exc()
     return "this is a bug in fusion-bench: please report the lines above"
-
-
-def _tolerate_narrow_encodings() -> None:
-    """Replace characters that the output cannot encode, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
-def _drop_unwritten() -> None:
-    """Drop what a full disk refused, so that flushing at exit does not fail again."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

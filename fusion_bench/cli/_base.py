@@ -111,10 +111,19 @@ class PlotFormat(StrEnum):
 PlotFormatOption = Annotated[PlotFormat, typer.Option("--plot-format", help="Format of plots.")]
 
 
-def _refuse_folder(path: Path | None) -> Path | None:
-    """A file to write; a folder is refused before the work begins."""
+def _require_file(path: Path | None) -> Path | None:
+    """A file to write; what is no file is refused before the work begins."""
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.util.regular_files import IrregularFileError, check_regular
+
     if path is not None and path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder: name a file")
+        raise ConfigError(f"--markdown {path}: a folder, and a file is needed")
+    try:
+        check_regular(path or STDOUT)
+    except IrregularFileError as error:
+        raise ConfigError(f"--markdown {path}: {error}; - is standard output") from None
+    except OSError:
+        return path  # writing it says why
     return path
 
 
@@ -122,7 +131,7 @@ MarkdownFile = Annotated[
     Path | None,
     typer.Option(
         "--markdown",
-        callback=_refuse_folder,
+        callback=_require_file,
         help="Write a summary of at most 40 lines to FILE; - prints it instead of the page.",
         metavar="FILE",
     ),
@@ -150,8 +159,8 @@ def open_experiment(
     Raises:
         ConfigError: The file or an override breaks a rule.
     """
-    from fusion_bench.experiment.alias_notes import list_alias_notes
     from fusion_bench.experiment.experiment import read_experiment
+    from fusion_bench.experiment.methods.alias_notes import list_alias_notes
 
     parsed, source = read_experiment(experiment, overrides=overrides or ())
     if parsed.lint.ignore:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 #: The end of what may be a place, with the number of its line.
 PLACE_END: Final = re.compile(r"(?::(\d+))?: ")
 #: How a message goes on after a path that is no regular file.
-NOT_A_FILE: Final = ("no such file", "a folder, ")
+NOT_A_FILE: Final = ("no such file", "a folder, ", "a named pipe, ", "a socket, ", "a device, ")
 
 _AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
 
@@ -53,6 +53,13 @@ def error_format(arguments: Sequence[str]) -> Iterator[bool]:
 def is_json_asked() -> bool:
     """Whether errors are printed as JSON."""
     return _AS_JSON.get()
+
+
+def describe_os_error(error: OSError) -> str:
+    """What the operating system refused, with the file first where it names one."""
+    if error.filename is None or error.strerror is None:
+        return error.strerror or str(error)
+    return f"{error.filename}: {error.strerror}"
 
 
 def locate_error(message: str) -> ErrorRecord:

@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     DEGRADED = 4
     INTERRUPTED = 130
     PIPE_CLOSED = 141
+    TERMINATED = 143
 
 
 MEANINGS = {
@@ -26,10 +27,20 @@ MEANINGS = {
     ExitCode.INCONCLUSIVE: "inconclusive, or unjudged documents decide, and this blocks",
     ExitCode.DEGRADED: "done but degraded",
     ExitCode.INTERRUPTED: "interrupted",
+    ExitCode.TERMINATED: "terminated",
 }
 
 
-def describe_exit_codes(*codes: ExitCode) -> str:
-    """The codes of a command with their meanings, for its help; all by default."""
-    listed = ", ".join(f"{code.value} {MEANINGS[code]}" for code in codes or MEANINGS)
+#: The codes that any command may end with.
+COMMON = frozenset({ExitCode.DONE, ExitCode.FAILED, ExitCode.INTERRUPTED, ExitCode.TERMINATED})
+
+
+def describe_exit_codes(*special: ExitCode) -> str:
+    """The codes of a command with their meanings, for its help.
+
+    Args:
+        special: Its codes beside those of every command; all by default.
+    """
+    codes = [code for code in MEANINGS if not special or code in COMMON.union(special)]
+    listed = ", ".join(f"{code.value} {MEANINGS[code]}" for code in codes)
     return f"Exit codes: {listed}."

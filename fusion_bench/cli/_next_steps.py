@@ -54,7 +54,7 @@ def after_eval(
 
 def _after_eval_gate(experiment: Path, to_command: Callable[..., str]) -> NextStep:
     """Check against the stored baseline, or store one."""
-    from fusion_bench.gate.baseline import baseline_path
+    from fusion_bench.gate.baselines.storage import baseline_path
 
     if baseline_path(experiment).exists():
         purpose = "check for regressions against the stored baseline"
@@ -137,7 +137,7 @@ def after_update(
     experiment: Path, baseline: Path, datasets: Sequence[Path] | None
 ) -> Iterator[NextStep]:
     """Check later changes against a written baseline."""
-    from fusion_bench.gate.baseline import baseline_path
+    from fusion_bench.gate.baselines.storage import baseline_path
 
     options = () if baseline == baseline_path(experiment) else ("--baseline", baseline)
     command = format_command("gate", experiment, *options, datasets=datasets)
@@ -207,7 +207,7 @@ def after_gate(
         datasets: Folders of named datasets, as given.
         overrides: Values of ``--set``; a baseline is of the file alone, so they cannot be accepted.
     """
-    from fusion_bench.gate.baseline import update_command
+    from fusion_bench.gate.baselines.storage import update_command
 
     experiment = inputs.source.path
     if verdict.regressions and verdict.exit_code:

@@ -8,6 +8,7 @@ import typer
 
 import fusion_bench.cli._base as base
 import fusion_bench.cli._retrieve_options as shared
+from fusion_bench.config.limits import MOST_RANK
 
 
 def hybrid_command(
@@ -26,7 +27,10 @@ def hybrid_command(
     sparse_weight: Annotated[float, typer.Option(help="Weight of BM25.", min=0)] = 0.5,
     rrf_constant: Annotated[int, typer.Option(help="c in weight / (c + rank).", min=0)] = 60,
     depth: Annotated[
-        int, typer.Option(help="Documents per query; each search fetches twice as many.", min=1)
+        int,
+        typer.Option(
+            help="Documents per query; each search fetches twice as many.", min=1, max=MOST_RANK
+        ),
     ] = 100,
     split: shared.Split = None,
     unjudged: shared.Unjudged = False,

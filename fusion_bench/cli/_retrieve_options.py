@@ -11,6 +11,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, print_json
+from fusion_bench.config.limits import MOST_RANK
 
 if TYPE_CHECKING:
     from fusion_bench.retrieve.answers.chat import PassageWriter
@@ -55,7 +56,7 @@ Out = Annotated[
     ),
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace a run that is there.")]
-Depth = Annotated[int, typer.Option(help="Documents per query.", min=1)]
+Depth = Annotated[int, typer.Option(help="Documents per query.", min=1, max=MOST_RANK)]
 Tokens = Annotated[
     TokenKind,
     typer.Option(

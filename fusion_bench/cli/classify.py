@@ -34,7 +34,7 @@ class ClassifierName(StrEnum):
         "fusion-bench classify queries.jsonl --out predicted.jsonl --method chat --set model=NAME",
     )
     + "\n\n"
-    + describe_exit_codes(ExitCode.DONE, ExitCode.FAILED, ExitCode.DEGRADED, ExitCode.INTERRUPTED),
+    + describe_exit_codes(ExitCode.DEGRADED),
 )
 def classify_command(
     queries: Annotated[

@@ -132,6 +132,7 @@ def _compare_reports(
             "v2_enabled": item.v2_enabled,
             "comparisons": item.comparisons,
             "unjudged": item.unjudged,
+            "warnings": item.warnings,
         }
         for item in collections
     ]

@@ -12,6 +12,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_written, print_json, print_tables
+from fusion_bench.config.limits import MOST_RANK
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
@@ -75,7 +76,7 @@ def show_command(
     name: Name, datasets: base.DatasetFolders = None, json: base.JsonFlag = False
 ) -> None:
     """Show a dataset: queries, judgments, lists and their roles."""
-    from fusion_bench.evaluation.dataset_summary import describe_dataset
+    from fusion_bench.evaluation.dataset_checks.dataset_summary import describe_dataset
     from fusion_bench.io.dataset import load_dataset
     from fusion_bench.io.dataset_search import find_dataset
 
@@ -106,7 +107,7 @@ def check_command(
     json: base.JsonFlag = False,
 ) -> None:
     """Check every file of a dataset; exit code 2 at the first error."""
-    from fusion_bench.evaluation.dataset_summary import (
+    from fusion_bench.evaluation.dataset_checks.dataset_summary import (
         dataset_notices,
         describe_dataset,
         unjudged_shares,
@@ -121,7 +122,7 @@ def check_command(
     messages = dataset_notices(dataset)
     facts = describe_dataset(dataset) | {"unjudged_share_in_top_10": unjudged_shares(dataset)}
     if write_groups is not None:
-        from fusion_bench.evaluation.near_duplicates import write_found_groups
+        from fusion_bench.evaluation.dataset_checks.near_duplicates import write_found_groups
 
         facts["groups_written"] = write_found_groups(dataset, write_groups)
     if json:
@@ -150,7 +151,9 @@ def unjudged_command(
         str | None,
         typer.Option(help="One of several datasets. Default: each of them.", metavar="NAME"),
     ] = None,
-    depth: Annotated[int, typer.Option(help="The greatest rank that counts.", min=1)] = 10,
+    depth: Annotated[
+        int, typer.Option(help="The greatest rank that counts.", min=1, max=MOST_RANK)
+    ] = 10,
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
     json: base.JsonFlag = False,

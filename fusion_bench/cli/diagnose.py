@@ -10,6 +10,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
+from fusion_bench.config.limits import MOST_RANK
 
 command = base.command_app()
 
@@ -49,7 +50,10 @@ def diagnose(
         typer.Option("--list", help="List the failures of this kind, the worst first."),
     ] = None,
     top: Annotated[
-        int, typer.Option(help="Number of failures to list, for each system and kind.", min=1)
+        int,
+        typer.Option(
+            help="Number of failures to list, for each system and kind.", min=1, max=MOST_RANK
+        ),
     ] = 10,
     out: base.OutFolder = None,
     datasets: base.DatasetFolders = None,

@@ -10,6 +10,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
+from fusion_bench.config.limits import MOST_RANK
 
 command = base.command_app()
 
@@ -43,7 +44,9 @@ def explain(
             help="Document to compare with. Default: the one ranked next above.", metavar="DOCUMENT"
         ),
     ] = None,
-    top: Annotated[int, typer.Option(help="Number of documents to list.", min=1)] = 10,
+    top: Annotated[
+        int, typer.Option(help="Number of documents to list.", min=1, max=MOST_RANK)
+    ] = 10,
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
     json: base.JsonFlag = False,

@@ -84,7 +84,7 @@ def fuse_command(
     Ranks begin at 1. Whoever sorts a list by its scores finds the same order.
     """
     from fusion_bench.evaluation.fuse_lists import fuse_experiment, fuse_files, make_run_rows
-    from fusion_bench.experiment.alias_notes import describe_fusion_alias
+    from fusion_bench.experiment.methods.alias_notes import describe_fusion_alias
     from fusion_bench.io.write_run import find_writer, write_run
 
     find_writer(out, has_sources=sources)

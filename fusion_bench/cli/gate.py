@@ -40,13 +40,7 @@ command = base.command_app()
         "fusion-bench gate experiments/mine.yaml --self-test",
     )
     + "\n\n"
-    + describe_exit_codes(
-        ExitCode.DONE,
-        ExitCode.REGRESSION,
-        ExitCode.FAILED,
-        ExitCode.INCONCLUSIVE,
-        ExitCode.INTERRUPTED,
-    ),
+    + describe_exit_codes(ExitCode.REGRESSION, ExitCode.INCONCLUSIVE),
 )
 def gate(
     experiment: base.ExperimentFile = base.DEFAULT,
@@ -108,7 +102,7 @@ def gate(
     base.refuse_two_outputs(markdown, as_json=json)
     from fusion_bench.cli._annotations import annotated_errors
     from fusion_bench.cli._next_steps import after_update
-    from fusion_bench.gate.baseline import baseline_path
+    from fusion_bench.gate.baselines.storage import baseline_path
 
     context = base.experiment_context(experiment, datasets, overrides)
     path = baseline or baseline_path(experiment)
@@ -174,16 +168,13 @@ def _write_outputs(
 ) -> list[Path]:
     from fusion_bench.gate.pages.junit import render_junit
     from fusion_bench.report.markdown import render_page
+    from fusion_bench.report.write import write_files
     from fusion_bench.util.atomic_files import write_atomic
-    from fusion_bench.util.output_folder import make_output_folder
 
     record, xml = f"{verdict.model_dump_json(indent=1)}\n", render_junit(verdict)
-    files = {folder / "gate.json": record, folder / "gate.md": render_page(page)}
-    files[folder / "gate.xml"] = xml
-    if junit is not None:
-        files[junit] = xml
-    make_output_folder(folder, committed=[Path(verdict.baseline)])
-    return [write_atomic(file, text.encode()) for file, text in files.items()]
+    texts = {"gate.json": record, "gate.md": render_page(page), "gate.xml": xml}
+    written = write_files(folder, texts, committed=[Path(verdict.baseline)])
+    return written if junit is None else [*written, write_atomic(junit, xml.encode())]
 
 
 def _print_verdict(

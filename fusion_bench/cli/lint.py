@@ -28,7 +28,7 @@ command = base.command_app()
         "fusion-bench lint experiments/mine.yaml --json | jq -r '.findings[].message'",
     )
     + "\n\n"
-    + describe_exit_codes(ExitCode.DONE, ExitCode.REGRESSION, ExitCode.FAILED),
+    + describe_exit_codes(ExitCode.REGRESSION),
 )
 def lint_command(
     experiment: base.ExperimentFile = base.DEFAULT,

@@ -21,7 +21,7 @@ command = base.command_app()
 )
 def methods_command(json: base.JsonFlag = False) -> None:
     """List fusion methods, blends and normalizers with their parameters and defaults."""
-    from fusion_bench.experiment.method_table import list_aliases, list_methods
+    from fusion_bench.experiment.methods.method_table import list_aliases, list_methods
 
     methods, aliases = list_methods(), list_aliases()
     if json:

@@ -8,6 +8,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
+from fusion_bench.config.limits import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS
 
 command = base.command_app()
 
@@ -29,11 +30,17 @@ def policies_command(
         ),
     ] = None,
     trials: Annotated[
-        int, typer.Option(help="Parameter sets of a policy, and fixed variants, at most.", min=2)
+        int,
+        typer.Option(
+            help="Parameter sets of a policy, and fixed variants, at most.", min=2, max=MOST_TRIALS
+        ),
     ] = 50,
-    folds: Annotated[int, typer.Option(help="Number of folds.", min=2)] = 5,
+    folds: Annotated[int, typer.Option(help="Number of folds.", min=2, max=MOST_FOLDS)] = 5,
     shufflings: Annotated[
-        int, typer.Option(help="Number of times that the features are shuffled.", min=39)
+        int,
+        typer.Option(
+            help="Number of times that the features are shuffled.", min=39, max=MOST_RESAMPLES
+        ),
     ] = 200,
     out: base.OutFolder = None,
     datasets: base.DatasetFolders = None,
@@ -50,8 +57,8 @@ def policies_command(
     """
     from fusion_bench.report.policies.policy_page import build_policy_page
     from fusion_bench.report.write import write_policies
+    from fusion_bench.tune.policy_study.prepared_policy import StudyBudget
     from fusion_bench.tune.policy_study.run_study import study_experiment
-    from fusion_bench.tune.policy_study.study import StudyBudget
 
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):

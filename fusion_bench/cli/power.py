@@ -11,7 +11,7 @@ import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
 
 if TYPE_CHECKING:
-    from fusion_bench.stats.query_plan import PowerPlan
+    from fusion_bench.stats.power.power_plan import PowerPlan
 
 command = base.command_app()
 

@@ -9,6 +9,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.config.limits import MOST_RANK
 
 if TYPE_CHECKING:
     from fusion_bench.rerank.run import RerankOptions
@@ -24,7 +25,7 @@ command = base.command_app()
         "fusion-bench rerank --dataset mine --system rrf --simulate --out reports/down",
     )
     + "\n\n"
-    + describe_exit_codes(ExitCode.DONE, ExitCode.FAILED, ExitCode.DEGRADED, ExitCode.INTERRUPTED),
+    + describe_exit_codes(ExitCode.DEGRADED),
 )
 def rerank_command(
     dataset: Annotated[str, typer.Option(help="A dataset's name, folder or dataset.yaml.")],
@@ -55,7 +56,7 @@ def rerank_command(
     experiment: Annotated[
         Path | None, typer.Option(help="Experiment that defines --system.", metavar="FILE")
     ] = None,
-    depth: Annotated[int, typer.Option(help="Candidates per query.", min=1)] = 50,
+    depth: Annotated[int, typer.Option(help="Candidates per query.", min=1, max=MOST_RANK)] = 50,
     split: Annotated[str | None, typer.Option(help="Only queries of this split.")] = None,
     out: Annotated[
         Path | None,

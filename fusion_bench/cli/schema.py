@@ -20,7 +20,7 @@ RECORDS: Final = {
     "report": "fusion_bench.evaluation.report_records.report:Report",
     "tuning": "fusion_bench.report.tuning_records.tuning_report:TuningReport",
     "gate": "fusion_bench.gate.result:GateVerdict",
-    "baseline": "fusion_bench.gate.baseline:Baseline",
+    "baseline": "fusion_bench.gate.baselines.record:Baseline",
     "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
     "policies": "fusion_bench.report.policies.policy_records:PolicyStudy",
     "lint": "fusion_bench.lint:LintReport",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
-from fusion_bench.cli._exit_codes import ExitCode
+from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.config.limits import MOST_WORKERS
+
+if TYPE_CHECKING:  # imported late, as it is slow
+    from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 command = base.command_app()
 
@@ -25,7 +30,9 @@ command = base.command_app()
         "fusion-bench tune experiments/mine.yaml --storage postgresql://me@db/tuning",
         "fusion-bench tune experiments/mine.yaml --cluster tcp://scheduler:8786",
         "fusion-bench eval reports/mine/tuning/tuned.yaml",
-    ),
+    )
+    + "\n\n"
+    + describe_exit_codes(ExitCode.INCONCLUSIVE),
 )
 def tune(
     experiment: base.ExperimentFile = base.DEFAULT,
@@ -52,7 +59,11 @@ def tune(
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(help="Processes that evaluate trials; results do not depend on it.", min=1),
+        typer.Option(
+            help="Processes that evaluate trials; results do not depend on it.",
+            min=1,
+            max=MOST_WORKERS,
+        ),
     ] = 1,
     storage: Annotated[
         str | None,
@@ -85,30 +96,26 @@ def tune(
 ) -> None:
     """Tune a system's parameters and test the gain on held-out queries.
 
-    An interrupted search continues from its log in the output folder. Exit code 3: unjudged
-    documents decide the verdict.
+    An interrupted search continues from its log in the output folder.
     """
-    from fusion_bench.cli._next_steps import after_tune
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.report.tuning.tuning_page import build_page
     from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
     from fusion_bench.util.output_folder import name_experiment
 
     base.refuse_two_outputs(markdown, as_json=json)
-    overrides = {
-        "system": system,
-        "trials": trials,
-        "timeout": timeout,
-        "sampler": sampler,
-        "seed": seed,
-        "folds": folds,
-    }
     options = TuneOptions(
         out=out or Path("reports") / name_experiment(experiment) / "tuning",
         folders=base.folders_for(datasets, experiment),
         progress=progress_bar,
-        overrides=overrides,
+        overrides={
+            "system": system,
+            "trials": trials,
+            "timeout": timeout,
+            "sampler": sampler,
+            "seed": seed,
+            "folds": folds,
+        },
         workers=workers,
         cluster=cluster,
         storage=storage,
@@ -119,15 +126,39 @@ def tune(
     verdicts = []
     with base.open_experiment(experiment, replaced) as (parsed, source):
         for report, files in run_tuning(parsed, source, options):
-            steps = tuple(after_tune(report, files, datasets))
-            page = replace(build_page(report), next_steps=steps)
-            target = markdown
-            is_file = markdown is not None and markdown != base.STDOUT
-            if markdown is not None and is_file and files[0].parent != options.out:
-                target = markdown.with_name(f"{files[0].parent.name}-{markdown.name}")
-            print_result(report, page, as_json=json, written=files, markdown=target)
-            if report.interrupted:
-                raise typer.Exit(ExitCode.INTERRUPTED)
+            target = _markdown_target(markdown, files, options.out)
+            _print_report(report, files, datasets, as_json=json, markdown=target)
             verdicts.append(report.verdict)
     if "unjudged decide" in verdicts:
         raise typer.Exit(ExitCode.INCONCLUSIVE)
+
+
+def _markdown_target(markdown: Path | None, files: Sequence[Path], out: Path) -> Path | None:
+    """The Markdown file of one report; that of one of several datasets has its name before it."""
+    is_file = markdown is not None and markdown != base.STDOUT
+    if markdown is None or not is_file or files[0].parent == out:
+        return markdown
+    return markdown.with_name(f"{files[0].parent.name}-{markdown.name}")
+
+
+def _print_report(
+    report: TuningReport,
+    files: list[Path],
+    datasets: list[Path] | None,
+    *,
+    as_json: bool,
+    markdown: Path | None,
+) -> None:
+    """Print a report and what to do next.
+
+    Raises:
+        Exit: The search was interrupted.
+    """
+    from fusion_bench.cli._next_steps import after_tune
+    from fusion_bench.report.tuning.tuning_page import build_page
+
+    steps = tuple(after_tune(report, files, datasets))
+    page = replace(build_page(report), next_steps=steps)
+    print_result(report, page, as_json=as_json, written=files, markdown=markdown)
+    if report.interrupted:
+        raise typer.Exit(ExitCode.INTERRUPTED)

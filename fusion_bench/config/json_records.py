@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from fusion_bench.config.models import Model, parse_model
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.util.regular_files import read_regular_text
+from fusion_bench.util.repeated_keys import refuse_repeated_keys
 
 
 class StoredRecord(BaseModel):
@@ -31,10 +33,10 @@ def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Mo
             know, or a field that breaks a rule.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_regular_text(path), object_pairs_hook=refuse_repeated_keys)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, DataError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a JSON {what}: {error}: {remedy}") from None
     known = {key: model.model_fields[key].default for key in ("format", "format_version")}
     if not isinstance(data, dict) or data.get("format") != known["format"]:

@@ -6,29 +6,26 @@ the offending value.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    Strict,
     ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError, PydanticKnownError
+from pydantic_core import PydanticCustomError
 
+from fusion_bench.config.strict_numbers import StrictNumbers
 from fusion_bench.errors import ConfigError, did_you_mean
 
 Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 V = TypeVar("V")
 
-EXPONENT: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+")
 #: pydantic's messages in terms of YAML instead of Python, by type of error.
 NEEDED = {
     "dict_type": "a mapping of keys to values is needed",
@@ -38,25 +35,9 @@ NEEDED = {
 }
 
 
-def _read_exponent(value: object) -> object:
-    """The number of ``1e-3``, which YAML 1.1 takes for text; anything else as it is."""
-    return float(value) if isinstance(value, str) and EXPONENT.fullmatch(value) else value
-
-
-def _refuse_text(value: object) -> object:
-    """The value, unless it is one that pydantic would take for a whole number.
-
-    Raises:
-        PydanticKnownError: It is text, or true or false.
-    """
-    if isinstance(value, bool | str):
-        raise PydanticKnownError("int_type")
-    return value
-
-
-#: Numbers, of which ``'20'`` and ``true`` are none.
-Number: TypeAlias = Annotated[float, Strict(), BeforeValidator(_read_exponent)]
-WholeNumber: TypeAlias = Annotated[int, BeforeValidator(_refuse_text)]
+#: Numbers, of which ``'20'`` and ``true`` are none: see :mod:`fusion_bench.config.strict_numbers`.
+Number: TypeAlias = float
+WholeNumber: TypeAlias = int
 #: A finite weight; 0 switches its source off.
 Weight: TypeAlias = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 
@@ -85,7 +66,7 @@ def _sort_by_rank(table: dict[int, V]) -> dict[int, V]:
 ByRank: TypeAlias = Annotated[dict[Annotated[int, Field(ge=1)], V], AfterValidator(_sort_by_rank)]
 
 
-class StrictModel(BaseModel):
+class StrictModel(StrictNumbers, BaseModel):
     """A frozen model that refuses keys it does not know, by name.
 
     Attributes:

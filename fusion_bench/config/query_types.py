@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import RootModel, model_validator
 
 from fusion_bench.config.models import Weight
+from fusion_bench.config.strict_numbers import StrictNumbers
 
 ByRole: TypeAlias = dict[str, Weight]
 
@@ -34,7 +35,7 @@ CONV_03_05: dict[str, ByRole] = {
 }
 
 
-class TypeWeights(RootModel[dict[str, ByRole]]):
+class TypeWeights(StrictNumbers, RootModel[dict[str, ByRole]]):
     """Query type → source name or role → weight; ``conv-03-05`` names the published table.
 
     Without a type for ``hybrid`` there is nothing for unsure queries, so it must be there.

@@ -10,8 +10,11 @@ from typing import Any, Final
 import yaml
 
 from fusion_bench.config.models import Location
+from fusion_bench.config.strict_numbers import RANK
+from fusion_bench.config.yaml_values import MERGE, ValueLoader, ValueProblem
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.formatting import is_encodable, pluralize
+from fusion_bench.util.regular_files import open_regular_text
 
 #: Limits of a YAML file, far above any that is written by hand.
 MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000
@@ -78,7 +81,7 @@ def read_yaml(path: Path) -> Source:
         ConfigError: No such file, not YAML, a repeated key, or not a mapping at the top.
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with open_regular_text(path) as file:
             text = file.read(MOST_CHARACTERS + 1)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file{_suggest_file(path)}") from None
@@ -89,11 +92,12 @@ def read_yaml(path: Path) -> Source:
             f"{path}: longer than {MOST_CHARACTERS:,} characters: is it the right file?"
         )
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = ValueLoader(text)
+        node = loader.get_single_node()
         lines: dict[Location, int] = {}
         if node is not None:
-            _collect_lines(node, (), lines, path)
-        data = yaml.safe_load(text)
+            _LineReader(path, loader, lines).read_node(node, ())
+        data = None if node is None else loader.construct_document(node)
     except RecursionError:
         raise ConfigError(f"{path}: nests too deeply, or an alias contains itself") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none
@@ -104,30 +108,59 @@ def read_yaml(path: Path) -> Source:
     return Source(path, data, lines)
 
 
-def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path) -> None:
-    if len(lines) > MOST_VALUES:  # a few lines of aliases can stand for any number
-        raise ConfigError(f"{path}: stands for more than {MOST_VALUES:,} values: use fewer aliases")
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode):
-                raise ConfigError(f"{path}:{line}: a key must be plain text, not a list or mapping")
-            place = (*at, key.value)
-            if place in lines:
-                dotted = ".".join(str(part) for part in place)
-                raise ConfigError(
-                    f"{path}:{line}: {dotted}: the key stands twice "
-                    f"(first on line {lines[place]}): keep one"
-                )
-            lines[place] = line
-            _collect_lines(value, place, lines, path)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            lines[(*at, index)] = value.start_mark.line + 1
-            _collect_lines(value, (*at, index), lines, path)
-    elif not is_encodable(node.value):
-        line = node.start_mark.line + 1
-        raise ConfigError(f"{path}:{line}: {node.value!r} holds half a character: write it whole")
+@dataclass(frozen=True)
+class _LineReader:
+    """Notes where each value stands, and refuses keys that stand twice."""
+
+    path: Path
+    loader: ValueLoader
+    lines: dict[Location, int]
+
+    def read_node(self, node: yaml.Node, at: Location) -> None:
+        """Note the lines of the values in a node; ``at`` is its own path."""
+        if len(self.lines) > MOST_VALUES:  # a few lines of aliases can stand for any number
+            raise ConfigError(
+                f"{self.path}: stands for more than {MOST_VALUES:,} values: use fewer aliases"
+            )
+        if isinstance(node, yaml.MappingNode):
+            places: dict[object, Location] = {}
+            for key, value in node.value:
+                place = self._place_key(key, at, places)
+                self.lines[place] = key.start_mark.line + 1
+                self.read_node(value, place)
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                self.lines[(*at, index)] = value.start_mark.line + 1
+                self.read_node(value, (*at, index))
+        elif not is_encodable(node.value):
+            line = node.start_mark.line + 1
+            raise ConfigError(
+                f"{self.path}:{line}: {node.value!r} holds half a character: write it whole"
+            )
+
+    def _place_key(self, key: yaml.Node, at: Location, places: dict[object, Location]) -> Location:
+        """The path of a key; ``places`` holds those before it in its mapping, by value."""
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise ConfigError(
+                f"{self.path}:{line}: a key must be plain text, not a list or mapping"
+            )
+        place = (*at, key.value)
+        first = place if place in self.lines else places.setdefault(self._read_key(key), place)
+        if place in self.lines or first != place:
+            is_same = "the key stands twice" if first == place else f"the same key as {first[-1]}"
+            raise ConfigError(
+                f"{self.path}:{line}: {'.'.join(map(str, place))}: {is_same} "
+                f"(first on line {self.lines[first]}): keep one"
+            )
+        return place
+
+    def _read_key(self, key: yaml.ScalarNode) -> object:
+        """What a key is: digits stand for a whole number, with quotes or without."""
+        if key.tag == MERGE:
+            return key.value
+        value = self.loader.construct_object(key)
+        return int(value) if isinstance(value, str) and RANK.fullmatch(value) else value
 
 
 def _describe_yaml_error(error: Exception) -> str:
@@ -135,6 +168,8 @@ def _describe_yaml_error(error: Exception) -> str:
     problem = str(getattr(error, "problem", None) or str(error).splitlines()[0])
     mark = getattr(error, "problem_mark", None)
     line = "" if mark is None else f":{mark.line + 1}"
+    if isinstance(error, ValueProblem):
+        return f"{line}: {problem}"
     known = (words for start, words in PARSER_PROBLEMS.items() if problem.startswith(start))
     return f"{line}: not valid YAML: {next(known, problem)}"
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence, Sized
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,13 @@ from numpy.typing import NDArray
 from fusion_bench.data.ids import CategoricalIds, IdVocabulary, encode_ids
 from fusion_bench.data.ordering import IntArray, make_readonly
 from fusion_bench.errors import DataError
+from fusion_bench.util.digests import hash_values
 
 T = TypeVar("T", bound=np.generic)
 
 
 class GroupedRows(NamedTuple):
-    """Rows grouped by query, in order of first appearance."""
+    """Rows grouped by query."""
 
     queries: tuple[str, ...]
     offsets: IntArray
@@ -35,16 +35,33 @@ class GroupedRows(NamedTuple):
 
 
 def group_rows(
-    queries: Sequence[str] | CategoricalIds, documents: Sequence[str] | CategoricalIds, kind: str
+    queries: Sequence[str] | CategoricalIds,
+    documents: Sequence[str] | CategoricalIds,
+    kind: str,
+    *,
+    sort_queries: bool = False,
 ) -> GroupedRows:
-    """Group rows by query, keeping file order inside a query, and encode the document ids."""
+    """Group rows by query, keeping file order inside a query, and encode the document ids.
+
+    Args:
+        queries: Shape (N,).
+        documents: Shape (N,).
+        kind: What a row is, for an error.
+        sort_queries: Queries in the order of their ids, by bytes, in place of the file's.
+
+    Raises:
+        DataError: There is no row, or an id is empty.
+    """
     if len(queries) == 0:
         raise DataError(f"no {kind} in it: at least one row is needed")
     query, document = encode_ids(queries), encode_ids(documents)
     for what, column in (("query", query), ("document", document)):
         if column.vocabulary[0] == "":  # it is sorted
             raise DataError(f"empty {what} id", row=int(np.argmin(column.codes)))
-    codes, names = _number_by_appearance(query)
+    if sort_queries:
+        codes, names = query.codes, tuple(query.vocabulary)
+    else:
+        codes, names = _number_by_appearance(query)
     offsets = to_offsets(np.bincount(codes, minlength=len(names)))
     if (codes[1:] >= codes[:-1]).all():
         return GroupedRows(names, offsets, document.vocabulary, document.codes, None)
@@ -136,7 +153,9 @@ def query_slices(queries: tuple[str, ...], offsets: IntArray) -> Iterator[tuple[
         yield query, slice(int(offsets[q]), int(offsets[q + 1]))
 
 
-def hash_table(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
+def hash_table(
+    queries: tuple[str, ...], offsets: IntArray, *parts: NDArray[Any] | IdVocabulary
+) -> str:
     """SHA-256 over a table, the same for every order of its queries.
 
     Args:
@@ -146,15 +165,10 @@ def hash_table(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> s
     """
     order = np.array(sorted(range(len(queries)), key=queries.__getitem__), dtype=np.int64)
     rows = rows_of(offsets, order)
-    sha = hashlib.sha256("\0".join(queries[q] for q in order).encode())
-    sha.update(np.diff(offsets)[order].astype("<i8").tobytes())
+    values: list[Any] = [[queries[q] for q in order], np.diff(offsets)[order]]
     for part in parts:
-        if isinstance(part, np.ndarray):
-            kind = "<f8" if part.dtype.kind == "f" else "<i8"
-            sha.update(part[rows].astype(kind).tobytes())
-        elif isinstance(part, IdVocabulary):
-            sha.update("\0".join(part).encode())
-    return sha.hexdigest()
+        values += part.encode_texts() if isinstance(part, IdVocabulary) else [part[rows]]
+    return hash_values(*values)
 
 
 def count_retrieved(ranks: IntArray, query: IntArray, queries: int) -> IntArray:

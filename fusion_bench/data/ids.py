@@ -45,6 +45,16 @@ class IdVocabulary(Sequence[str]):
         starts, ends = self.limits[self.places].tolist(), self.limits[self.places + 1].tolist()
         return (text[start:end].decode() for start, end in zip(starts, ends, strict=True))
 
+    def encode_texts(self) -> tuple[IntArray, bytes]:
+        """The length of each id in bytes, shape (n,), and the bytes of all, one after another."""
+        starts, lengths = self.limits[self.places], np.diff(self.limits)[self.places]
+        blocks = []
+        for start in range(0, len(self), MANY_IDS):
+            sizes = lengths[start : start + MANY_IDS]
+            shifts = starts[start : start + MANY_IDS] - (np.cumsum(sizes) - sizes)
+            blocks.append(self.data[np.repeat(shifts, sizes) + np.arange(int(sizes.sum()))])
+        return lengths, b"".join(block.tobytes() for block in blocks)
+
 
 @dataclass(frozen=True, eq=False)
 class CategoricalIds:

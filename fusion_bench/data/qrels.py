@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fusion_bench.data.document_table import DocumentTable, write_trec
 from fusion_bench.data.frames import name_row, read_rows
 from fusion_bench.data.grouped_rows import (
@@ -22,7 +25,7 @@ from fusion_bench.data.grouped_rows import (
 from fusion_bench.data.ids import CategoricalIds, IdVocabulary
 from fusion_bench.data.ordering import IntArray, make_readonly
 from fusion_bench.data.read_options import order_by_value
-from fusion_bench.data.row_values import parse_grades
+from fusion_bench.data.row_values import parse_whole_numbers
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns
 
@@ -32,11 +35,11 @@ class Qrels(DocumentTable):
     """Judgements: query → document → grade. Grade 0 = judged not relevant, absent = unjudged.
 
     Attributes:
-        queries: The Q judged queries.
+        queries: The Q judged queries, sorted by bytes, so that nothing depends on a file's order.
         offsets: Shape (Q+1,).
         vocabulary: Distinct document ids, sorted by bytes.
         documents: Shape (J,): codes into ``vocabulary``.
-        grades: Shape (J,): integer grades; negative counts as not relevant.
+        grades: Shape (J,): integer grades, -2^53 to 2^53; negative counts as not relevant.
     """
 
     queries: tuple[str, ...]
@@ -55,7 +58,7 @@ class Qrels(DocumentTable):
         cls,
         queries: Sequence[str] | CategoricalIds,
         documents: Sequence[str] | CategoricalIds,
-        grades: Sequence[int] | IntArray,
+        grades: Sequence[str | float] | NDArray[np.number],
     ) -> Self:
         """Build from parallel columns, one judgement a row.
 
@@ -64,9 +67,9 @@ class Qrels(DocumentTable):
                 names the row.
         """
         refuse_ragged(queries=queries, documents=documents, grades=grades)
-        grouped = group_rows(queries, documents, "judgement")
+        grouped = group_rows(queries, documents, "judgement", sort_queries=True)
         refuse_duplicates(grouped)
-        values = grouped.take_column(parse_grades(grades))
+        values = grouped.take_column(parse_whole_numbers(grades, "grade"))
         by_document = order_by_value(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,

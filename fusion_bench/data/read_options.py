@@ -16,6 +16,7 @@ from fusion_bench.data.grouped_rows import (
     to_offsets,
 )
 from fusion_bench.data.ordering import FloatArray, IntArray, already_sorted, positions
+from fusion_bench.data.row_values import parse_whole_numbers
 from fusion_bench.errors import DataError
 
 
@@ -88,7 +89,7 @@ def _column_ranks(grouped: GroupedRows, ranks: Sequence[int] | IntArray | None) 
     """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
     if ranks is None:
         raise DataError("rank_from: column was asked for, but there is no rank column")
-    column = grouped.take_column(np.asarray(ranks, dtype=np.int64))
+    column = grouped.take_column(parse_whole_numbers(ranks, "rank"))
     if (column < 0).any():
         first = int(np.flatnonzero(column < 0)[0])
         raise DataError(

@@ -1,76 +1,155 @@
-"""Values of rows: parsed, checked, and the rows that reading options drop."""
+"""Scores, grades and ranks of rows: the one place where a file's text becomes a number.
+
+Text is read as :mod:`fusion_bench.util.decimal_numbers` says. Numbers of Python, numpy and decimal
+are read as they are. Truth values, bytes and everything else are errors that name the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+import math
+from decimal import Decimal
+from typing import Any, Final
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import GroupedRows, find_repeats, refuse_duplicates
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError
+from fusion_bench.util.decimal_numbers import has_only_digits, is_decimal, parse_whole
+
+#: Greatest grade or rank. Up to here a float holds every whole number, so that files of text, JSON
+#: and Parquet say the same.
+GREATEST: Final = 2**53
+#: Numbers of Python, numpy and decimal.
+NUMBERS: Final = (int, float, Decimal, np.integer, np.floating)
+#: Characters of a value that a message shows.
+MOST_SHOWN: Final = 60
 
 
-def _to_numbers(values: object, what: str) -> FloatArray:
-    """Numbers of any kind as floats.
-
-    Raises:
-        DataError: One is no number; names the row.
-    """
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        for row, value in enumerate(cast("Sequence[Any]", values)):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise DataError(f"{what} {value!r} is not a number", row=row) from None
-        raise
-
-
-def parse_scores(scores: object) -> FloatArray:
+def parse_scores(scores: Any) -> FloatArray:  # noqa: ANN401 - anything may stand in a file
     """Shape (N,): finite numbers.
 
     Raises:
         DataError: One is not; names the row.
     """
-    values = _to_numbers(scores, "score")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise DataError(f"score {values[row]} is not a finite number", row=row)
+    values = _read_column(scores)
+    if values is None:
+        values = np.array([_read_score(value, row) for row, value in enumerate(scores)])
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        raise _not_finite(values.item(row := int(np.argmin(is_finite))), row)
     return values
 
 
-def parse_grades(grades: object) -> IntArray:
-    """Shape (N,): whole numbers, also such as 2.0.
+def parse_whole_numbers(values: Any, what: str) -> IntArray:  # noqa: ANN401 - as above
+    """Shape (N,): whole numbers, also such as 2.0, from -2^53 to 2^53.
+
+    Args:
+        values: Grades or ranks.
+        what: What they are, for messages.
 
     Raises:
         DataError: One is not; names the row.
     """
-    if isinstance(grades, np.ndarray) and grades.dtype.kind in "iu":
-        return grades.astype(np.int64, copy=False)
-    values = _to_numbers(grades, "grade")
-    fractions = np.flatnonzero(~(np.isfinite(values) & (values == np.round(values))))
-    if len(fractions):
-        row = int(fractions[0])
-        raise DataError(f"grade {values[row]} is not a whole number", row=row)
-    return values.astype(np.int64)
+    is_array = isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+    if not is_array or ((values > GREATEST) | (values < -GREATEST)).any():
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        return np.array(
+            [_read_whole(value, what, row) for row, value in enumerate(listed)], dtype=np.int64
+        )
+    whole: IntArray = values.astype(np.int64, copy=False)
+    return whole
 
 
-def drop_rows(
-    grouped: GroupedRows, values: FloatArray, order: IntArray | slice, read_options: ReadOptions
-) -> tuple[IntArray | slice, int]:
-    """The rows that the options keep, in order, and how many duplicates they drop."""
-    if read_options.drop_zero_scores and not values.all():
-        order = np.arange(len(values))[order]
-        order = order[values[order] != 0]
-    if read_options.on_duplicate == "error":
-        refuse_duplicates(grouped)
-        return order, 0
-    is_repeat = find_repeats(grouped, order)
-    duplicates = int(is_repeat.sum())
-    if duplicates:
-        order = np.arange(len(values))[order][~is_repeat]
-    return order, duplicates
+def _read_column(values: Any) -> FloatArray | None:  # noqa: ANN401 - as above
+    """Numbers, or texts of numbers, all at once; None where they have to be read singly."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+        return values.astype(np.float64, copy=False)
+    kinds = set(map(type, values))
+    if not kinds <= {str, int, float}:
+        return None
+    texts = (value for value in values if isinstance(value, str)) if str in kinds else ()
+    if not has_only_digits("".join(texts)):
+        return None
+    try:
+        return np.fromiter(map(float, values), np.float64, len(values))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read_score(value: object, row: int) -> float:
+    """A finite number.
+
+    Raises:
+        DataError: It is none.
+    """
+    try:
+        text_or_number = value if isinstance(value, str) else _require_number(value)
+        number = float(text_or_number)
+    except OverflowError:  # more digits than a float holds
+        raise _not_finite(value, row) from None
+    except ValueError:
+        number = None
+    if number is not None and not math.isfinite(number):
+        raise _not_finite(number, row)
+    if number is None or (isinstance(value, str) and not is_decimal(value)):
+        raise DataError(f"score {_shorten(value)} is not a number{_hint(value)}", row=row)
+    return number
+
+
+def _read_whole(value: object, what: str, row: int) -> int:
+    """A whole number.
+
+    Raises:
+        DataError: It is none, or too large.
+    """
+    number: int | None = None
+    try:
+        given = parse_whole(value) if isinstance(value, str) else _require_number(value)
+        number = int(given) if given == int(given) else None
+    except OverflowError:
+        if not isinstance(value, float):  # which is infinite
+            raise _too_large(value, what, row) from None
+    except ValueError:
+        pass
+    if number is None:
+        raise DataError(f"{what} {_shorten(value)} is not a whole number{_hint(value)}", row=row)
+    if abs(number) > GREATEST:
+        raise _too_large(value, what, row)
+    return number
+
+
+def _require_number(value: object) -> Any:  # noqa: ANN401 - a number of any package
+    """The value, which is a number.
+
+    Raises:
+        ValueError: It is not, or is true or false.
+    """
+    if isinstance(value, NUMBERS) and not isinstance(value, bool):
+        return value
+    raise ValueError("not a number")
+
+
+def _not_finite(value: object, row: int) -> DataError:
+    return DataError(f"score {_shorten(value)} is not a finite number", row=row)
+
+
+def _too_large(value: object, what: str, row: int) -> DataError:
+    return DataError(f"{what} {_shorten(value)} is beyond ±2^53 (±{GREATEST})", row=row)
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def _hint(value: object) -> str:
+    """What to do about a text that others may take for a number."""
+    if not isinstance(value, str) or is_decimal(value):
+        return ""
+    if value.count(",") == 1 and "." not in value:
+        return ": write a decimal point"
+    try:
+        float(value)
+    except ValueError:
+        return ""
+    return ": write plain digits, such as 1000 or -1.5e3"

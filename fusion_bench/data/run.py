@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Self, cast, overload
 import numpy as np
 
 from fusion_bench.data.document_table import DocumentTable, trec_scores, write_trec
+from fusion_bench.data.dropped_rows import drop_rows
 from fusion_bench.data.frames import name_row, read_rows
 from fusion_bench.data.grouped_rows import (
     count_within_queries,
@@ -23,8 +23,9 @@ from fusion_bench.data.grouped_rows import (
 from fusion_bench.data.ids import CategoricalIds, IdVocabulary
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.read_options import ReadOptions, assign_ranks, order_by_rank
-from fusion_bench.data.row_values import drop_rows, parse_scores
+from fusion_bench.data.row_values import parse_scores
 from fusion_bench.data.switches import Switch
+from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns
 
@@ -208,7 +209,6 @@ class Run(DocumentTable):
             columns = (self.documents, self.ranks, self.scores, self.vocabulary)
             digest = hash_table(self.queries, self.offsets, *columns)
             if self.switch is not None:
-                on = "\0".join((digest, *sorted(self.switch.queries)))
-                digest = hashlib.sha256(on.encode()).hexdigest()
+                digest = hash_values(digest, sorted(self.switch.queries))
             self.remember_digest(digest)
         return cast("str", self._digest)

@@ -40,6 +40,7 @@ def compare_files(
         {name: load_run(path, name=name, layout=run_layout) for name, path in runs.items()},
         qrels_path=qrels,
         paths=runs,
+        layout=run_layout,
         binary_relevance=binary_relevance,
     )
     systems = {name: {"runs": [name]} for name in runs}

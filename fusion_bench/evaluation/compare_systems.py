@@ -13,7 +13,9 @@ from fusion_bench.evaluation.compare_collections import (
     compare_contrasts,
     read_inference_settings,
 )
+from fusion_bench.evaluation.dataset_checks.compared_warnings import find_compared_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
@@ -36,6 +38,7 @@ class CollectionComparison(NamedTuple):
         comparisons: By measure.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said for the baseline and for the candidates;
             false = v2 ran as v1.
+        warnings: What speaks against the lists that the compared systems read.
         unjudged: By candidate, what unjudged documents could change in the primary measure; empty
             with complete judgments.
     """
@@ -49,6 +52,7 @@ class CollectionComparison(NamedTuple):
     comparisons: tuple[Comparison, ...]
     v2_enabled: dict[str, bool]
     unjudged: dict[str, UnjudgedResult]
+    warnings: tuple[DataWarning, ...] = ()
 
 
 def compare_reports(
@@ -86,8 +90,10 @@ def compare_reports(
     compared = compare_contrasts([plan.contrast for plan in plans], settings)
     family = sum(len(plan.contrast.values) - 1 for plan in plans)
     return [
-        _describe(left, plan, comparisons, settings, family)._replace(v2_enabled=v2)
-        for (left, _), plan, comparisons in zip(pairs, plans, compared, strict=True)
+        _describe(left, plan, comparisons, settings, family)._replace(
+            v2_enabled=v2, warnings=find_compared_warnings(left, right, plan.sides, two=two)
+        )
+        for (left, right), plan, comparisons in zip(pairs, plans, compared, strict=True)
     ]
 
 
@@ -128,6 +134,11 @@ class _Plan(NamedTuple):
     contrast: Contrast
     wanted: tuple[str, ...]
     rows: dict[str, SystemResult]
+
+    @property
+    def sides(self) -> tuple[list[SystemResult], list[SystemResult]]:
+        """The baseline's row, and the rows that were asked for."""
+        return [self.rows[self.contrast.baseline]], [self.rows[name] for name in self.wanted]
 
 
 def _plan(

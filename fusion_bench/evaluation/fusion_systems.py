@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.assessment import Assessment
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
+from fusion_bench.evaluation.unjudged.unjudged_difference import (
+    UnjudgedDifference,
+    UnjudgedEvidence,
+    compare_unjudged,
+)
+from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
+from fusion_bench.experiment.system import System
 from fusion_bench.measures.bounds import is_bounded
-from fusion_bench.stats.fusion_answer import decide_fusion
+from fusion_bench.stats.fusion_answer import FusionAnswer, decide_fusion
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.unjudged_rule import Direction
 
 Config = Mapping[str, Any]
 
 
 def compare_fusions(
     task: EvaluationSet,
-    systems: Mapping[str, tuple[Config, FloatArray]],
+    systems: Mapping[str, tuple[Config, Assessment]],
     sources: Mapping[str, FloatArray],
 ) -> FusionResult | None:
     """Every fusion against every single source; None where there is no fusion.
@@ -28,12 +37,12 @@ def compare_fusions(
 
     Args:
         task: The experiment on one dataset.
-        systems: By name the resolved configuration, and the primary measure, shape (Q,).
+        systems: By name the resolved configuration, and what was measured.
         sources: By name the primary measure of each source alone, shape (Q,).
     """
     fusions = {name: pair for name, pair in systems.items() if is_fusion(pair[0])}
     plain = {name: pair for name, pair in fusions.items() if not is_reranked(pair[0])}
-    compared = {name: values for name, (_, values) in (plain or fusions).items()}
+    compared = {name: each.values[0] for name, (_, each) in (plain or fusions).items()}
     if not compared or not sources:
         return None
     options = task.experiment.model_dump(include={"correction", "seed", "alpha"})
@@ -42,8 +51,12 @@ def compare_fusions(
     if is_bounded(task.measures[0].name):
         low, high = max(low, -1.0), min(high, 1.0)
     ends = [end if math.isfinite(end) else None for end in (low, high)]
+    assessments = {name: fusions[name][1] for name in compared}
+    pair, unjudged = _find_contradiction(task, answer, assessments, list(sources)) or ((), None)
     return FusionResult(
-        verdict=answer.verdict,
+        verdict="unjudged decide" if pair else answer.verdict,
+        contradicted=pair,
+        unjudged=unjudged and unjudged.record,
         fusion=answer.fusion,
         source=answer.source,
         fusion_mean=exact_mean(compared[answer.fusion]),
@@ -56,6 +69,43 @@ def compare_fusions(
         sources=len(sources),
         is_reranked=not plain,
     )
+
+
+def _find_contradiction(
+    task: EvaluationSet,
+    answer: FusionAnswer,
+    fusions: Mapping[str, Assessment],
+    sources: Sequence[str],
+) -> tuple[tuple[str, str], UnjudgedDifference] | None:
+    """The first fusion and source whose shown difference unjudged documents contradict."""
+    kind = task.judgment_kind
+    if answer.verdict == "not shown" or kind == "complete":
+        return None
+    direction: Direction = 1 if answer.verdict == "pays" else -1
+    shown = {
+        "pays": [(answer.fusion, source) for source in sources],
+        "loses": [(fusion, answer.source) for fusion in fusions],
+    }
+    for fusion, source in shown[answer.verdict]:
+        unjudged = compare_unjudged(
+            UnjudgedEvidence.of_measure(fusions[fusion].unjudged),
+            _measure_source(task, source),
+            groups=task.groups,
+            alpha=task.experiment.alpha,
+            is_sparse=kind == "sparse",
+            is_bounded=is_bounded(task.measures[0].name),
+        )
+        if unjudged.decides(direction, task.experiment.min_gain):
+            return (fusion, source), unjudged
+    return None
+
+
+def _measure_source(task: EvaluationSet, name: str) -> UnjudgedEvidence:
+    alone = System(name=name, runs=(name,))
+    values = measure_unjudged(
+        alone, task.runs, task.measures[:1], spaces={}, qrels=task.dataset.qrels
+    )
+    return UnjudgedEvidence.of_measure(values)
 
 
 def is_fusion(config: Config | None) -> bool:

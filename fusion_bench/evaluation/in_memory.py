@@ -15,9 +15,11 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.sweeps.expansion import expand_sweeps
+from fusion_bench.io.cache.cached_loader import FileRequest
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import AUTO_GROUPS, DECLARED_GROUPS, DatasetSpec
 from fusion_bench.io.file_bytes import strip_suffixes
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.query_groups.assign_groups import find_and_assign_groups
 
 #: Stands where a file is named, for what was read from none.
@@ -40,6 +42,7 @@ def make_dataset(
     queries: Mapping[str, Query] | None = None,
     qrels_path: Path | None = None,
     paths: Mapping[str, Path] | None = None,
+    layout: FileLayout = DEFAULT_LAYOUT,
     **options: Any,  # noqa: ANN401 - the model checks them
 ) -> Dataset:
     """A dataset of judgments and lists that are at hand.
@@ -53,6 +56,7 @@ def make_dataset(
         queries: What is known of the queries, by id.
         qrels_path: The file of the judgments, if they came from one.
         paths: The file of each list that came from one, by its name.
+        layout: How these files name their columns.
         options: More of a ``dataset.yaml``: ``judgments``, ``binary_relevance``, ``groups``, …
 
     Raises:
@@ -83,7 +87,21 @@ def make_dataset(
         )
     if spec.groups == AUTO_GROUPS:
         known = find_and_assign_groups(known, [*runs.values()], qrels, name)
-    return Dataset(spec=spec, qrels=qrels, runs=dict(runs), rerankers=dict(lists), queries=known)
+    read = {
+        f"{kind}/{name}": FileRequest(files[name], name, layout=layout)
+        for kind, names in (("runs", runs), ("rerank", lists))
+        for name in names
+        if name in files
+    }
+    return Dataset(
+        spec=spec,
+        qrels=qrels,
+        runs=dict(runs),
+        rerankers=dict(lists),
+        queries=known,
+        files=read,
+        has_file=False,
+    )
 
 
 def make_experiment(

@@ -12,16 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fusion_bench import measures as measure
-from fusion_bench._version import __version__
+from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
-from fusion_bench.evaluation.dataset_summary import list_infos
+from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.fusion_systems import compare_fusions
-from fusion_bench.evaluation.near_duplicates import find_near_duplicates
+from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
 from fusion_bench.evaluation.report_records.report import Provenance, Report
@@ -251,7 +251,7 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
         ),
         fusion=compare_fusions(
             task,
-            {name: (systems[name].resolved_config, a.values[0]) for name, a in assessments.items()},
+            {name: (systems[name].resolved_config, each) for name, each in assessments.items()},
             sources.primary_values(),
         ),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
@@ -268,6 +268,7 @@ def report_provenance(experiment: Experiment, source: Source) -> Provenance:
         source_sha256=hashlib.sha256(repr(source.data).encode()).hexdigest(),
         versions={
             "rank-fusion-bench": __version__,
+            "engine": str(ENGINE),
             "python": platform.python_version(),
             **{name: version(name) for name in packages},
         },

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from fusion_bench.config.limits import MOST_WORKERS
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
@@ -97,9 +98,10 @@ def threads_of(given: int | None) -> int:
     if not text:
         has_affinity = hasattr(os, "sched_getaffinity")  # those that this process may use
         return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
+    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_WORKERS))
+    if not (is_short and 0 < int(text) <= MOST_WORKERS):
         where = "threads" if given is not None else THREADS
-        raise ConfigError(f"{where}: {text!r} is not a whole number above 0")
+        raise ConfigError(f"{where}: {text!r:.60} is not a whole number from 1 to {MOST_WORKERS:,}")
     return int(text)
 
 

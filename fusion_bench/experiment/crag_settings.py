@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from fusion_bench.config.limits import Rank
 from fusion_bench.config.models import Number, StrictModel, WholeNumber
 
 #: What is said of a list, by the names of CONV-03-05.
@@ -28,7 +29,7 @@ class CragRule(StrictModel):
 
     upper: UnitNumber = 0.7
     lower: UnitNumber = 0.3
-    top: Annotated[WholeNumber, Field(ge=1)] = 10
+    top: Rank = 10
     grade: Annotated[WholeNumber, Field(ge=1)] = 1
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.crag_settings import CragSettings
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
+from fusion_bench.experiment.gate_limits import refuse_unreachable_limits
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.stages import name_stages, resolve_named_stages
@@ -234,6 +235,8 @@ def read_experiment(
     experiment = parse_model(Experiment, source.data, source.where)
     if not (is_v2_enabled() if v2_enabled is None else v2_enabled):
         experiment = experiment.without_v2()
+    if experiment.gate is not None:
+        refuse_unreachable_limits(experiment.gate, source)
     named = {
         ("baseline",): experiment.baseline,
         ("tune", "system"): None if experiment.tune is None else experiment.tune.system,

@@ -11,6 +11,7 @@ import yaml
 
 from fusion_bench.config.models import Location
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.yaml_values import ValueProblem, parse_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
@@ -155,7 +156,9 @@ def parse_value(text: str, override: str) -> object:
         ConfigError: It is no YAML.
     """
     try:
-        value: object = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):
+        value: object = parse_yaml(text)
+    except ValueProblem as error:
+        raise ConfigError(f"--set {override}: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigError(f"--set {override}: {text!r} is not a value in YAML") from None
     return value

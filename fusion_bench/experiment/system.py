@@ -19,12 +19,12 @@ from pydantic_core import PydanticCustomError
 
 from fusion_bench.blend import Blend
 from fusion_bench.blend.none import NoBlend
+from fusion_bench.config.limits import Rank
 from fusion_bench.config.models import (
     Location,
     Number,
     StrictModel,
     UniqueNames,
-    WholeNumber,
     make_config_error,
 )
 from fusion_bench.config.query_classes import (
@@ -39,9 +39,7 @@ from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects, parse_dialect
-from fusion_bench.experiment.misfits import find_misfits
-from fusion_bench.experiment.stages import base_runs, check_stages, name_stages
-from fusion_bench.experiment.system_methods import (
+from fusion_bench.experiment.methods.system_methods import (
     AnyBlend,
     AnyFusion,
     AnyPolicy,
@@ -50,6 +48,8 @@ from fusion_bench.experiment.system_methods import (
     Types,
     refuse_together,
 )
+from fusion_bench.experiment.misfits import find_misfits
+from fusion_bench.experiment.stages import base_runs, check_stages, name_stages
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.policies import Variant
@@ -92,7 +92,7 @@ class System(StrictModel):
     types: Types | None = None
     policy: AnyPolicy | None = None
     min_relevance: Number | None = None
-    top_k: Annotated[WholeNumber, Field(ge=1)] | None = None
+    top_k: Rank | None = None
 
     if TYPE_CHECKING:
 

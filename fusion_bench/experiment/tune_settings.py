@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
+from fusion_bench.config.limits import MOST_FOLDS, MOST_RANK, MOST_TRIALS
 from fusion_bench.config.models import Number, StrictModel, WholeNumber
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, ClassKey
@@ -75,11 +76,11 @@ class SearchSettings(StrictModel):
         seed: Makes a run exactly repeatable.
     """
 
-    trials: Annotated[WholeNumber, Field(ge=1)] = 300
+    trials: Annotated[WholeNumber, Field(ge=1, le=MOST_TRIALS)] = 300
     timeout: Annotated[Number, Field(gt=0)] | None = None
     sampler: SamplerName = "tpe"
     batch: Annotated[WholeNumber, Field(ge=1, le=256)] = 16
-    points: Annotated[WholeNumber, Field(ge=2)] = 5
+    points: Annotated[WholeNumber, Field(ge=2, le=MOST_TRIALS)] = 5
     seed: Annotated[WholeNumber, Field(ge=0, lt=2**32)] = 7
 
 
@@ -128,9 +129,12 @@ class FrontSettings(StrictModel):
     """
 
     method: Literal["tpe", "nsga2", "depths", "none"] = "tpe"
-    trials: Annotated[WholeNumber, Field(ge=0)] = 150
+    trials: Annotated[WholeNumber, Field(ge=0, le=MOST_TRIALS)] = 150
     depths: (
-        Annotated[tuple[Annotated[WholeNumber, Field(ge=0)], ...], Field(min_length=1)] | None
+        Annotated[
+            tuple[Annotated[WholeNumber, Field(ge=0, le=MOST_RANK)], ...], Field(min_length=1)
+        ]
+        | None
     ) = None
 
 
@@ -143,7 +147,8 @@ class TuneSettings(SearchSettings):
         parameters: Path → range, or ``own`` for what the methods declare at or below that path;
             None = everything that they declare.
         held_out: Share of the queries held out, where the dataset has no splits of its own; or
-            ``all``: each query is held out once, by cross-fitting.
+            ``all``: each query is held out once, by cross-fitting. ``auto`` = ``all`` with few
+            queries where no other setting excludes it, else half.
         split_seed: Hashed with query ids; another one gives another split.
         folds: Of the nested cross-validation; 0 = none.
         min_gain: A smaller gain is not worth a change.
@@ -167,9 +172,9 @@ class TuneSettings(SearchSettings):
     system: str
     measure: MeasureName | None = None
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
-    held_out: Annotated[Number, Field(gt=0, lt=1)] | Literal["all"] = 0.5
+    held_out: Annotated[Number, Field(gt=0, lt=1)] | Literal["all", "auto"] = "auto"
     split_seed: str = "fusion-bench"
-    folds: Annotated[WholeNumber, Field(ge=0)] = 5
+    folds: Annotated[WholeNumber, Field(ge=0, le=MOST_FOLDS)] = 5
     min_gain: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 0.005
     choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
@@ -200,21 +205,41 @@ class TuneSettings(SearchSettings):
 
     @model_validator(mode="after")
     def _check_cross_fitting(self) -> TuneSettings:
-        if self.held_out != "all":
-            return self
-        if self.class_key or self.crag or self.looks.max_queries:
+        if self.held_out == "all" and self.cross_fitting_obstacle is not None:
+            setting, reason = self.cross_fitting_obstacle
             raise ValueError(
-                "held_out: all tests one set of parameters: leave out by_query_type, by_intent, "
-                "crag and looks.max_queries"
-            )
-        if self.choose == "one_standard_error" or self.folds == 0:
-            raise ValueError("held_out: all needs folds, and choose: shrinkage or best")
-        if "sampler" in self.model_fields_set and self.sampler not in DATA_FREE_SAMPLERS:
-            raise ValueError(
-                f"held_out: all needs trials that do not follow the values: sampler: {self.sampler}"
-                f" does (allowed: {', '.join(sorted(DATA_FREE_SAMPLERS))})"
+                f"held_out: all cannot be combined with {setting}, because {reason}: leave out one "
+                "of the two"
             )
         return self
+
+    @property
+    def cross_fitting_obstacle(self) -> tuple[str, str] | None:
+        """A setting that excludes cross-fitting, and the reason; None = there is none."""
+        given, one_set = self.model_fields_set, "cross-fitting tests one set of parameters"
+        has_front, no_front = self.front.method != "none", "cross-fitting searches no front"
+        follows = "sampler" in given and self.sampler not in DATA_FREE_SAMPLERS
+        samplers = ", ".join(sorted(DATA_FREE_SAMPLERS))
+        obstacles = (
+            ("by_query_type", self.by_query_type, one_set),
+            ("by_intent", self.by_intent, one_set),
+            ("crag", self.crag is not None, one_set),
+            ("looks.max_queries", self.looks.max_queries is not None, one_set),
+            ("front", "front" in given and has_front, no_front),
+            ("effort", "effort" in given and has_front, no_front),
+            ("folds: 0", self.folds == 0, "cross-fitting needs folds"),
+            (
+                "choose: one_standard_error",
+                self.choose == "one_standard_error",
+                "cross-fitting chooses by shrinkage or best",
+            ),
+            (
+                f"sampler: {self.sampler}",
+                follows,
+                f"cross-fitting needs trials that do not follow the values ({samplers})",
+            ),
+        )
+        return next(((name, reason) for name, is_set, reason in obstacles if is_set), None)
 
     @property
     def class_key(self) -> ClassKey | None:
@@ -223,9 +248,13 @@ class TuneSettings(SearchSettings):
             return BY_INTENT
         return BY_TYPE if self.by_query_type else None
 
-    def search_settings(self) -> SearchSettings:
-        """The part that one search needs."""
+    def search_settings(self, *, is_data_free: bool = False) -> SearchSettings:
+        """The part that one search needs.
+
+        Args:
+            is_data_free: Whether trials must not follow the values, as for cross-fitting.
+        """
         settings = {name: getattr(self, name) for name in SearchSettings.model_fields}
-        if self.held_out == "all" and self.sampler not in DATA_FREE_SAMPLERS:
+        if is_data_free and self.sampler not in DATA_FREE_SAMPLERS:
             settings["sampler"] = "random"
         return SearchSettings(**settings)

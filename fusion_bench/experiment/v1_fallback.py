@@ -11,8 +11,8 @@ from fusion_bench.blend import RerankBlend
 from fusion_bench.blend.position_aware import PositionAware
 from fusion_bench.blend.replace import Replace
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.methods.system_methods import PerTypeConfig
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.system_methods import PerTypeConfig
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.rrf_v2 import RRFv2
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.yaml_source import Source
-from fusion_bench.evaluation.dataset_summary import list_infos
+from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.run_experiment import (
     Progress,

@@ -86,8 +86,8 @@ def find_unjudged_documents(
         for query, document, rank in _unjudged_rows(task, system, depth):
             ranks.setdefault((query, document), []).append((rank, name))
     rows = sorted(
-        (min(found)[0], -len(found), *pair, tuple(name for _, name in found))
-        for pair, found in ranks.items()
+        (min(places)[0], -len(places), *pair, tuple(name for _, name in places))
+        for pair, places in ranks.items()
     )
     runs = task.runs
     return [

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.atomic_files import require_folder, write_atomic
+from fusion_bench.util.regular_files import read_regular
 
 
 def write_files(files: Mapping[str, str], folder: Path, *, force: bool = False) -> list[Path]:
@@ -29,7 +30,7 @@ def write_files(files: Mapping[str, str], folder: Path, *, force: bool = False) 
         require_folder(path.parent)
         if path.is_dir():
             raise ConfigError(f"--out {folder}: {path} is a folder: choose another")
-        if not force and path.exists() and path.read_bytes() != data:
+        if not force and path.exists() and read_regular(path) != data:
             raise ConfigError(
                 f"--out {folder}: {path} is there and differs: choose another folder, or add "
                 "--force to replace it"

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate.baseline import Anchor, Baseline, CollectionBaseline
+from fusion_bench.gate.baselines.comparability import find_incompatibilities
+from fusion_bench.gate.baselines.record import Anchor, Baseline, CollectionBaseline
 from fusion_bench.gate.checks import Check, build_checks, is_accepted
-from fusion_bench.gate.comparability import find_incompatibilities
 from fusion_bench.gate.records.history import BaselineUpdate
 from fusion_bench.gate.unjudged_values import PairedUnjudged
 

@@ -11,9 +11,9 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import anchor_checks, describe_rejected, pair_unjudged
-from fusion_bench.gate.baseline import Baseline, CollectionBaseline
+from fusion_bench.gate.baselines.comparability import find_changes
+from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline
 from fusion_bench.gate.checks import Check, build_checks, run_checks
-from fusion_bench.gate.comparability import find_changes
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.query_checks import check_golden_queries, check_guard
 from fusion_bench.gate.records.changes import ListChange
@@ -98,13 +98,10 @@ def check_policy(
         for pair in pairs
     )
     results = {
-        "baseline_system": committed.system,
-        "baseline_reason": committed.history[-1].reason,
         "anchor_reason": "" if committed.is_anchor else committed.anchor.reason,
         "needs_anchor": bool(describe_rejected(since_anchor)),
         "config_changes": find_changes(committed.config, candidate.resolved_config),
         "list_changes": tuple(list_changes),
-        "policy_changes": find_changes(committed.policy, policy.model_dump(mode="json")),
         "checks": checks,
         "guards": guards,
         "golden": golden,

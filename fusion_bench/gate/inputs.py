@@ -22,14 +22,18 @@ from fusion_bench.evaluation.run_experiment import (
 )
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.gate_limits import locate_check
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
+from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, ListDescription
+from fusion_bench.gate.baselines.sealed_policy import find_policy_changes
+from fusion_bench.gate.records.policy_change import PolicyChange
 from fusion_bench.gate.unjudged_values import store_unjudged
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import ListSpec, read_spec
 from fusion_bench.lint import lint_experiment, read_dataset_facts
 from fusion_bench.measures import parse_measure
+from fusion_bench.util.output_folder import name_experiment
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,16 @@ class GateInputs:
             )
         return self.experiment.gated_system
 
+    def find_policy_changes(self, baseline: Baseline) -> tuple[PolicyChange, ...]:
+        """What differs from the policy that a baseline was accepted under."""
+        return find_policy_changes(
+            baseline,
+            self.policy,
+            experiment=name_experiment(self.source.path),
+            system=self.candidate.name,
+            seed=self.experiment.seed,
+        )
+
     def load_collections(self, *others: System) -> list[EvaluationSet]:
         """Load every dataset with the lists that the candidate and ``others`` use.
 
@@ -103,9 +117,7 @@ class GateInputs:
         task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
         measures = []
         for name in self.policy.measures:
-            locations = (("gate", name), ("gate", "checks", name))
-            location = next((p for p in locations if p in self.source.lines), ("gate",))
-            where = self.source.where(location)
+            where = self.source.where(locate_check(self.source, name))
             relevance = spec.binary_relevance
             measures.append(parse_measure(name, binary_relevance=relevance, where=where))
         return replace(task, measures=tuple(measures))

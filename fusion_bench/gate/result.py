@@ -7,6 +7,8 @@ Format history:
     4   ``lint``
     5   ``v2_enabled``, ``baseline_v2_enabled``
     6   ``blocking`` instead of ``on_inconclusive``; new statuses, bounds and rates of a check
+    7   ``policy_changes`` is a list with the effect of each; ``baseline_experiment``;
+        ``data_warnings``
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.gate.records.changes import ListChange, QueryRegression
@@ -26,6 +29,7 @@ from fusion_bench.gate.records.check_result import (
     GuardResult,
     QueryCheck,
 )
+from fusion_bench.gate.records.policy_change import PolicyChange
 from fusion_bench.gate.verdict import ACCEPTED, ALARMS, CheckStatus
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
@@ -40,6 +44,7 @@ class GateVerdict(TableView, StoredRecord):
         experiment: Its name.
         baseline: File of the baseline.
         system: The candidate's name.
+        baseline_experiment: The experiment that the baseline was written from.
         baseline_system: The baseline's system.
         baseline_reason: Why the baseline was last written.
         anchor_reason: Why the anchor's values were accepted; empty where they are the baseline's.
@@ -49,7 +54,7 @@ class GateVerdict(TableView, StoredRecord):
         refusals: Why the two cannot be compared; then nothing below was computed.
         config_changes: What differs in the resolved configuration: path → (before, after).
         list_changes: What differs in the lists that the baseline read.
-        policy_changes: What differs in the policy: path → (before, after).
+        policy_changes: What differs in the policy; where a change needs an update, it is refused.
         checks: Every check.
         guards: Every guard.
         golden: Every golden query.
@@ -57,16 +62,19 @@ class GateVerdict(TableView, StoredRecord):
         blocking: The statuses that block, by the policy.
         exit_code: See :func:`decide_exit_code`.
         lint: What lint finds in the candidate, see ``docs/lint.md``; changes no exit code.
+        data_warnings: What speaks against the lists, and against how the candidate reads them; each
+            text begins with its collection where there are several. They change no exit code.
         near_duplicates: Queries that depend on each other though no group says so, by collection.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` says now; false = v2 runs as v1.
         baseline_v2_enabled: What it said when the baseline was written; None = not known.
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 6
+    format_version: int = 7
     experiment: str
     baseline: str
     system: str
+    baseline_experiment: str = ""
     baseline_system: str = ""
     baseline_reason: str = ""
     anchor_reason: str = ""
@@ -76,7 +84,7 @@ class GateVerdict(TableView, StoredRecord):
     refusals: tuple[str, ...] = ()
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     list_changes: tuple[ListChange, ...] = ()
-    policy_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
+    policy_changes: tuple[PolicyChange, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     golden: tuple[GoldenResult, ...] = ()
@@ -84,6 +92,7 @@ class GateVerdict(TableView, StoredRecord):
     blocking: tuple[CheckStatus, ...] = ()
     exit_code: int = 2
     lint: tuple[LintFinding, ...] = ()
+    data_warnings: tuple[DataWarning, ...] = ()
     near_duplicates: tuple[NearDuplicates, ...] = ()
     v2_enabled: bool = True
     baseline_v2_enabled: bool | None = None

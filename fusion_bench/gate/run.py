@@ -9,23 +9,22 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.evaluation.near_duplicates import find_near_duplicates
+from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import find_anchor_breaks
-from fusion_bench.gate.baseline import (
-    Baseline,
-    read_baseline,
-    update_command,
-)
-from fusion_bench.gate.candidates import candidates_path, count_candidate, digest_values
-from fusion_bench.gate.comparability import (
+from fusion_bench.gate.baselines.candidates import candidates_path, count_candidate, digest_values
+from fusion_bench.gate.baselines.comparability import (
     find_changed_values,
     find_incompatibilities,
     find_list_changes,
 )
+from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline
+from fusion_bench.gate.baselines.sealed_policy import describe_unaccepted
+from fusion_bench.gate.baselines.storage import read_baseline, update_command
 from fusion_bench.gate.comparison import PairedValues, check_policy, pair_values
+from fusion_bench.gate.data_warnings import find_warnings
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
@@ -34,6 +33,7 @@ from fusion_bench.gate.inputs import (
 )
 from fusion_bench.gate.records.changes import ListChange
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.unreachable_limits import find_unreachable_limits
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.util.output_folder import name_experiment
 
@@ -65,16 +65,38 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     if committed is None:
         refusal = f"no baseline at {baseline}: write and commit: {update_command(path, baseline)}"
         return verdict.model_copy(update={"refusals": (refusal,)})
-    verdict = verdict.model_copy(update={"baseline_v2_enabled": committed.v2_enabled})
+    changes = inputs.find_policy_changes(committed)
+    verdict = verdict.model_copy(
+        update={
+            "baseline_experiment": committed.experiment,
+            "baseline_system": committed.system,
+            "baseline_reason": committed.history[-1].reason,
+            "baseline_v2_enabled": committed.v2_enabled,
+            "policy_changes": changes,
+        }
+    )
+    unaccepted = describe_unaccepted(changes, update_command(path, baseline))
+    if unaccepted is not None:
+        return verdict.model_copy(update={"refusals": (unaccepted,)})
+    return _compare(inputs, baseline, committed, verdict)
+
+
+def _compare(
+    inputs: GateInputs, baseline: Path, committed: Baseline, verdict: GateVerdict
+) -> GateVerdict:
+    """The verdict, completed by what the candidate's values say against those of the baseline."""
+    policy, candidate = inputs.policy, inputs.candidate
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = inputs.load_collections(reference)
-    found = {"lint": lint_candidate(inputs), "near_duplicates": _search_queries(collections)}
-    verdict = verdict.model_copy(update=found)
+    notices = {
+        "lint": lint_candidate(inputs),
+        "data_warnings": tuple(find_warnings(collections, candidate)),
+        "near_duplicates": _search_queries(collections),
+    }
+    verdict = verdict.model_copy(update=notices)
     descriptions = [describe_collection(task) for task in collections]
-    refusals = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
-    for task in collections:
-        refusals += find_unusable_lists(task, inputs)
+    refusals = _find_refusals(inputs, committed, collections, descriptions)
     changes = [] if refusals else [*find_list_changes(committed, descriptions)]
     if changes and policy.lists == "refuse":
         refusals = [change.description for change in changes]
@@ -84,14 +106,31 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
         breaks = any(find_anchor_breaks(committed, inputs.experiment.ties, descriptions))
         refused = {"refusals": tuple(refusals), "needs_anchor": breaks}
         return verdict.model_copy(update=refused)
-    pairs = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
+    values = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
     if policy.always_valid is not None:
-        number = _count_candidate(baseline, committed, pairs, candidate.name, policy.runs)
+        number = _count_candidate(baseline, committed, values, candidate.name, policy.runs)
         counted = {"candidate_number": number, "refusals": _refuse_too_many(number, policy.runs)}
         verdict = verdict.model_copy(update=counted)
         if verdict.refusals:
             return verdict
-    return check_policy(inputs, committed, pairs, changes, verdict)
+    return check_policy(inputs, committed, values, changes, verdict)
+
+
+def _find_refusals(
+    inputs: GateInputs,
+    committed: Baseline,
+    collections: Sequence[EvaluationSet],
+    descriptions: Sequence[CollectionBaseline],
+) -> list[str]:
+    """Why the values cannot be compared, or a check could not fail."""
+    refusals = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
+    for task in collections:
+        refusals += find_unusable_lists(task, inputs)
+    if refusals:
+        return refusals
+    known = committed.by_collection
+    pairs = [(task, known[task.dataset.name]) for task in collections]
+    return [*find_unreachable_limits(inputs, pairs)]
 
 
 def _count_candidate(
@@ -115,8 +154,8 @@ def _count_candidate(
 
 def _search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates, ...]:
     """Near-duplicate queries of each collection that has some."""
-    found = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
-    return tuple(record for record in found if record is not None)
+    records = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
+    return tuple(record for record in records if record is not None)
 
 
 def _refuse_too_many(number: int | None, runs: int) -> tuple[str, ...]:

@@ -20,26 +20,22 @@ from fusion_bench.gate.anchor import (
     keep_anchor,
     new_anchor,
 )
-from fusion_bench.gate.baseline import (
-    Baseline,
-    CollectionBaseline,
-    digest_json,
-    is_older_format,
-    read_baseline,
-    write_baseline,
-)
-from fusion_bench.gate.checks import Check
-from fusion_bench.gate.comparability import (
+from fusion_bench.gate.baselines.comparability import (
     find_changes,
     find_incompatibilities,
     find_list_changes,
 )
+from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, digest_json
+from fusion_bench.gate.baselines.storage import is_older_format, read_baseline, write_baseline
+from fusion_bench.gate.checks import Check
 from fusion_bench.gate.comparison import check_policy, pair_values
 from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
 from fusion_bench.gate.records.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.unreachable_limits import find_unreachable_limits
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.folder_lock import lock_folder
 from fusion_bench.util.formatting import is_encodable
 from fusion_bench.util.output_folder import name_experiment, require_visible
 
@@ -51,7 +47,7 @@ def update_baseline(
 
     The newest entry of the history says what the update changed: each check with the verdict of
     the gate on the new values against the old ones, and the queries that lost most. Where nothing
-    changed, a new reason is added to the newest entry.
+    changed, a new reason is added to the newest entry. Of updates at the same time none is lost.
 
     Args:
         inputs: The experiment, and where its data is.
@@ -70,32 +66,70 @@ def update_baseline(
         raise ConfigError("--reason: say why the values may change, in UTF-8 text")
     reason = " ".join(reason.split())
     require_visible(baseline)
-    is_replaced = anchor and is_older_format(baseline)
-    previous = None if is_replaced else read_baseline(baseline, inputs.source.path)
+    _read_previous(inputs, baseline, anchor=anchor)  # an error of the file comes before the work
     collections = inputs.load_collections()
     unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
     if unusable:
         raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
     inputs.progress("evaluating", 0, 1)
     new = _build_baseline(inputs, collections, reason)
-    if previous is not None:
-        if not anchor:
-            _refuse_far_from_anchor(inputs, previous, new, collections)
-            new = new.model_copy(update={"anchor": keep_anchor(previous, new.collections)})
-        newest = previous.history[-1]
-        if previous.contents != new.contents:
-            changes = _describe_changes(inputs, baseline, previous, collections)
-            first = new.history[0].model_copy(update={**changes, "is_anchor": anchor})
-            history = (*previous.history, first)
-        elif anchor and not previous.is_anchor:
-            reasons = tuple(dict.fromkeys((*newest.reasons, reason)))
-            blessed = newest.model_copy(update={"reasons": reasons, "is_anchor": True})
-            history = (*previous.history[:-1], blessed)
-        else:
-            history = (*previous.history[:-1], _add_reason(baseline, newest, reason))
-        new = new.model_copy(update={"history": history})
-    write_baseline(new, baseline)
+    pairs = zip(collections, new.collections, strict=True)
+    unreachable = list(find_unreachable_limits(inputs, pairs))
+    if unreachable:
+        raise ConfigError("; ".join(unreachable))
+    with lock_folder(baseline.parent):
+        previous = _read_previous(inputs, baseline, anchor=anchor)
+        if previous is not None:
+            new = _continue_history(inputs, baseline, collections, (previous, new), anchor=anchor)
+        write_baseline(new, baseline)
     return new
+
+
+def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Baseline | None:
+    """The baseline that is replaced; None = the new one is the first, or replaces an older format.
+
+    Raises:
+        DataError: It cannot be used.
+    """
+    is_replaced = anchor and is_older_format(baseline)
+    return None if is_replaced else read_baseline(baseline, inputs.source.path)
+
+
+def _continue_history(
+    inputs: GateInputs,
+    baseline: Path,
+    collections: Sequence[EvaluationSet],
+    sides: tuple[Baseline, Baseline],
+    *,
+    anchor: bool,
+) -> Baseline:
+    """The new baseline with the history, and without ``anchor`` the anchor, of the previous one.
+
+    Args:
+        inputs: The experiment.
+        baseline: The file.
+        collections: The loaded datasets.
+        sides: The previous baseline, and the new one with its update alone.
+        anchor: Whether the new values become the anchor.
+
+    Raises:
+        FusionBenchError: The anchor refuses the values, or nothing changed.
+    """
+    previous, new = sides
+    if not anchor:
+        _refuse_far_from_anchor(inputs, previous, new, collections)
+        new = new.model_copy(update={"anchor": keep_anchor(previous, new.collections)})
+    newest, update = previous.history[-1], new.history[0]
+    if previous.contents != new.contents:
+        changes = _describe_changes(inputs, baseline, previous, collections)
+        history = (*previous.history, update.model_copy(update={**changes, "is_anchor": anchor}))
+    elif anchor and not previous.is_anchor:
+        reasons = tuple(dict.fromkeys((*newest.reasons, *update.reasons)))
+        blessed = newest.model_copy(update={"reasons": reasons, "is_anchor": True})
+        history = (*previous.history[:-1], blessed)
+    else:
+        history = (*previous.history[:-1], _add_reason(baseline, newest, update.reason))
+    return new.model_copy(update={"history": history})
 
 
 def _refuse_far_from_anchor(
@@ -150,6 +184,7 @@ def _build_baseline(
         system=candidate.name,
         config=config,
         policy=inputs.policy.model_dump(mode="json"),
+        seed=experiment.seed,
         v2_enabled=experiment.v2_enabled,
         ties=experiment.ties,
         collections=records,
@@ -193,13 +228,16 @@ def _describe_changes(
     The reference is the old value of each query, whatever the policy says of changed lists.
     """
     candidate = inputs.candidate
-    config_changes = find_changes(previous.config, candidate.resolved_config)
+    always = {
+        "config_changes": find_changes(previous.config, candidate.resolved_config),
+        "policy_changes": inputs.find_policy_changes(previous),
+    }
     ties = inputs.experiment.ties
     reasons = tuple(find_incompatibilities(previous, ties, map(describe_collection, collections)))
     inputs, collections = _keep_known_measures(inputs, previous, collections)
     descriptions = [describe_collection(task) for task in collections]
     if not inputs.policy.checks or any(find_incompatibilities(previous, ties, descriptions)):
-        return {"incomparable": reasons, "config_changes": config_changes}
+        return {**always, "incomparable": reasons}
     # Only the candidate's lists are loaded: others that the baseline read are in config_changes.
     list_changes = tuple(
         change for change in find_list_changes(previous, descriptions) if change.change != "missing"
@@ -213,9 +251,9 @@ def _describe_changes(
     pairs = pair_values(inputs, previous, collections)
     verdict = check_policy(inputs, previous, pairs, list_changes, verdict)
     return {
+        **always,
         "verdict": verdict.headline,
         "incomparable": reasons,
-        "config_changes": config_changes,
         "list_changes": list_changes,
         "checks": tuple(map(CheckUpdate.from_result, verdict.checks)),
         "losses": tuple(map(QueryLoss.from_result, verdict.regressions)),

@@ -19,6 +19,8 @@ import pyarrow.csv
 
 from fusion_bench.data.ids import CategoricalIds, encode_arrow
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.row_values import parse_whole_numbers
+from fusion_bench.errors import DataError
 from fusion_bench.io.raw_table import ArrowStrings, RawTable
 
 BLANK, NEWLINE = b" \n"
@@ -60,7 +62,7 @@ def parse_regular_text(
             ranks=_read_integers(table["rank"]) if has_ranks else None,
             lines=range(1, table.num_rows + 1),
         )
-    except (pa.ArrowInvalid, ValueError, OverflowError):
+    except (pa.ArrowInvalid, DataError, ValueError):
         return None
 
 
@@ -135,9 +137,9 @@ def _read_floats(column: Any) -> FloatArray:  # noqa: ANN401
 
 
 def _read_integers(column: Any) -> IntArray:  # noqa: ANN401
-    """The whole numbers of a column of strings, as Python reads them: pyarrow would read 0x10."""
+    """The whole numbers of a column of strings; pyarrow would read 0x10."""
     texts = _encode_column(column)
-    return np.array([int(text) for text in texts.vocabulary], dtype=np.int64)[texts.codes]
+    return parse_whole_numbers(list(texts.vocabulary), "number")[texts.codes]
 
 
 def _encode_column(column: Any) -> CategoricalIds:  # noqa: ANN401

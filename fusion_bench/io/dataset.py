@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
 
-from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Document, Query, ScoreSpace
 from fusion_bench.data.run import Run
@@ -22,6 +22,11 @@ from fusion_bench.io.cache.cached_loader import (
 )
 from fusion_bench.io.cache.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import DatasetSpec, make_switches, read_spec
+from fusion_bench.io.dataset_fingerprint import (
+    fingerprint_judgments,
+    fingerprint_lists,
+    fingerprint_queries,
+)
 from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
@@ -48,6 +53,7 @@ class Dataset(TableView):
         files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``.
         documents: JSON Lines with the texts of the documents; None = not named.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
+        has_file: Whether a ``dataset.yaml`` says all this.
     """
 
     spec: DatasetSpec
@@ -61,6 +67,7 @@ class Dataset(TableView):
     files: Mapping[str, FileRequest] = field(default_factory=dict, repr=False)
     documents: Path | None = None
     refined: Dataset | None = None
+    has_file: bool = True
 
     def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
         """These runs and all rerank lists that were read, on one set of candidates.
@@ -163,16 +170,8 @@ class Dataset(TableView):
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of each loaded part; of the queries every field that decides a value."""
-        queries = repr(
-            sorted(
-                (q.id, q.type, q.confidence, q.group, q.split, *_optional_facts(q))
-                for q in self.queries.values()
-            )
-        )
-        parts = {
-            "qrels": self.qrels.digest(),
-            "queries": hashlib.sha256(queries.encode()).hexdigest(),
-        }
+        known = fingerprint_queries(self.qrels, self.queries)
+        parts = {"qrels": self.qrels.digest(), **known.parts}
         parts |= {f"runs/{name}": run.digest() for name, run in self.runs.items()}
         parts |= {f"rerank/{name}": run.digest() for name, run in self.rerankers.items()}
         return parts if self.refined is None else parts | self.refined.refined_digests()
@@ -185,10 +184,20 @@ class Dataset(TableView):
         runs |= {f"rerank/{name}": run for name, run in self.rerankers.items()}
         return {f"{key} refined": run.digest() for key, run in runs.items() if specs[key]}
 
+    @cached_property
+    def contents(self) -> Fingerprint:
+        """Everything loaded that a value can depend on: contents, and how they are read."""
+        whole = fingerprint_judgments(self.spec, self.qrels)
+        whole |= fingerprint_queries(self.qrels, self.queries, all_fields=True)
+        whole |= fingerprint_lists(self.spec, self.runs, self.rerankers)
+        if self.refined is not None:
+            whole |= Fingerprint(self.refined.refined_digests())
+        return whole
+
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over the contents of everything loaded."""
-        return hashlib.sha256(repr(sorted(self.digests().items())).encode()).hexdigest()
+        """SHA-256 over :attr:`contents`."""
+        return self.contents.digest
 
 
 def load_dataset(
@@ -252,12 +261,6 @@ def load_dataset(
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
     )
-
-
-def _optional_facts(query: Query) -> list[str]:
-    """What decides a value for some systems only; a digest without it stays what it was."""
-    fields = [query.intent, *(query.fields.get(n) for n in (PREDICTED_TYPE, PREDICTED_CONFIDENCE))]
-    return [value for value in fields if value]
 
 
 def documents_of(path: Path) -> dict[str, Document]:

@@ -48,10 +48,10 @@ def find_dataset(
     is_file = given.suffix in {".yaml", ".yml"}
     if not is_file and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
         for folder in folders:
-            if (folder / name / FILE).is_file():
+            if (folder / name / FILE).exists():  # reading says what is none
                 return folder / name / FILE
     places = _list_places(given if is_file else given / FILE, base)
-    files = {place.resolve(): place for place in reversed(places) if _is_file(place)}
+    files = {place.resolve(): place for place in reversed(places) if _exists(place)}
     if len(files) > 1:
         both = " and ".join(str(place) for place in places)
         raise ConfigError(
@@ -79,9 +79,9 @@ def _list_places(given: Path, base: Path | None) -> list[Path]:
     return list(dict.fromkeys(places))
 
 
-def _is_file(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
-        return path.is_file()
+        return path.exists()
     except OSError:  # a name that no file can have
         return False
 

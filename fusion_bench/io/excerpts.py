@@ -15,6 +15,7 @@ from typing import IO, cast
 from fusion_bench.data.records import Query
 from fusion_bench.io.file_bytes import GZIP
 from fusion_bench.util.formatting import is_encodable
+from fusion_bench.util.regular_files import open_regular
 
 #: Characters of a text or title.
 MAX_LENGTH = 60
@@ -62,7 +63,7 @@ def read_titles(path: Path | None, documents: Collection[str]) -> dict[str, str]
 
 def _read_all_titles(path: Path) -> Iterator[tuple[str, str]]:
     """Each document of a file with its title; lines that are no documents are skipped."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         packed = file.read(len(GZIP)) == GZIP
     remaining = MAX_BYTES
     with cast("IO[bytes]", gzip.open(path) if packed else path.open("rb")) as file:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
-from fusion_bench.io.json_objects import parse_object, refuse_repeated_keys
+from fusion_bench.io.json_objects import parse_object
+from fusion_bench.util.repeated_keys import refuse_repeated_keys
 
 #: What the files of a folder end with.
 SUFFIXES = (".json", ".json.gz")
@@ -47,7 +48,7 @@ def read_items(path: Path) -> Iterator[JsonItem]:
     if _is_document(text):
         yield from _list_objects(path, text)
         return
-    objects = _parse_together(text)
+    objects = parse_together(text)
     if objects is not None:
         yield from starmap(JsonItem, enumerate(objects, start=1))
         return
@@ -56,13 +57,12 @@ def read_items(path: Path) -> Iterator[JsonItem]:
             yield JsonItem(number, parse_object(line, f"{path}:{number}"))
 
 
-def _parse_together(text: str) -> list[Any] | None:
+def parse_together(text: str) -> list[Any] | None:
     """The objects of lines that hold one each, parsed in a third of the time.
 
-    None where this could accept what line by line is refused. A single object may hold everything,
-    and its keys are checked there. Without a list and with every end of
-    line between two braces, an object cannot go on in the next line; if one line held two, there
-    would be more objects than lines.
+    None where this could accept what line by line is refused. A single object may hold everything.
+    Without a list and with every end of line between two braces, an object cannot go on in the next
+    line; if one line held two, there would be more objects than lines.
     """
     body = text.removesuffix("\n")
     ends = body.count("\n")
@@ -70,8 +70,10 @@ def _parse_together(text: str) -> list[Any] | None:
     if not is_regular or ends == 0 or "[" in body:
         return None
     try:
-        objects: list[Any] = json.loads("[" + body.replace("\n", ",\n") + "]")
-    except (ValueError, RecursionError):
+        objects: list[Any] = json.loads(
+            "[" + body.replace("\n", ",\n") + "]", object_pairs_hook=refuse_repeated_keys
+        )
+    except (DataError, ValueError, RecursionError):
         return None
     return objects if len(objects) == ends + 1 else None
 

@@ -12,6 +12,7 @@ from fusion_bench.data.records import COMPARED_FIELDS, Document, Query
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
 from fusion_bench.util.formatting import is_encodable
+from fusion_bench.util.repeated_keys import refuse_repeated_keys
 
 #: The keys of a query that are fields of their own.
 QUERY_FIELDS: Final = frozenset({"id", "_id", "text", *COMPARED_FIELDS})
@@ -146,17 +147,3 @@ def parse_object(text: str, where: str) -> dict[str, Any]:
     if not isinstance(item, dict):
         raise DataError(f"{where}: a JSON object is needed, found {text.strip()[:40]}")
     return item
-
-
-def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these keys; Python alone would keep the last of two values of a key.
-
-    Raises:
-        DataError: A key stands twice, such as a query, or a document within one.
-    """
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in value if keys.count(key) > 1)
-        raise DataError(f"the key {repeated!r} stands twice in one object: keep one")
-    return value

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.data.ids import CategoricalIds, encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.row_values import parse_scores, parse_whole_numbers
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats import read_raw_table, source_name
 from fusion_bench.io.raw_table import ArrowStrings, RawTable
-
-#: A whole number as pandas and spreadsheets write it where a column has gaps: ``2.0``.
-WHOLE_FLOAT: Final = re.compile(r"\s*([+-]?\d+)\.0*\s*")
 
 
 def load_qrels(path: str | PathLike[str], *, layout: FileLayout = DEFAULT_LAYOUT) -> Qrels:
@@ -47,8 +42,7 @@ def make_qrels(path: Path, rows: RawTable) -> Qrels:
     with _locate_errors(path, rows):
         if rows.values is None:
             raise DataError("no grades, only ranks: judgments need a grade for each document")
-        grades = _parse_integers(rows.values, "grade")
-        return Qrels.from_rows(rows.queries, _encoded_documents(rows), grades)
+        return Qrels.from_rows(rows.queries, _encoded_documents(rows), rows.values)
 
 
 def load_run(
@@ -101,8 +95,8 @@ def make_run(
     with _locate_errors(path, rows):
         ranks = None
         if rows.ranks is not None and (read_options.rank_from == "column" or rows.values is None):
-            ranks = _parse_integers(rows.ranks, "rank")
-        scores = _score_ranks(rows, ranks) if rows.values is None else _parse_floats(rows.values)
+            ranks = parse_whole_numbers(rows.ranks, "rank")
+        scores = _score_ranks(rows, ranks) if rows.values is None else parse_scores(rows.values)
         if score_space is not None:
             check_score_space(scores, score_space)
         return Run.from_rows(
@@ -133,21 +127,6 @@ def _locate_errors(path: Path, rows: RawTable) -> Iterator[None]:
         raise DataError(f"{path}{line}: {error}") from None
 
 
-def _parse_floats(values: Sequence[str | float] | NDArray[np.number]) -> FloatArray:
-    if isinstance(values, np.ndarray):
-        return values.astype(np.float64, copy=False)
-    numbers: list[float] = []
-    try:
-        numbers.extend(map(float, values))
-    except (TypeError, ValueError, OverflowError):
-        row = len(numbers)  # as far as it went
-        text = str(values[row])
-        hint = ": write a decimal point" if text.count(",") == 1 and "." not in text else ""
-        raise DataError(f"score {values[row]!r} is not a number{hint}", row=row) from None
-    _refuse_booleans(values, "score")
-    return np.array(numbers)
-
-
 def _score_ranks(rows: RawTable, ranks: IntArray | None) -> FloatArray:
     """Scores for documents of which only ranks are known: n … 1 for a list of n documents.
 
@@ -165,30 +144,6 @@ def _score_ranks(rows: RawTable, ranks: IntArray | None) -> FloatArray:
     scores = np.empty(len(order))
     scores[order] = np.arange(1, len(order) + 1) - np.repeat(starts, lengths)
     return scores
-
-
-def _refuse_booleans(values: Sequence[str | float], what: str) -> None:
-    """Python counts with true and false; whoever wrote one meant something else."""
-    if bool in set(map(type, values)):
-        row = next(row for row, value in enumerate(values) if isinstance(value, bool))
-        raise DataError(f"{what} {values[row]!r} is not a number", row=row)
-
-
-def _parse_integers(values: Sequence[str | float] | NDArray[np.number], what: str) -> IntArray:
-    if isinstance(values, np.ndarray):
-        return values.astype(np.int64, copy=False)
-    _refuse_booleans(values, what)
-    whole = np.empty(len(values), dtype=np.int64)
-    for row, value in enumerate(values):
-        text = WHOLE_FLOAT.fullmatch(value) if isinstance(value, str) else None
-        try:
-            whole[row] = int(value if text is None else text[1])
-            exact = not isinstance(value, float) or value == whole[row]
-        except (TypeError, ValueError, OverflowError):
-            exact = False
-        if not exact:
-            raise DataError(f"{what} {value!r} is not a whole number", row=row)
-    return whole
 
 
 def check_score_space(scores: FloatArray, space: ScoreSpace) -> None:

@@ -21,6 +21,7 @@ from pydantic import Field
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.util.regular_files import read_regular, read_regular_text
 
 FORMAT_VERSION: Literal[2] = 2
 #: Stands in the place of a provider where none answered and the fused order was kept.
@@ -106,8 +107,8 @@ def read_meta(path: Path) -> ListMeta | None:
     if not beside.exists():
         return None
     try:
-        meta = parse_model(ListMeta, json.loads(beside.read_text(encoding="utf-8")))
-        given = hashlib.sha256(path.read_bytes()).hexdigest()
+        meta = parse_model(ListMeta, json.loads(read_regular_text(beside)))
+        given = hashlib.sha256(read_regular(path)).hexdigest()
     except ConfigError as error:
         raise DataError(f"{beside}: {error}: score the list again") from None
     except (OSError, ValueError, RecursionError) as error:

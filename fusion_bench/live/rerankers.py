@@ -13,12 +13,12 @@ from typing import Any, TypeAlias, cast
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
-from fusion_bench.rerank.chain import ProviderChain
+from fusion_bench.rerank.calls.chain import ProviderChain
+from fusion_bench.rerank.calls.session import UNLIMITED, ProviderSession
 from fusion_bench.rerank.clients import HttpProvider, Provider, providers
 from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_providers
 from fusion_bench.rerank.protocol import Reply, Reranker
 from fusion_bench.rerank.recent_scores import RecentScores
-from fusion_bench.rerank.session import UNLIMITED, ProviderSession
 from fusion_bench.rerank.settings import RerankSettings
 
 log = logging.getLogger("fusion_bench.live")

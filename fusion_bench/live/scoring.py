@@ -20,9 +20,9 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.live.hits import Hit
 from fusion_bench.live.query_lists import ListRules, add_rerank_list, candidate_ids
-from fusion_bench.rerank.chain import ProviderChain
+from fusion_bench.rerank.calls.chain import ProviderChain
+from fusion_bench.rerank.calls.session import RerankAnswer
 from fusion_bench.rerank.recent_scores import RecentScores
-from fusion_bench.rerank.session import RerankAnswer
 from fusion_bench.rerank.settings import Deadline
 
 log = logging.getLogger("fusion_bench.live")
@@ -157,19 +157,19 @@ class QueryScoring:
 
     def _find_texts(self, documents: Sequence[str], blend: RerankBlend) -> dict[str, str]:
         """Document → its text, of the first list that has one."""
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for hits in self.lists.values():
             for hit in hits:
                 if hit.text is not None:
-                    found.setdefault(hit.id, hit.text)
+                    texts.setdefault(hit.id, hit.text)
         for document in documents:
-            if document not in found and blend.missing == "error":
+            if document not in texts and blend.missing == "error":
                 raise DataError(
                     f"document {document!r}, a candidate of query {self.query.text!r:.80}, has no "
                     "text to rerank by: hand over (id, score, text), or set the blend's 'missing' "
                     "to zero or below"
                 )
-        return {document: found[document] for document in documents if document in found}
+        return {document: texts[document] for document in documents if document in texts}
 
     async def _ask_chain(self, name: str, texts: Sequence[str]) -> RerankAnswer:
         chain, deadline = self.tools.chains[name], self.tools.deadlines[name]

@@ -20,6 +20,7 @@ from fusion_bench.logs.query_facts import describe_query
 from fusion_bench.logs.replay import REPLAY
 from fusion_bench.schema import SearchResultItem
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.regular_files import read_regular
 
 DATASET_FILE: Final = "dataset.yaml"
 EXPERIMENT_FILE: Final = "experiment.yaml"
@@ -82,7 +83,7 @@ def write_folder(
     }
     contents = {key: text.encode() for key, text in texts.items()}
     if qrels is not None:
-        contents[judgments] = qrels.read_bytes()
+        contents[judgments] = read_regular(qrels)
     written = [write_atomic(folder / key, data) for key, data in contents.items()]
     return [*written, *files]
 

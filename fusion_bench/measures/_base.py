@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field, StrictBool, model_validator
 
+from fusion_bench.config.limits import MOST_RANK
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -50,7 +51,7 @@ class Measure(Method):
     required_ranks: ClassVar[RequiredRanks] = "all"
     external_options: ClassVar[frozenset[str]] = frozenset()
 
-    cutoff: PositiveInt | None = None
+    cutoff: Annotated[PositiveInt, Field(le=MOST_RANK)] | None = None
     judged_only: StrictBool = False
 
     @model_validator(mode="after")

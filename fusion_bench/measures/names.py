@@ -15,10 +15,13 @@ from fusion_bench.config.plugins import is_reference, read_entry_points
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
 from fusion_bench.measures.aliases import resolve_alias
-from fusion_bench.measures.ir_measures_backend import parse_external_measure
+from fusion_bench.measures.external_measure import parse_external_measure
+from fusion_bench.util.decimal_numbers import is_decimal
 
 Options: TypeAlias = dict[str, object]
 
+#: Characters of a name: Python takes long over numbers of thousands of digits.
+MOST_CHARACTERS: Final = 500
 FORM: Final = re.compile(
     r"\s*(?P<head>[\w.]+(?::\w+)?)\s*(?:\((?P<options>.*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*",
     re.DOTALL,
@@ -42,6 +45,11 @@ def parse_measure(text: str, *, binary_relevance: int = 1, where: str = "") -> M
     prefix = f"{where}: " if where else ""
     if isinstance(binary_relevance, bool) or binary_relevance < 1:
         raise ConfigError(f"{prefix}binary_relevance must be at least 1, not {binary_relevance}")
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{prefix}cannot use measure {text[:40]!r}…: a name has at most {MOST_CHARACTERS} "
+            "characters"
+        )
     try:
         name = resolve_alias(text)
         match = FORM.fullmatch(name)
@@ -72,14 +80,16 @@ def _find_class(head: str) -> type[Measure] | None:
 
 def _parse_options(text: str | None, cutoff: str | None) -> Options:
     """``rel=2, judged_only=True`` and the cutoff as a mapping."""
+    source = f"f({text or ''})"
     try:
-        call = ast.parse(f"f({text or ''})", mode="eval").body
+        call = ast.parse(source, mode="eval").body
     except SyntaxError as error:
         raise ValueError(f"{text!r} is not a list of options such as rel=2") from error
     if not isinstance(call, ast.Call) or call.args:
         raise ValueError(f"options are named, as in (rel=2); given: ({text})")
     options = {
-        str(option.arg): _parse_literal(ast.unparse(option.value)) for option in call.keywords
+        str(option.arg): _parse_literal(ast.get_source_segment(source, option.value) or "")
+        for option in call.keywords
     }
     if cutoff is not None:
         if "cutoff" in options:
@@ -89,10 +99,14 @@ def _parse_options(text: str | None, cutoff: str | None) -> Options:
 
 
 def _parse_literal(text: str) -> object:
+    """A number in plain digits, or another literal of Python."""
     try:
         value: object = ast.literal_eval(text)
     except (SyntaxError, ValueError) as error:
         raise ValueError(f"{text!r} is neither a number nor a quoted text") from error
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and not is_decimal(text):
+        raise ValueError(f"{text!r} is not written in plain digits, such as 10 or 0.5")
     return value
 
 

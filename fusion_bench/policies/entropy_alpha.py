@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.config.models import Number, WholeNumber
+from fusion_bench.config.limits import Rank
+from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.policies._base import Choice, Policy, index_variants, is_semantic, policies
@@ -40,7 +41,7 @@ class EntropyAlpha(Policy):
     source: ClassVar[str] = "Weaviate pull request 12689"
 
     method: str = "entropy_alpha"
-    depth: Annotated[WholeNumber, Field(ge=2)] = DEPTH
+    depth: Annotated[Rank, Field(ge=2)] = DEPTH
     steepness: Number = 10.0
     midpoint: Share = 0.5
     low: Share = 0.1

@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number, WholeNumber
+from fusion_bench.config.limits import Rank
+from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.policies._base import Choice, Policy, index_variants, is_semantic, policies
@@ -39,7 +40,7 @@ class MarginSilencing(Policy):
 
     method: str = "margin_silencing"
     margin: Annotated[Number, Field(gt=0)] = 0.15
-    window: Annotated[WholeNumber, Field(ge=1)] = DEPTH
+    window: Rank = DEPTH
     floor: Annotated[Number, Field(ge=0, le=1)] = 0.0
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:

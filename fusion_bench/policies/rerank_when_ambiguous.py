@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number, WholeNumber
+from fusion_bench.config.limits import Rank
+from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.policies._base import Choice, Policy, Variant, policies
@@ -41,7 +42,7 @@ class RerankWhenAmbiguous(Policy):
 
     method: str = "rerank_when_ambiguous"
     signal: Literal["gap", "variation"] = "gap"
-    depth: Annotated[WholeNumber, Field(ge=2)] = DEPTH
+    depth: Annotated[Rank, Field(ge=2)] = DEPTH
     threshold: Annotated[Number, Field(ge=0)] = 0.3
 
     def choose(self, features: QueryFeatures) -> Choice:

@@ -13,6 +13,7 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
+from fusion_bench.report.evaluation.data_warnings import list_findings
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.util.formatting import (
@@ -37,7 +38,11 @@ def build_comparison_page(
     sections = tuple(
         Section(
             parts=(_build_table(item),),
-            findings=(*(_describe_switch(item) if i == 0 else ()), *_describe_unjudged(item)),
+            findings=(
+                *(_describe_switch(item) if i == 0 else ()),
+                *list_findings(item.warnings),
+                *_describe_unjudged(item),
+            ),
         )
         for i, item in enumerate(collections)
     )

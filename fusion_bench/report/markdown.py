@@ -24,10 +24,19 @@ from fusion_bench.util.formatting import escape_control_chars
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
 #: At the start of a paragraph these would make it a list.
 LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")
-#: A name after this would be told of the comment that it stands in; ``nDCG@10`` is none.
-MENTION = re.compile(r"(?<![A-Za-z0-9])@(?=[A-Za-z0-9])")
+#: GitHub makes a link or a mention of what stands around these places: addresses of the web and of
+#: mail, ``@team``, ``#12`` and ``GH-12``. ``nDCG@10`` is none.
+LIVE = re.compile(
+    r"(?<=[a-z]:)(?=//)|(?<=\bwww)(?=\.)|(?<![a-z0-9]@)(?<=@)(?=[a-z0-9])"
+    r"|(?<=[\w.+-]@)(?=[\w-]+\.[a-z0-9])|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)",
+    re.IGNORECASE,
+)
+#: Stands for a break until all else is escaped; escaped text holds no control character.
+BREAK = "\0"
 #: At the edges of a text spaces would be dropped, undo emphasis or make it code.
 EDGES = re.compile(r"^ +| +$")
+#: Characters of width 0, and those that turn the direction of text; YAML writes them as they are.
+INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 #: Of longer tables the middle is folded.
 MAX_ROWS = 15
 #: Before the first cell of a row, and before a finding.
@@ -37,9 +46,12 @@ EMPHASIS: dict[Tone, str] = {"baseline": "**", "reference": "*"}
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, in a line or in a table cell."""
-    escaped = SPECIAL.sub(r"\\\1", escape_control_chars(text))
-    escaped = MENTION.sub("@&#8203;", escaped)
+    """Text that Markdown shows as it is, in a line or in a table cell.
+
+    GitHub makes no link, mention or reference of it: a space of width 0 breaks each.
+    """
+    escaped = SPECIAL.sub(r"\\\1", LIVE.sub(BREAK, escape_control_chars(text)))
+    escaped = escaped.replace(BREAK, "&#8203;")
     return EDGES.sub(lambda spaces: "&#32;" * len(spaces[0]), escaped)
 
 
@@ -131,9 +143,22 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes text with invisible characters, so that they can be escaped."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if INVISIBLE.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def _yaml_lines(data: object) -> Iterator[str]:
     """A YAML block whose fence is longer than any run of backticks in it."""
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100).rstrip()
+    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).rstrip()
+    text = INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (f"{fence}yaml", text, fence, "")

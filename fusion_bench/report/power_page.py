@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
-from fusion_bench.stats.query_plan import PowerPlan, RulePlan
-from fusion_bench.stats.sample_size import MIN_CHANGED_FOR_SPREAD
+from fusion_bench.stats.power.plan_rule import RulePlan
+from fusion_bench.stats.power.power_plan import PowerPlan
+from fusion_bench.stats.power.sample_size import MIN_CHANGED_FOR_SPREAD
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
 #: Which command decides it, and what the difference is.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import yaml
 
-from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
@@ -22,7 +21,7 @@ from fusion_bench.report.policies.policy_records import PolicyStudy
 from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.util.atomic_files import replace_file
+from fusion_bench.util.atomic_files import make_write_error, replace_files
 from fusion_bench.util.output_folder import make_output_folder
 
 #: Longer parts of a file name are cut.
@@ -131,14 +130,28 @@ def write_policies(study: PolicyStudy, folder: Path) -> list[Path]:
     return write_files(folder, {"policies.json": record, "policies.md": render_page(page)}, page)
 
 
-def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path]:
+def write_files(
+    folder: Path,
+    texts: Mapping[str, str],
+    page: Page | None = None,
+    *,
+    committed: Sequence[Path] = (),
+) -> list[Path]:
     """Write texts and the figures of a page, all of which are made before anything is written.
+
+    The first text is the record of the set: where it is there, the other files belong to it.
+
+    Args:
+        folder: Where to; created if missing.
+        texts: File name → text.
+        page: Whose figures are written; None = no figures.
+        committed: Files that git must see wherever they are.
 
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
     contents = {name: text.encode() for name, text in texts.items()}
-    if page.figures:
+    if page is not None and page.figures:
         from fusion_bench.report.plots import render_png, render_svg
 
         contents |= {
@@ -146,10 +159,10 @@ def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path
             for figure in page.figures
         }
     try:
-        make_output_folder(folder)
-        return [replace_file(folder / name, data) for name, data in contents.items()]
+        make_output_folder(folder, committed=committed)
+        return replace_files(folder, contents)
     except OSError as error:
-        raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error
+        raise make_write_error(folder, error) from error
 
 
 def _evaluation_figures(

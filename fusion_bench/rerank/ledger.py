@@ -100,6 +100,14 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def sum_booked_costs(events: Iterable[Mapping[str, Any]]) -> float:
+    """What earlier runs count against a limit of the cost: calls that failed unpaid cost nothing.
+
+    A call is booked at no less than the client's own count of its usage.
+    """
+    return sum(event.get("booked", event.get("cost")) or 0.0 for event in events)
+
+
 def latency_percentiles(events: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """p50 and p95 of the latency in milliseconds, each of one event; None without events."""
     if not events:

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ProviderError
+from fusion_bench.util.http.json_fields import malformed_error
 
 #: A score this far outside its space is rounded by the server.
 ROUNDING = 1e-6
@@ -129,14 +130,23 @@ def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
         raise ProviderError(message, kind="malformed")
     bounds = {"unit": (0.0, 1.0), "log_prob": (-math.inf, 0.0)}
     low, high = bounds.get(identity.space, (-math.inf, math.inf))
+    if not all(map(_is_finite, reply.scores)):
+        raise ProviderError(f"{who}: a score is no finite number", kind="malformed")
     for score in reply.scores:
-        if not math.isfinite(score) or not low - ROUNDING <= score <= high + ROUNDING:
+        if not low - ROUNDING <= score <= high + ROUNDING:
             raise ProviderError(
                 f"{who}: score {score} is outside the score space {identity.space!r}: declare the "
                 "right 'space'",
                 kind="malformed",
             )
     return replace(reply, scores=tuple(min(max(s, low), high) for s in reply.scores))
+
+
+def _is_finite(score: object) -> bool:
+    try:
+        return not isinstance(score, bool) and math.isfinite(score)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):  # no number, or a whole number of 400 digits
+        return False
 
 
 def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # noqa: ANN401 - JSON
@@ -155,18 +165,17 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
         fields = row if isinstance(row, dict) else {}
         index, value = fields.get("index"), fields.get(score, "")
         if type(index) is not int or type(value) not in {int, float}:  # True is no number
-            raise _malformed_error(f"a result without 'index' and {score!r}")
+            raise malformed_error(f"a result without 'index' and {score!r}")
         if not 0 <= index < count or index in scores:
-            raise _malformed_error(f"index {index} for {count} documents is unknown or repeated")
-        scores[index] = float(value)
+            raise malformed_error(f"index {index} for {count} documents is unknown or repeated")
+        try:
+            scores[index] = float(value)
+        except OverflowError:
+            raise malformed_error(f"{score!r} at index {index} is no finite number") from None
     if missing := set(range(count)) - set(scores):
         problem = f"{len(scores)} results for {count} documents: index {min(missing)} is missing"
-        raise _malformed_error(problem)
+        raise malformed_error(problem)
     return tuple(scores[i] for i in range(count))
-
-
-def _malformed_error(problem: str) -> ProviderError:
-    return ProviderError(f"malformed answer: {problem}", kind="malformed")
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,21 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.provenance import ListMeta, meta_path
+from fusion_bench.rerank.calls.chain import ProviderChain
+from fusion_bench.rerank.calls.session import RerankAnswer
 from fusion_bench.rerank.candidates import ScoringRequest, find_system, prepare_request
-from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_providers
 from fusion_bench.rerank.ledger import CostEstimate, estimate_cost, summarize_events
 from fusion_bench.rerank.scoring_run import OnProgress, run_key, score_queries
-from fusion_bench.rerank.session import RerankAnswer
 from fusion_bench.rerank.simulation.replay import run_simulation
 from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
 from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.util.atomic_files import replace_file, require_folder
+from fusion_bench.rerank.store_lock import lock_models
+from fusion_bench.util.atomic_files import make_write_error, replace_files, require_folder
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -150,6 +151,8 @@ def estimate_list(options: RerankOptions) -> CostEstimate:
 def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
     """Score every candidate that the store does not know, and write the list.
 
+    Waits for another run that asks the same model and keeps its scores in the same store.
+
     Args:
         options: What is reranked, and how.
         on_progress: Called with queries done, queries in all, and the price so far.
@@ -161,7 +164,8 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
     run = _check_run(options)
     # The ledger counts retries; without a handler each would print its event's bare name.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
-    with closing(ScoreStore(options.store)) as store:
+    identities = [provider.model_identity for provider in run.providers]
+    with lock_models(options.store, identities), closing(ScoreStore(options.store)) as store:
         scoring = score_queries(
             run.request,
             run.providers,
@@ -283,12 +287,10 @@ def _describe_unread(
 
 
 def _write_list(path: Path, data: bytes, meta: ListMeta) -> None:
-    """Write the list and its provenance, each whole or not at all."""
-    beside = meta_path(path)
+    """Write the list and its provenance, which never stands beside another list."""
+    record = f"{meta.model_dump_json(indent=1)}\n".encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.unlink(missing_ok=True)  # provenance never stands beside another list
-        replace_file(path, data)
-        replace_file(beside, f"{meta.model_dump_json(indent=1)}\n".encode())
+        replace_files(path.parent, {meta_path(path).name: record, path.name: data})
     except OSError as error:
-        raise FusionBenchError(f"{path}: cannot be written: {error}") from error
+        raise make_write_error(path, error) from error

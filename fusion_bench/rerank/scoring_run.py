@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.rerank.calls.chain import ProviderChain
+from fusion_bench.rerank.calls.limits import Budget
+from fusion_bench.rerank.calls.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.candidates import QueryCandidates, ScoringRequest
-from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import Provider
-from fusion_bench.rerank.limits import Budget
-from fusion_bench.rerank.session import ProviderSession, RerankAnswer
+from fusion_bench.rerank.ledger import sum_booked_costs
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
 
@@ -55,7 +56,7 @@ async def score_queries(
         ProviderError: A refusal, when settings are strict.
     """
     run = run_key(work, providers[0])
-    budget = Budget(max_cost, sum(event.get("cost") or 0.0 for event in store.read_events(run)))
+    budget = Budget(max_cost, sum_booked_costs(store.read_events(run)))
     deadline = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
     answers: dict[str, RerankAnswer] = {}
     errors: list[FusionBenchError] = []

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from fusion_bench.config.models import StrictModel
-from fusion_bench.rerank.breaker import BreakerRules
 
 Profile: TypeAlias = Literal["bench", "production"]
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -34,6 +33,20 @@ class RetryRules(StrictModel):
     failure_kinds: tuple[Literal["rate_limit", "connection", "server", "timeout"], ...] = (
         "rate_limit",
     )
+
+
+class BreakerRules(StrictModel):
+    """When the breaker opens and closes.
+
+    Attributes:
+        failures: Failures in a row that open it.
+        open_seconds: How long no call is admitted.
+        half_open_calls: Calls that are then admitted; it closes when all succeed.
+    """
+
+    failures: Annotated[int, Field(ge=1)] = 5
+    open_seconds: Annotated[float, Field(gt=0)] = 30.0
+    half_open_calls: Annotated[int, Field(ge=1)] = 3
 
 
 class Deadline(StrictModel):

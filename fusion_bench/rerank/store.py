@@ -1,9 +1,13 @@
 """The score store: scores and events of runs, in SQLite.
 
 The key of a score is the SHA-256 of all it depends on: provider, resolved model, endpoint, score
-space, query, document text, truncation, prompt version. Values are JSON. Neither texts that were
-sent nor API keys are stored. Each reply is committed at once, so a killed run loses only calls
-under way.
+space, query, document text, truncation, prompt version. Values are JSON, each with a digest of
+itself and its key. Neither texts that were sent nor API keys are stored. Each reply is committed at
+once, so a killed run loses only calls under way.
+
+Format history:
+    1   first version; taken over when it is opened
+    2   each value has a digest
 """
 
 from __future__ import annotations
@@ -11,17 +15,20 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
+from fusion_bench.util.digests import add_line_digest, strip_line_digest
+from fusion_bench.util.regular_files import check_regular
 
 #: Raised when the layout or the meaning of a key changes.
-VERSION = 1
+VERSION = 2
 TABLES = f"""
 CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS models (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -30,6 +37,12 @@ CREATE TABLE IF NOT EXISTS events
 CREATE INDEX IF NOT EXISTS events_of_run ON events (run);
 PRAGMA user_version = {VERSION};
 """
+#: What reads the rows of version 1 (key, what the digest covers besides, value), and replaces one.
+TAKE_OVER = (
+    ("SELECT key, key, value FROM scores", "UPDATE scores SET value = ? WHERE key = ?"),
+    ("SELECT key, key, value FROM models", "UPDATE models SET value = ? WHERE key = ?"),
+    ("SELECT id, run, value FROM events", "UPDATE events SET value = ? WHERE id = ?"),
+)
 #: Stands for the document in the key of an answer about a query alone.
 ANSWER = "\0answer"
 #: Seconds that one process waits for another's write.
@@ -51,19 +64,34 @@ class ScoreStore:
         with self._wrap_errors():
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                check_regular(path)
             self._db = sqlite3.connect(
                 path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
             )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version not in {0, VERSION}:
+            if version not in {0, 1, VERSION}:
                 raise DataError(
                     f"{self._where}: score store of version {version}, supported is {VERSION}: "
                     "name another file with --store"
                 )
             if version == 0:
                 self._db.executescript(TABLES)
+            elif version == 1:
+                self._add_digests()
+
+    def _add_digests(self) -> None:
+        """Take over a store of version 1, all of it or nothing."""
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            if self._db.execute("PRAGMA user_version").fetchone() != (1,):
+                return  # another process was faster
+            for read, replace in TAKE_OVER:
+                rows = self._db.execute(read).fetchall()
+                changed = [(add_line_digest(str(value), about), key) for key, about, value in rows]
+                self._db.executemany(replace, changed)
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
 
     def close(self) -> None:
         """Close the file."""
@@ -81,24 +109,48 @@ class ScoreStore:
     ) -> list[float | None]:
         """The score of each document text; None where none is stored."""
         keys = [_score_key(identity, query, document) for document in documents]
+        scores = {key: self._parse_score(key, value) for key, value in self._read_values(keys)}
+        return [scores.get(key) for key in keys]
+
+    def _read_values(self, keys: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+        """The stored values of these keys."""
         statement = "SELECT key, value FROM scores WHERE key IN (SELECT value FROM json_each(?))"
         with self._wrap_errors():
             rows = self._db.execute(statement, (json.dumps(keys),)).fetchall()
-        scores = {key: float(json.loads(value)["score"]) for key, value in rows}
-        return [scores.get(key) for key in keys]
+        return [(key, self._parse_value("scores", key, value)) for key, value in rows]
+
+    def _parse_score(self, key: str, value: Mapping[str, Any]) -> float:
+        score: Any = value.get("score")
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        if not is_number or not abs(score) <= sys.float_info.max:
+            self._refuse_row("scores", key)
+        return float(score)
+
+    def _parse_value(self, table: str, key: str, value: object) -> dict[str, Any]:
+        """A stored value, once its digest is right."""
+        text = strip_line_digest(value, key) if isinstance(value, str) else None
+        try:
+            record = None if text is None else json.loads(text)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            self._refuse_row(table, key)
+        return record
+
+    def _refuse_row(self, table: str, key: str) -> NoReturn:
+        column = "run" if table == "events" else "key"
+        raise DataError(
+            f"{self._where}: a row of {table} is not as it was written (its digest does not "
+            f"match): restore the file, or delete the row where {column} is {key!r}: what it held "
+            "is then asked for, and paid, again"
+        )
 
     def find_unread(
         self, identity: Identity, query: str, documents: Sequence[str]
     ) -> tuple[int, ...]:
         """The 0-based positions of the documents whose stored score was filled in."""
         keys = [_score_key(identity, query, document) for document in documents]
-        statement = (
-            "SELECT key FROM scores WHERE key IN (SELECT value FROM json_each(?)) "
-            "AND json_extract(value, '$.unread')"
-        )
-        with self._wrap_errors():
-            rows = self._db.execute(statement, (json.dumps(keys),)).fetchall()
-        unread = {key for (key,) in rows}
+        unread = {key for key, value in self._read_values(keys) if value.get("unread")}
         return tuple(position for position, key in enumerate(keys) if key in unread)
 
     def save_scores(
@@ -123,7 +175,7 @@ class ScoreStore:
         rows = []
         for document, score in scores.items():
             value = {"score": score, **source, **({"unread": True} if document in unread else {})}
-            rows.append((_score_key(identity, query, document), json.dumps(value)))
+            rows.append(_digested_row(_score_key(identity, query, document), value))
         with self._wrap_errors(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
             if event is not None:
@@ -131,28 +183,27 @@ class ScoreStore:
 
     def save_answer(self, identity: Identity, query: str, answer: str) -> None:
         """Store what a language model wrote about a query."""
-        row = (_score_key(identity, query, ANSWER), json.dumps({"answer": answer}))
+        row = _digested_row(_score_key(identity, query, ANSWER), {"answer": answer})
         with self._wrap_errors(), self._db:
             self._db.execute("INSERT OR REPLACE INTO scores VALUES (?, ?)", row)
 
     def read_answer(self, identity: Identity, query: str) -> str | None:
         """What a language model wrote about a query; None = nothing is stored."""
         key = _score_key(identity, query, ANSWER)
-        with self._wrap_errors():
-            row = self._db.execute("SELECT value FROM scores WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(json.loads(row[0])["answer"])
+        return next((str(value.get("answer")) for _, value in self._read_values([key])), None)
 
     def resolved_model(self, identity: Identity) -> str:
         """The model that the provider last resolved the name to; the name itself if unknown."""
+        key = _score_key(identity, "", "")
         with self._wrap_errors():
-            row = self._db.execute(
-                "SELECT value FROM models WHERE key = ?", (_score_key(identity, "", ""),)
-            ).fetchone()
-        return identity.model if row is None else str(json.loads(row[0])["model"])
+            row = self._db.execute("SELECT value FROM models WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return identity.model
+        return str(self._parse_value("models", key, row[0]).get("model", identity.model))
 
     def save_model(self, identity: Identity, model: str) -> None:
         """Store the model that a provider resolved the name to."""
-        row = (_score_key(identity, "", ""), json.dumps({"model": model}))
+        row = _digested_row(_score_key(identity, "", ""), {"model": model})
         with self._wrap_errors(), self._db:
             self._db.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", row)
 
@@ -162,15 +213,18 @@ class ScoreStore:
             self._insert_event(run, event)
 
     def _insert_event(self, run: str, event: Mapping[str, Any]) -> None:
-        self._db.execute(
-            "INSERT INTO events (run, value) VALUES (?, ?)", (run, json.dumps(dict(event)))
-        )
+        self._db.execute("INSERT INTO events (run, value) VALUES (?, ?)", _digested_row(run, event))
 
     def read_events(self, run: str) -> list[dict[str, Any]]:
         """All events of a run, interrupted ones included, in order."""
         with self._wrap_errors():
             rows = self._db.execute("SELECT value FROM events WHERE run = ? ORDER BY id", (run,))
-            return [json.loads(value) for (value,) in rows]
+            values = rows.fetchall()
+        return [self._parse_value("events", run, value) for (value,) in values]
+
+
+def _digested_row(key: str, value: Mapping[str, Any]) -> tuple[str, str]:
+    return key, add_line_digest(json.dumps(dict(value)), key)
 
 
 def _score_key(identity: Identity, query: str, document: str) -> str:

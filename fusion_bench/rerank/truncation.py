@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fusion_bench.errors import DataError
 from fusion_bench.util.optional_imports import import_optional
+from fusion_bench.util.regular_files import read_regular
 
 #: Scripts written without blanks have about one token per character.
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -40,7 +41,7 @@ class Truncation:
         if self._path is None:
             return "estimated"
         try:
-            return f"sha256 {hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]}"
+            return f"sha256 {hashlib.sha256(read_regular(self._path)).hexdigest()[:16]}"
         except OSError as error:
             raise DataError(f"{self._path}: cannot be read ({error.strerror})") from None
 

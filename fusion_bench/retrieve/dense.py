@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.retrieve.common import import_extra
+from fusion_bench.util.regular_files import read_regular
 
 #: Below this a vector is taken as zero and not scaled up to length one.
 SMALLEST_NORM = 1e-12
@@ -139,7 +140,7 @@ def check_digest(path: Path, expected: str) -> None:
         DataError: The file is missing or another one.
     """
     try:
-        given = hashlib.sha256(path.read_bytes()).hexdigest()
+        given = hashlib.sha256(read_regular(path)).hexdigest()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
     if given != expected:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from fusion_bench.config.yaml_values import parse_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.write_run import RunRows, find_writer, write_run
 from fusion_bench.retrieve.common import Ranking
@@ -185,7 +186,7 @@ def _edit_entries(path: Path, target: RunTarget) -> str | None:
 
 def _load(text: str) -> object:
     try:
-        return yaml.safe_load(text)
+        return parse_yaml(text)
     except yaml.YAMLError:
         return None
 

@@ -16,6 +16,7 @@ from fusion_bench.errors import DataError, did_you_mean
 from fusion_bench.retrieve.common import CHUNK
 from fusion_bench.retrieve.embed import normalize_rows
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.regular_files import open_regular
 
 #: Array of ids → array of their vectors.
 ARRAYS: Final = {"doc_ids": "doc", "query_ids": "query"}
@@ -54,7 +55,7 @@ def read_vectors(path: Path) -> StoredVectors:
 def _read_arrays(path: Path) -> dict[str, Any]:
     try:
         # Opened here: NumPy leaves a damaged archive open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         near = did_you_mean(path.name, [file.name for file in path.parent.glob("*.npz")])

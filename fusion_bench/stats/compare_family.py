@@ -16,7 +16,7 @@ from fusion_bench.stats.comparison import Comparison, paired_difference
 from fusion_bench.stats.corrections import Correction, infer_family
 from fusion_bench.stats.intervals import estimate_mean, exact_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, RowResult
-from fusion_bench.stats.sample_size import detectable_difference, upper_tail
+from fusion_bench.stats.power.sample_size import detectable_difference, upper_tail
 
 #: A smaller difference is not worth a change, unless an experiment says otherwise.
 MIN_GAIN = 0.005

@@ -14,19 +14,20 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from fusion_bench.config.limits import MOST_RESAMPLES
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.family_flips import flip_family
-from fusion_bench.stats.flipped_statistics import FlippedStatistics, prepare_flips
+from fusion_bench.stats.flips.family_flips import flip_family
+from fusion_bench.stats.flips.flipped_statistics import FlippedStatistics, prepare_flips
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
-from fusion_bench.stats.sample_size import upper_tail
+from fusion_bench.stats.power.sample_size import upper_tail
 
 #: Whether more draws could change a decision.
 Decision: TypeAlias = Literal["clear", "open"]
 
 FIRST_DRAWS = 10_000
-MOST_DRAWS = 1_000_000
+MOST_DRAWS = MOST_RESAMPLES
 #: A decision is clear where the share is so many standard errors from α.
 CLEAR_ERRORS = 4.0
 #: Ends of intervals up to this count as 0, and shares t² / (1 + t²) up to this as equal.

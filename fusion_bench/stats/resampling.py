@@ -45,7 +45,9 @@ def draw_groups(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
     """
     for words in random_words(seed, resamples, -(-count // 2), row_bytes=24 * count):
         halves = words.astype("<u8", copy=False).view("<u4")[:, :count].astype(np.int64)
-        yield (halves * count) >> 32
+        halves *= count
+        halves >>= 32
+        yield halves
 
 
 def random_words(

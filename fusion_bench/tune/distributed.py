@@ -7,24 +7,22 @@ keeps it, and returns values per query, equal to those of one process to the las
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
+from fusion_bench.config.limits import MOST_WORKERS
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
-from fusion_bench.tune import worker_calls
 from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
@@ -32,10 +30,10 @@ from fusion_bench.tune.worker_calls import (
     call_on_part,
     clear_caches,
     outline_objective,
-    prepare_process,
     run_call,
 )
 from fusion_bench.util.optional_imports import import_optional
+from fusion_bench.util.processes.worker_process import WorkerProcess
 
 #: How often a call is sent before its broken process counts as an error.
 ATTEMPTS: Final = 3
@@ -54,7 +52,12 @@ class WorkerPool:
 
     def __init__(self, starters: Sequence[Callable[[], Executor]]) -> None:
         self._starters = starters
-        self._executors = [start() for start in starters]
+        self._executors: list[Executor] = []
+        try:
+            self._executors += (start() for start in starters)
+        except BaseException:
+            self.close()
+            raise
 
     def __len__(self) -> int:
         return len(self._executors)
@@ -109,11 +112,15 @@ class DistributedObjective(TuningObjective):
     parts: tuple[tuple[ObjectivePaths, IntArray], ...] = field(kw_only=True)
 
     @cached_property
-    def fingerprint(self) -> str:
+    def fingerprint(self) -> Fingerprint:
         """Of the data; where ``runs`` has no candidates, of the folders' data."""
-        folders = [paths.fingerprint for paths, _ in self.parts if not len(self.runs.documents)]
         whole = super().fingerprint
-        return hashlib.sha256(repr((whole, folders)).encode()).hexdigest() if folders else whole
+        if len(self.runs.documents):
+            return whole
+        for number, (paths, _) in enumerate(self.parts, 1):
+            if paths.fingerprint is not None:
+                whole |= paths.fingerprint.with_prefix(f"folder {number}")
+        return whole
 
     def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
         """The measure of each trial on every query, shape (T, Q).
@@ -204,11 +211,7 @@ def join_folders(
 @contextlib.contextmanager
 def start_processes(count: int) -> Iterator[WorkerPool]:
     """Worker processes on this machine."""
-    # Forking a process that has threads (a progress bar's) can lock up the child.
-    context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
-    context.set_forkserver_preload([worker_calls.__name__])
-    start = partial(ProcessPoolExecutor, 1, mp_context=context, initializer=prepare_process)
-    with contextlib.closing(WorkerPool([start] * count)) as pool:
+    with contextlib.closing(WorkerPool([WorkerProcess] * count)) as pool:
         yield pool
 
 
@@ -226,8 +229,12 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         target: Any = address
         if address.startswith(LOCAL):
             count = address.removeprefix(LOCAL)
-            if not count.isdecimal() or not int(count):
-                raise ConfigError(f"cluster {address}: say how many processes, such as {LOCAL}4")
+            is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
+            if not (is_short and 0 < int(count) <= MOST_WORKERS):
+                raise ConfigError(
+                    f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, "
+                    f"such as {LOCAL}4"
+                )
             options: dict[str, Any] = {"threads_per_worker": 1, "silence_logs": logging.CRITICAL}
             options["dashboard_address"] = "127.0.0.1:0"
             # By default it gives up a worker that is gone 15 seconds after it was killed once.

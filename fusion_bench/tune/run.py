@@ -9,6 +9,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import (
+    Progress,
     find_datasets,
     read_distinct_specs,
     report_provenance,
@@ -53,43 +54,7 @@ def run_tuning(
     for name, file, folder in _list_datasets(experiment, source, options):
         with options.progress() as progress:
             progress(f"reading {name}", 0, 1)
-            dataset = load_tuning_dataset(experiment, source, tuning, file)
-            objective = create_objective(experiment, source, tuning, dataset)
-            opened = source.path.resolve(), file.resolve()
-            paths = ObjectivePaths(
-                *opened,
-                tuning,
-                v2_enabled=experiment.v2_enabled,
-                overrides=source.override_texts,
-            )
-            with options.distribute(objective, paths) as distributed:
-                run = TuningRun(
-                    distributed,
-                    dataset,
-                    tuning,
-                    folder,
-                    alpha=experiment.alpha,
-                    storage=options.storage,
-                    export=options.export,
-                    progress=progress,
-                    ignored=experiment.lint.ignore,
-                    looks=find_ledger(
-                        tuning.looks,
-                        alpha=experiment.alpha,
-                        base=source.path.parent,
-                        dataset=file.parent,
-                        out=folder,
-                    ),
-                    untuned=evaluate_untuned(
-                        experiment,
-                        source,
-                        load_all_lists(experiment, dataset, file, progress),
-                        objective,
-                    ),
-                )
-                report = run.run(
-                    name_experiment(source.path), report_provenance(experiment, source)
-                )
+            report = _tune_dataset(experiment, source, tuning, options, file, folder, progress)
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(experiment, report, relocate_dataset(name, file, folder))
             plots = options.plots
@@ -99,6 +64,60 @@ def run_tuning(
         yield report, files
         if report.interrupted:
             return
+
+
+def _tune_dataset(
+    experiment: Experiment,
+    source: Source,
+    tuning: TuneSettings,
+    options: TuneOptions,
+    file: Path,
+    folder: Path,
+    progress: Progress,
+) -> TuningReport:
+    """Tune on one dataset.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        tuning: The settings.
+        options: All else.
+        file: The ``dataset.yaml``.
+        folder: Of its outputs.
+        progress: Called at each step.
+    """
+    dataset = load_tuning_dataset(experiment, source, tuning, file)
+    objective = create_objective(experiment, source, tuning, dataset)
+    paths = ObjectivePaths(
+        source.path.resolve(),
+        file.resolve(),
+        tuning,
+        v2_enabled=experiment.v2_enabled,
+        overrides=source.override_texts,
+    )
+    with options.distribute(objective, paths) as distributed:
+        run = TuningRun(
+            distributed,
+            dataset,
+            tuning,
+            folder,
+            alpha=experiment.alpha,
+            storage=options.storage,
+            export=options.export,
+            progress=progress,
+            ignored=experiment.lint.ignore,
+            looks=find_ledger(
+                tuning.looks,
+                alpha=experiment.alpha,
+                base=source.path.parent,
+                dataset=file.parent,
+                out=folder,
+            ),
+            untuned=evaluate_untuned(
+                experiment, source, load_all_lists(experiment, dataset, file, progress), objective
+            ),
+        )
+        return run.run(name_experiment(source.path), report_provenance(experiment, source))
 
 
 def _list_datasets(

@@ -18,7 +18,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.lint import describe_dataset, lint_systems
-from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.split_choice import SplitChoice
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.tune.looks.frozen_numbers import frozen_split, frozen_trials
 from fusion_bench.tune.looks.held_out_look import held_out_queries, open_held_out_look
@@ -27,44 +27,22 @@ from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.class_tuning import ClassTuning
-from fusion_bench.tune.validation.cross_fitting import CrossFit
-from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
-from fusion_bench.tune.validation.fit_all_queries import fit_all_queries
+from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit
+from fusion_bench.tune.validation.all_queries.fit_all_queries import fit_all_queries
+from fusion_bench.tune.validation.cross_validation import cross_validate
 from fusion_bench.tune.validation.floor import (
     UntunedValues,
 )
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.held_out_gains import HeldOutGains
+from fusion_bench.tune.validation.held_out.held_out_report import HeldOutReport
+from fusion_bench.tune.validation.held_out.search_outcome import SearchOutcome
 from fusion_bench.tune.validation.per_query_class import tune_by_class
-from fusion_bench.tune.validation.splits import split_queries
+from fusion_bench.tune.validation.split_choice import choose_split
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
-
-
-@dataclass(frozen=True, eq=False)
-class SearchOutcome:
-    """All that was searched before the held-out queries are looked at.
-
-    Attributes:
-        result: The search on all tuning queries.
-        chosen: Of its trials.
-        cross: The nested cross-validation; None = not asked for.
-        per_type: Parameters by query type or intent; None = not asked for.
-        front: Quality against rerank effort; None = not asked for.
-    """
-
-    result: SearchResult
-    chosen: Trial
-    cross: CrossValidation | None = None
-    per_type: ClassTuning | None = None
-    front: ParetoFront | None = None
-
-    @property
-    def tests_a_change(self) -> bool:
-        """Whether the held-out queries decide on more than the default."""
-        return self.chosen is not self.result.default_trial or self.per_type is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +83,7 @@ class TuningRun:
             provenance: Of the run.
         """
         objective, tuning = self.objective, self.tuning
-        split = split_queries(
-            objective.runs,
-            self.dataset.queries,
-            split_seed=tuning.split_seed,
-            held_out=tuning.held_out,
-        )
+        split, choice = choose_split(objective.runs, self.dataset.queries, tuning)
         plan = self.looks.find_plan(held_out_queries(objective, split))
         if plan is not None:
             split = frozen_split(objective, split, plan)
@@ -120,14 +93,14 @@ class TuningRun:
         else:
             outcome = SearchOutcome(*frozen_trials(objective, split, plan))
         self.progress(f"{self.dataset.name}: evaluating", 1, 1)
-        report = self._evaluate(evaluation, outcome, name, provenance)
+        report = self._evaluate(evaluation, outcome, choice, name, provenance)
         return report.model_copy(update={"lint": self._lint_systems(report)})
 
     def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:
         """Search on the tuning queries, by fold, by class, and for the front."""
         evaluation.check_feasible()
         objective, split, tuning = evaluation.objective, evaluation.split, self.tuning
-        result = self._search(split.tune, 0)
+        result = self._search(split.tune, 0, is_data_free=split.is_cross_fitted)
         if self.export is not None:
             from fusion_bench.tune.search.export_study import export_search  # imports Optuna
 
@@ -153,6 +126,7 @@ class TuningRun:
         self,
         evaluation: HeldOutEvaluation,
         outcome: SearchOutcome,
+        choice: SplitChoice,
         name: str,
         provenance: Provenance,
     ) -> TuningReport:
@@ -172,18 +146,8 @@ class TuningRun:
             )
             evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
             fit = fit and self._cross_fit(evaluation, outcome)
-        report = evaluation.make_report(
-            outcome.result,
-            outcome.chosen,
-            outcome.cross,
-            name=name,
-            dataset=self.dataset,
-            provenance=provenance,
-            per_type=outcome.per_type,
-            front=outcome.front,
-            fit=fit,
-            untuned=self.untuned,
-        )
+        gains = HeldOutGains(evaluation, outcome, self.dataset, fit)
+        report = HeldOutReport(gains, self.untuned, choice).make_record(name, provenance)
         return report if look is None else look.close(report)
 
     def _cross_fit(self, evaluation: HeldOutEvaluation, outcome: SearchOutcome) -> CrossFit:
@@ -214,11 +178,12 @@ class TuningRun:
         self.progress(f"{self.dataset.name}: {name}", 0, 1)
         return _check_finished(run_search(objective, keep, self.tuning.search_settings()))
 
-    def _search(self, keep: BoolArray, fold: int) -> SearchResult:
+    def _search(self, keep: BoolArray, fold: int, *, is_data_free: bool = False) -> SearchResult:
         """Search on these queries; fold 0 = all tuning queries."""
         # Its own seed: with the same first trials, folds would seem to agree more than they do.
         seed = self.tuning.seed + fold
-        settings = self.tuning.search_settings().model_copy(update={"seed": seed})
+        settings = self.tuning.search_settings(is_data_free=is_data_free)
+        settings = settings.model_copy(update={"seed": seed})
         where = f"fold {fold} of {self.tuning.folds}, " if fold else ""
         total = settings.trials
 

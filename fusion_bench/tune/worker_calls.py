@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
@@ -21,18 +18,6 @@ from fusion_bench.tune.space.open_objective import ObjectivePaths
 
 _lock = threading.Lock()  # a Dask worker may have several threads
 _open_objective = cache(ObjectivePaths.open)
-
-
-def prepare_process() -> None:
-    """Leave Ctrl-C to the parent process, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-
-
-def _exit_with_parent() -> None:
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
 
 
 def run_call(function: Callable[..., Any], argument: Any) -> Any:  # noqa: ANN401

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
-import urllib.parse
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.util.secret_matcher import SecretMatcher
 
-#: Characters of a key that are redacted wherever they occur in a row.
-REDACTED_LENGTH = 6
+#: A name that nobody takes for a key: words of capitals, such as ``JINA_API_KEY``.
+_VARIABLE: Final = re.compile(r"[A-Z]{2,12}(_([A-Z]{1,12}|[0-9]{1,3}))*")
 
 
 class ApiKey:
@@ -22,11 +21,12 @@ class ApiKey:
         name: The environment variable that holds it.
     """
 
-    __slots__ = ("__value", "name")
+    __slots__ = ("__value", "matcher", "name")
 
     def __init__(self, value: str, *, name: str) -> None:
         self.__value = value
         self.name = name
+        self.matcher = SecretMatcher(value)
 
     @classmethod
     def from_environment(cls, name: str) -> ApiKey:
@@ -36,6 +36,12 @@ class ApiKey:
             ConfigError: It is not set, is empty, or is no valid header value.
         """
         value = os.environ.get(name, "").strip()
+        if not value and not _VARIABLE.fullmatch(name):
+            raise ConfigError(
+                "the environment variable that 'key' names is not set, and its name is not shown, "
+                "as it may be the key itself: give the name of a variable, such as MY_API_KEY, and "
+                "set that to the API key"
+            )
         if not value:
             raise ConfigError(f"the environment variable {name} is not set: set it to the API key")
         if not value.isascii() or not value.isprintable() or " " in value:
@@ -47,33 +53,6 @@ class ApiKey:
     def reveal_key(self) -> str:
         """The key itself, for a request."""
         return self.__value
-
-    def redact_text(self, text: str) -> str:
-        """``text`` with the key and every longer part of it replaced.
-
-        Servers quote keys in part ("sk-ab…yz is not valid"), also in base64, hexadecimal or percent
-        encoding.
-        """
-        hidden = bytearray(len(text))
-        for form in self._encoded_forms():
-            size = min(REDACTED_LENGTH, len(form))
-            for start in range(len(form) - size + 1):
-                at = text.find(form[start : start + size])
-                while at >= 0:
-                    hidden[at : at + size] = b"\x01" * size
-                    at = text.find(form[start : start + size], at + 1)
-        runs = re.finditer(rb"\x01+|\x00+", bytes(hidden))
-        return "".join("[key]" if hidden[r.start()] else text[r.start() : r.end()] for r in runs)
-
-    def _encoded_forms(self) -> set[str]:
-        raw = self.__value.encode()
-        forms = {self.__value, urllib.parse.quote(self.__value, safe=""), raw.hex()}
-        for shift in range(3):  # base64 depends on the number of bytes before
-            partial = (len(raw) + shift) % 3 != 0
-            for encode in (base64.b64encode, base64.urlsafe_b64encode):
-                whole = encode(b"\0" * shift + raw).decode().rstrip("=")
-                forms.add(whole[-(-8 * shift // 6) : len(whole) - partial])
-        return forms
 
     def __repr__(self) -> str:
         return f"ApiKey({self.name})"

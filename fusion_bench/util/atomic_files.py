@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.util.drafts import UNFINISHED, make_draft
+from fusion_bench.util.regular_files import check_regular
 
 
 def require_folder(folder: Path) -> Path:
@@ -32,27 +34,78 @@ def write_atomic(path: Path, data: bytes) -> Path:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        check_regular(path)
         return replace_file(path, data)
     except OSError as error:
-        raise FusionBenchError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise make_write_error(path, error) from error
+
+
+def make_write_error(path: Path, error: OSError) -> FusionBenchError:
+    """What to raise where a file, or one below a folder, cannot be written."""
+    is_below = isinstance(error.filename, str) and Path(error.filename).is_relative_to(path)
+    place = error.filename if is_below else path
+    return FusionBenchError(f"{place}: cannot be written: {error.strerror or error}")
 
 
 def replace_file(path: Path, data: bytes) -> Path:
     """The same, for callers with their own words: raises OSError."""
     with open_atomic(path) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        _write_through(file, data)
     return path
+
+
+def replace_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files that belong together; raises OSError.
+
+    The first is the record of the set. It is absent while the others are replaced, so where it is
+    there, all files belong to it. All are written whole before any is replaced.
+
+    Args:
+        folder: Where to; it is there.
+        contents: File name → data.
+
+    Returns:
+        Their paths, in order.
+    """
+    paths = [folder / name for name in contents]
+    for path in paths:
+        check_regular(path)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    with _name_file(folder), make_draft(folder, is_folder=True) as draft:
+        for path, data in zip(paths, contents.values(), strict=True):
+            with _name_file(path), (draft / path.name).open("xb") as file:
+                _write_through(file, data)
+        record, *others = paths
+        record.unlink(missing_ok=True)
+        for path in (*others, record):
+            with _name_file(path):
+                os.replace(draft / path.name, path)  # noqa: PTH105 - atomic, as it promises
+    return paths
 
 
 @contextmanager
 def open_atomic(path: Path) -> Iterator[IO[bytes]]:
     """A file under another name, moved into place when all went well; raises OSError."""
-    draft = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with draft.open("xb") as file:
+    with _name_file(path), make_draft(path.parent) as draft:
+        with draft.open("wb") as file:
             yield file
-        os.replace(draft, path)  # noqa: PTH105 - the call that promises to be atomic
-    finally:
-        draft.unlink(missing_ok=True)
+        os.replace(draft, path)  # noqa: PTH105
+
+
+@contextmanager
+def _name_file(path: Path) -> Iterator[None]:
+    """Name the file in an error, and not its draft."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or UNFINISHED in str(error.filename):
+            error.filename = str(path)
+        raise
+
+
+def _write_through(file: IO[bytes], data: bytes) -> None:
+    """Write data that outlive a power cut."""
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())

@@ -224,10 +224,10 @@ def tied(size: int) -> AlignedRuns:
     """One list whose documents all tie, and a reranker that knows the last of them."""
     names = [f"d{n:03}" for n in range(size)]
     return align(
-        Qrels.from_dict({"q": {"d000": 1}, "other": {"x": 1}}),
-        [Run.from_dict("a", {"q": dict.fromkeys(names, 1.0), "other": {"x": 1.0, "y": 0.5}})],
+        Qrels.from_dict({"q": {"d000": 1}, "rest": {"x": 1}}),
+        [Run.from_dict("a", {"q": dict.fromkeys(names, 1.0), "rest": {"x": 1.0, "y": 0.5}})],
         rerankers=[
-            Run.from_dict("r", {"q": dict.fromkeys(names, 0.5), "other": {"x": 0.1, "y": 1}})
+            Run.from_dict("r", {"q": dict.fromkeys(names, 0.5), "rest": {"x": 0.1, "y": 1}})
         ],
     )
 

@@ -144,12 +144,16 @@ def views(draw: st.DrawFn) -> AlignedRuns:
     runs = [
         Run.from_dict(
             name,
-            {q: found for q, found in (lists[name] | {"common": {"d00": 1.0}}).items() if found},
+            {
+                q: found
+                for q, found in (lists[name] | {"shared by all": {"d00": 1.0}}).items()
+                if found
+            },
             roles=frozenset(ROLES[name]),
         )
         for name in used
     ]
-    qrels = Qrels.from_dict(judged | {"common": {"d00": 1}})
+    qrels = Qrels.from_dict(judged | {"shared by all": {"d00": 1}})
     return align(qrels, runs, ties=draw(st.sampled_from(["trec", "first_seen"])))
 
 
@@ -310,7 +314,9 @@ def pair_of_lists(depth: int = 5) -> AlignedRuns:
         Run.from_dict("a", {"q": first}, roles=frozenset({"question"})),
         Run.from_dict("b", {"q": second}, roles=frozenset({"keyword"})),
     ]
-    return align(Qrels.from_dict({"q": {"a02": 1, "b03": 2, "unseen": 1}, "none": {"x": 0}}), runs)
+    return align(
+        Qrels.from_dict({"q": {"a02": 1, "b03": 2, "unseen": 1}, "without": {"x": 0}}), runs
+    )
 
 
 def test_ties_go_by_the_rule() -> None:

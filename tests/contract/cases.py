@@ -198,12 +198,12 @@ def _align(
 ) -> AlignedRuns:
     runs, reranks = dataset
     # Every source answers this one, so that `align` finds it to have a query in common.
-    padded = {name: dict(lists) | {"common": {"d1": 1.0}} for name, lists in runs.items()}
-    judged = {query: {"d1": 1} for query in (*queries, "common")}
+    padded = {name: dict(lists) | {"shared by all": {"d1": 1.0}} for name, lists in runs.items()}
+    judged = {query: {"d1": 1} for query in (*queries, "shared by all")}
     return align(
         Qrels.from_dict(judged),
         [Run.from_dict(n, padded[n], roles=ROLES[n]) for n in order or tuple(padded)],
-        rerankers=[Run.from_dict("reranker", {"common": {"d1": 1.0}} | dict(reranks))],
+        rerankers=[Run.from_dict("reranker", {"shared by all": {"d1": 1.0}} | dict(reranks))],
     )
 
 

@@ -88,7 +88,7 @@ def test_neither_order_of_sources_nor_other_queries_matter(config: dict[str, Any
             "lists.list_sum"
         )
         alone = scaled(dataset, config, queries=(query,))
-        kept = {key: x for key, x in together.items() if key[1] in (query, "common")}
+        kept = {key: x for key, x in together.items() if key[1] in (query, "shared by all")}
         assert alone == kept, (
             "another query changes a value: take minimum, maximum and sums per list, with "
             "lists.list_minimum and its like, not over lists.scores"

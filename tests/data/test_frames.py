@@ -130,7 +130,7 @@ def test_the_name_is_given_or_its_own_or_run() -> None:
         ({"q1": [("d1", 2.0, 3)]}, r"no \(document, score\) pair"),
         ({"q1": {"d1": "high"}}, "score 'high' is not a number"),
         ({"q1": {"d1": {"score": 1}}}, "is not a number"),
-        ({"q1": {"d1": None}}, "query 'q1', document 'd1': score nan is not a fin"),
+        ({"q1": {"d1": None}}, "query 'q1', document 'd1': score None is not a number"),
         ({"q1": {"d1": float("inf")}}, "score inf is not a finite number"),
         ({"q1": {1: 2.0, "1": 3.0}}, "'1' is given both as a number and as text"),
         ([("q1", None, 1.0)], "id None is neither text nor a whole number"),

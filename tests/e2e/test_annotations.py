@@ -52,19 +52,19 @@ def test_guards_golden_queries_and_refusals_point_to_their_keys(
     root: Path, capsys: Capture
 ) -> None:
     assert list_annotations(capsys) == [("error", "gate:")]
-    renew_baseline(root)
     edit(
         root,
         EXPERIMENT,
         "  slices: [local]\n",
         "  inconclusive: warn\n  slices: [absent]\n  guards:\n"
-        "    - {measure: RR@10, max_loss: 1}\n    - {measure: RR@10, max_loss: 0.1}\n"
+        "    - {measure: RR@10, max_loss: 0.9}\n    - {measure: RR@10, max_loss: 0.1}\n"
         "  golden:\n    - {query: q99, document: d1}\n",
     )
+    renew_baseline(root)
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     found = list_annotations(capsys)
     assert ("error", "- {measure: RR@10, max_loss: 0.1}") in found
-    assert ("error", "- {measure: RR@10, max_loss: 1}") not in found
+    assert ("error", "- {measure: RR@10, max_loss: 0.9}") not in found
     assert ("error", "- {query: q99, document: d1}") in found
     assert len(found) == 6  # four checks, two of them without a query
 

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,13 +17,13 @@ from fusion_bench.cli import main
 from fusion_bench.fuse import fusions
 from fusion_bench.util.formatting import escape_control_chars
 from tests import tiny
+from tests.edits import Edit, and_then, folder, gone, nothing, pipe, replaced, text
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 QRELS, QUERIES = "datasets/tiny/qrels.txt", "datasets/tiny/queries.jsonl"
 A, R = "datasets/tiny/a.trec", "datasets/tiny/r.trec"
 EVAL = ("eval", EXPERIMENT, "--no-plots", "--out", "out")
 KNOWN_METHODS = ("(known: ", *fusions.load_built_in())
-Break = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
@@ -32,35 +31,10 @@ class Case:
     """What is broken, and what the message must say."""
 
     name: str
-    spoil: Break
+    spoil: Edit
     says: tuple[str, ...]
     arguments: tuple[str, ...] = EVAL
     environment: dict[str, str] = field(default_factory=dict)
-
-
-def replaced(name: str, old: str, new: str) -> Break:
-    return lambda root: edit(root, name, old, new)
-
-
-def text(name: str, content: str | bytes) -> Break:
-    data = content.encode() if isinstance(content, str) else content
-
-    def spoil(root: Path) -> None:
-        (root / name).write_bytes(data)
-
-    return spoil
-
-
-def gone(name: str) -> Break:
-    return lambda root: (root / name).unlink()
-
-
-def folder(name: str) -> Break:
-    def spoil(root: Path) -> None:
-        (root / name).unlink(missing_ok=True)
-        (root / name).mkdir()
-
-    return spoil
 
 
 def linked(root: Path) -> None:
@@ -78,19 +52,15 @@ def second_dataset(root: Path) -> None:
     edit(root, EXPERIMENT, "dataset: tiny", "datasets: [tiny, other]")
 
 
-def nothing(root: Path) -> None:
-    """What is wrong is in the arguments."""
-
-
-def system(new: str) -> Break:
+def system(new: str) -> Edit:
     return replaced(EXPERIMENT, "  one:\n    runs: [a, b]\n", f"  one:\n{new}")
 
 
-def fusion(options: str) -> Break:
+def fusion(options: str) -> Edit:
     return replaced(EXPERIMENT, "{method: rrf_v2}", options)
 
 
-def blend(options: str) -> Break:
+def blend(options: str) -> Edit:
     return replaced(EXPERIMENT, "{method: position_aware, reranker: r}", options)
 
 
@@ -99,12 +69,7 @@ def linked_in_a_circle(root: Path) -> None:
     (root / A).symlink_to("a.trec")
 
 
-def pipe(root: Path) -> None:
-    (root / A).unlink()
-    os.mkfifo(root / A)
-
-
-def far_apart(method: str) -> Break:
+def far_apart(method: str) -> Edit:
     """Scores whose difference is beyond what a float can hold."""
 
     def spoil(root: Path) -> None:
@@ -121,15 +86,7 @@ def gated(root: Path) -> None:
     edit(root, EXPERIMENT, "baseline: one\n", "baseline: one\ngate: {RR@10: {max_drop: 0.01}}\n")
 
 
-def and_then(*breaks: Break) -> Break:
-    def spoil(root: Path) -> None:
-        for one in breaks:
-            one(root)
-
-    return spoil
-
-
-def top(line: str) -> Break:
+def top(line: str) -> Edit:
     return replaced(EXPERIMENT, "baseline: one\n", f"baseline: one\n{line}\n")
 
 
@@ -191,7 +148,11 @@ CASES = [
         ("a.trec", "copy it again"),
     ),
     Case("folder as a run", folder(A), ("a.trec", "folder")),
-    Case("folder as an experiment", folder(EXPERIMENT), (EXPERIMENT, "Is a directory")),
+    Case(
+        "folder as an experiment",
+        folder(EXPERIMENT),
+        (EXPERIMENT, "a folder, "),
+    ),
     Case(
         "suffix",
         and_then(replaced(DATASET, "a.trec", "a.doc"), text("datasets/tiny/a.doc", "")),
@@ -245,7 +206,7 @@ CASES = [
     ),
     Case("link that leaves", linked, (f"{DATASET}:2: qrels", "'qrels.txt'")),
     Case("circle of links", linked_in_a_circle, ("runs.a.path", "'a.trec'", "loop")),
-    Case("pipe", pipe, ("runs.a.path", "'a.trec'", "file")),
+    Case("pipe", pipe(A), ("runs.a.path", "'a.trec'", "file")),
     Case("run of one endless line", text(A, "x" * 1_000_000), ("a.trec:1", "6")),
     Case(
         "endless id",

@@ -443,8 +443,8 @@ def test_a_summary_that_cannot_be_written(root: Path, capsys: Capture) -> None:
     (root / "taken").mkdir()
     (root / "file").touch()
     for name, words in {
-        "taken": "taken is a folder: name a file",
-        "": ". is a folder: name a file",
+        "taken": "--markdown taken: a folder, ",
+        "": "--markdown .: a folder, ",
         "file/s.md": "cannot be written",
     }.items():
         assert main(["eval", EXPERIMENT, "--no-plots", "--markdown", name]) == 2
@@ -541,7 +541,7 @@ def test_a_full_disk_is_one_line(arguments: list[str], root: Path) -> None:
         )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    start = '{"error": ' if "--json" in arguments else "error: [Errno 28]"
+    start = '{"error": ' if "--json" in arguments else "error: standard output: "
     assert done.stderr.startswith(start)
 
 
@@ -674,7 +674,7 @@ def test_a_fault_of_our_own_shows_its_traceback_and_does_not_look_like_a_regress
     def broken() -> object:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("fusion_bench.experiment.method_table.list_methods", broken)
+    monkeypatch.setattr("fusion_bench.experiment.methods.method_table.list_methods", broken)
     assert main(["methods"]) == 2
     shown = capsys.readouterr().err
     assert "RuntimeError: unforeseen" in shown

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast, get_args
 
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli._exit_codes import MEANINGS, ExitCode
+from fusion_bench.cli._exit_codes import COMMON, MEANINGS, ExitCode
+from fusion_bench.cli._lazy_group import FOLDER
+from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.gate.records.check_result import CheckResult
+from fusion_bench.gate.result import decide_exit_code
+from fusion_bench.gate.verdict import CheckStatus, find_blocking
+from fusion_bench.report.tuning_records.trials import TuningVerdict
+from fusion_bench.stats.answers import Answer
 from tests import tiny
 from tests.gate import cases
 from tests.tiny import edit
 
 Capture = pytest.CaptureFixture[str]
 DOCS = Path(__file__).parent.parent.parent / "docs"
+COMMANDS = sorted(file.stem for file in FOLDER.glob("[a-z]*.py"))
 
 
 @pytest.mark.parametrize("page", ["exit-codes.md", "agents.md"])
@@ -30,13 +40,63 @@ def help_codes(capsys: Capture, *command: str) -> list[int]:
     return [int(code) for code in re.findall(r"(?:: |, )(\d+) \w", text.split("Exit codes")[1])]
 
 
-def test_the_help_lists_the_codes_of_the_page(capsys: Capture) -> None:
-    assert help_codes(capsys) == [code.value for code in MEANINGS]
+def page_codes(command: str) -> list[int]:
+    """The codes that the page has for a command."""
     page = (DOCS / "exit-codes.md").read_text(encoding="utf-8")
-    for command in ("gate", "rerank"):
-        cell = rf"(?:all|[^|]*`{command}`[^|]*)"
-        rows = re.findall(rf"^\| (\d+) \|[^|]*\| {cell} \|", page, re.MULTILINE)
-        assert help_codes(capsys, command) == [int(code) for code in rows]
+    rows = re.findall(rf"^\| (\d+) \|[^|]*\| (?:all|[^|]*`{command}`[^|]*) \|", page, re.MULTILINE)
+    return [int(code) for code in rows]
+
+
+def test_the_help_lists_all_codes(capsys: Capture) -> None:
+    assert help_codes(capsys) == [code.value for code in MEANINGS]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_lists_the_codes_of_the_page(command: str, capsys: Capture) -> None:
+    assert main([command, "--help"]) == 0
+    has_codes = "Exit codes" in capsys.readouterr().out
+    codes = page_codes(command)
+    assert has_codes is (set(codes) != COMMON), "a command with codes of its own lists them"
+    assert not has_codes or help_codes(capsys, command) == codes
+
+
+def page_words(command: str) -> dict[str, str]:
+    """Word → exit code of a command, as the second table of the page has them."""
+    page = (DOCS / "exit-codes.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]*`[^|]*) \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
+    return {
+        word: code
+        for commands, words, code in rows
+        if f"`{command}`" in commands
+        for word in re.findall(r"`([^`]+)`", words)
+    }
+
+
+def test_the_page_has_each_status_verdict_and_answer() -> None:
+    assert page_words("gate").keys() == {*get_args(CheckStatus)}
+    assert page_words("tune").keys() == {*get_args(TuningVerdict)}
+    answers = {re.sub(r"^(better|worse), ", "", answer) for answer in get_args(Answer)}
+    for command in ("eval", "try", "compare"):
+        assert page_words(command).keys() == answers
+
+
+@pytest.mark.parametrize("status", get_args(CheckStatus))
+@pytest.mark.parametrize("choice", ["block", "warn"])
+def test_the_gate_ends_with_the_code_of_the_page(status: CheckStatus, choice: str) -> None:
+    policy = {"fell": choice, "inconclusive": choice}
+    policy["small_changes"] = "block" if choice == "block" else "pass"
+    given = GatePolicy.model_validate({"checks": {"RR@10": {"max_drop": 0.01}}, **policy})
+    check = SimpleNamespace(error=None, status=status)
+    code = decide_exit_code([cast("CheckResult", check)], [], find_blocking(given))
+    cell = page_words("gate")[status]
+    match = re.search(r"(\d) with `\w+: (\w+)`", cell)
+    expected = int(match[1]) if match and match[2] == policy_word(status, policy) else int(cell[0])
+    assert code == expected
+
+
+def policy_word(status: str, policy: dict[str, str]) -> str | None:
+    """What a policy does with a status."""
+    return policy.get({"pass on these queries": "small_changes"}.get(status, status))
 
 
 def test_the_gate_uses_each_code_for_its_meaning(

@@ -67,7 +67,7 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     assert "\nregressed: 4 checks (4 regressed)\n" in out
     assert "\n- mine / RR@10: 1.0000 → 0.5208, -47.9 %: 0 queries better, 45 worse of 60\n" in out
     assert next_commands(out) == [
-        ["explain", "q3", "--experiment", EXPERIMENT],
+        ["explain", "q11", "--experiment", EXPERIMENT],
         ["gate", EXPERIMENT, "--anchor", "--reason", "…"],
     ]
     assert ran(capsys, *next_commands(out)[0])[0] == 0
@@ -126,7 +126,7 @@ def test_the_next_commands_keep_the_options_and_name_the_dataset(
     code, out, _ = ran(capsys, "gate", EXPERIMENT, *options)
     assert code == 1
     explain, accept = next_commands(out)
-    assert explain[:2] == ["explain", "q3"]
+    assert explain[:2] == ["explain", "q11"]
     assert explain[explain.index("--dataset") + 1] == "other"
     assert accept[accept.index("--baseline") + 1] == "a b.json"
     assert ran(capsys, *explain)[0] == 0
@@ -164,7 +164,7 @@ def test_an_update_shows_what_it_changes(root: Path, capsys: Capture) -> None:
     assert re.search(
         r"^mine / RR@10 \(MRR\) +regressed +1\.0000 +0\.5208 +-0\.4792 ", out, re.MULTILINE
     )
-    assert "- mine, query q3: RR@10 1.0000 → 0.2500" in out
+    assert "- mine, query q11: RR@10 1.0000 → 0.2500" in out
     assert f"Written: {BASELINE}: live, update 2: b is cheaper" in out
     record = json.loads(ran(capsys, *update, "again", "--json")[1])
     assert record["reasons"] == ["b is cheaper", "again"]
@@ -279,24 +279,25 @@ def test_texts_stand_beside_ids(root: Path, capsys: Capture) -> None:
         "queries: queries.jsonl\n",
         "queries: queries.jsonl\ndocuments: documents.jsonl\n",
     )
-    documents = [{"_id": "d3", "title": "Keys | locks", "text": "x"}, {"_id": "n0", "text": "y\nz"}]
+    locks = {"_id": "d11", "title": "Keys | locks", "text": "x"}
+    documents = [locks, {"_id": "n0", "text": "y\nz"}]
     (root / "datasets/mine/documents.jsonl").write_text("\n".join(map(json.dumps, documents)))
     queries = root / "datasets/mine/queries.jsonl"
-    queries.write_text(queries.read_text().replace('"q3",', f'"q3", "text": "why {"so " * 30}",'))
+    queries.write_text(queries.read_text().replace('"q11",', f'"q11", "text": "why {"so " * 30}",'))
     ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")
     worse(root)
     out = ran(capsys, "gate", EXPERIMENT)[1]
     query = f"why {'so ' * 19}".strip()[:60].strip()
-    assert f"query q3 “{query}…”: RR@10" in out
-    assert "    d3 “Keys | locks” (grade 1) 1 → 4: " in out
-    command = ("explain", "q3", "--experiment", EXPERIMENT)
+    assert f"query q11 “{query}…”: RR@10" in out
+    assert "    d11 “Keys | locks” (grade 1) 1 → 4: " in out
+    command = ("explain", "q11", "--experiment", EXPERIMENT)
     out = ran(capsys, *command)[1]
     assert f"“{query}…”" in out
-    assert re.search(r"^d3 +4 .* Keys \| locks$", out, re.MULTILINE)
+    assert re.search(r"^d11 +4 .* Keys \| locks$", out, re.MULTILINE)
     assert re.search(r"^n0 +1 .* y z$", out, re.MULTILINE)
-    assert "d3 “Keys | locks”: rank 4" in ran(capsys, *command, "d3")[1]
+    assert "d11 “Keys | locks”: rank 4" in ran(capsys, *command, "d11")[1]
     records = json.loads(ran(capsys, *command, "--json")[1])
-    assert {record["document"]: record["title"] for record in records}["d3"] == "Keys | locks"
+    assert {record["document"]: record["title"] for record in records}["d11"] == "Keys | locks"
 
 
 def test_explain_a_document_that_is_cut_and_beyond_the_reranker(

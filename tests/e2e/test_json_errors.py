@@ -73,7 +73,7 @@ def raising(error: BaseException) -> Callable[..., object]:
         (KeyboardInterrupt(), 130, (None, None, "interrupted")),
         (FusionBenchError(f"{EXPERIMENT}:3: no"), 2, (EXPERIMENT, 3, "no")),
         (FusionBenchError("one\ntwo"), 2, (None, None, "one two")),
-        (OSError(28, "No space left"), 2, (None, None, "[Errno 28] No space left")),
+        (OSError(28, "No space left"), 2, (None, None, "No space left")),
     ],
 )
 def test_an_error_takes_the_place_of_the_result(
@@ -94,7 +94,7 @@ def test_a_fault_of_our_own_keeps_its_traceback_on_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     fault = raising(RuntimeError("unforeseen"))
-    monkeypatch.setattr("fusion_bench.experiment.method_table.list_methods", fault)
+    monkeypatch.setattr("fusion_bench.experiment.methods.method_table.list_methods", fault)
     assert main(["methods", "--json"]) == 2
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["message"].startswith("this is a bug")

@@ -17,7 +17,7 @@ from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_method_table
 from fusion_bench.evaluation.compare_files import compare_files
 from fusion_bench.evaluation.compare_systems import compare_reports
-from fusion_bench.evaluation.dataset_summary import describe_dataset
+from fusion_bench.evaluation.dataset_checks.dataset_summary import describe_dataset
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_experiment
 from fusion_bench.evaluation.starter.comparison import (
@@ -26,11 +26,11 @@ from fusion_bench.evaluation.starter.comparison import (
     compare_starter_systems,
 )
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.method_table import list_methods
+from fusion_bench.experiment.methods.method_table import list_methods
 from fusion_bench.explain.diagnose_experiment import diagnose_experiment
 from fusion_bench.explain.diagnose_failures import KINDS
 from fusion_bench.explain.explain_query import explain_query, select_traces
-from fusion_bench.gate.baseline import read_baseline
+from fusion_bench.gate.baselines.storage import read_baseline
 from fusion_bench.gate.pages.gate_page import build_gate_page
 from fusion_bench.gate.pages.update_page import build_update_page
 from fusion_bench.gate.run import run_gate

@@ -40,6 +40,23 @@ def test_eval(root: Path, capsys: Capture) -> None:
     assert item.unjudged.filled == pytest.approx(BETTER)
 
 
+def test_whether_fusion_loses(root: Path, capsys: Capture) -> None:
+    """The fusion ranks as the list does that the pool does not know."""
+    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    assert "Unjudged documents decide whether fusion pays." in capsys.readouterr().out
+    [collection] = read_report(root / "out/report.json").collections
+    fusion = collection.fusion
+    assert fusion is not None
+    assert (fusion.verdict, fusion.contradicted) == ("unjudged decide", ("sum", "pooled"))
+    assert fusion.unjudged is not None
+    assert fusion.unjudged.filled == pytest.approx(BETTER)
+    edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
+    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    [collection] = read_report(root / "out/report.json").collections
+    assert collection.fusion is not None
+    assert (collection.fusion.verdict, collection.fusion.unjudged) == ("loses", None)
+
+
 @pytest.mark.usefixtures("root")
 def test_compare_of_reports(capsys: Capture) -> None:
     """As eval says; the other way round likewise."""
@@ -87,7 +104,7 @@ def test_tune_with_complete_judgments(root: Path) -> None:
 
 def test_gate(root: Path, capsys: Capture) -> None:
     assert main(("gate", EXPERIMENT, "--update", "--reason", "first")) == 0
-    edit(root, EXPERIMENT, "system: pooled", "system: fresh")
+    edit(root, EXPERIMENT, "  pooled: {runs: [pooled]}", "  pooled: {runs: [fresh]}")
     capsys.readouterr()
     assert main(("gate", EXPERIMENT, "--json")) == 3
     [check] = json.loads(capsys.readouterr().out)["checks"]

@@ -40,7 +40,7 @@ QUERIES = ("q1", "q2", "q3")
 def align_lists(lists: Lists, roles: Mapping[str, frozenset[str]] | None = None) -> AlignedRuns:
     """The lists on judged queries; each source returns something for one more query, ``common``."""
     roles = roles or ROLES
-    padded = {name: {**run, "common": {"d0": 1.0}} for name, run in lists.items()}
+    padded = {name: {**run, "shared by all": {"d0": 1.0}} for name, run in lists.items()}
     queries = {query for run in padded.values() for query in run}
     return align(
         Qrels.from_dict({query: {"d0": 1} for query in sorted(queries)}),

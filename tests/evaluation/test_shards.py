@@ -165,7 +165,9 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shards.threads_of(2) == 2
     for text in ("0", "-1", "two", "²"):
         monkeypatch.setenv(shards.THREADS, text)
-        with pytest.raises(ConfigError, match=f"^{shards.THREADS}: .* not a whole number above 0"):
+        with pytest.raises(
+            ConfigError, match=f"^{shards.THREADS}: .* not a whole number from 1 to"
+        ):
             shards.threads_of(None)
     with pytest.raises(ConfigError, match=r"^threads: '0' is not"):
         shards.threads_of(0)

@@ -49,7 +49,7 @@ def test_slices_go_for_all_measures_or_for_one() -> None:
     ("gate", "complaint"),
     [
         ("gate: {RR@10: {max_drop: -1}}", r"gate\.RR@10\.max_drop: .*greater than or equal to 0"),
-        ("gate: {RR@10: {max_drop: .nan}}", "max_drop"),
+        ("gate: {RR@10: {max_drop: .nan}}", "plain digits, .* given .nan"),
         ("gate: {RR@10: 0.01}", r"gate\.RR@10: a mapping"),
         ("gate: {RR@10: {}}", r"gate\.checks\.RR@10\.max_drop: is required"),
         ("gate: {RR@10: {max_drop: 0, maxdrop: 1}}", "unknown key 'maxdrop'"),

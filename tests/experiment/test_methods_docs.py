@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.experiment.method_table import list_methods
+from fusion_bench.experiment.methods.method_table import list_methods
 from fusion_bench.fuse import fusions
 from fusion_bench.fuse._score_fusion import ScoreFusion
 

@@ -19,7 +19,7 @@ ROLES = [frozenset({"keyword"}), frozenset({"question", "semantic"}), frozenset(
 def view(**lists: dict[str, float]) -> AlignedRuns:
     roles = dict(zip(SOURCES, ROLES, strict=True))
     runs = [Run.from_dict(name, {"q": docs}, roles=roles[name]) for name, docs in lists.items()]
-    return align(Qrels.from_dict({"q": {"a": 1}, "empty": {"a": 1}}), runs)
+    return align(Qrels.from_dict({"q": {"a": 1}, "without": {"a": 1}}), runs)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.gate_settings import Tolerance
-from fusion_bench.gate.baseline import Baseline, read_baseline
+from fusion_bench.gate.baselines.record import Baseline
+from fusion_bench.gate.baselines.storage import read_baseline
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
 from tests.tiny import edit
@@ -136,7 +137,7 @@ def test_an_older_format_names_the_command_that_renews_it(
 ) -> None:
     renew_baseline(root)
     path = root / BASELINE
-    path.write_text(path.read_text().replace('"format_version": 4', '"format_version": 3'))
+    path.write_text(path.read_text().replace('"format_version": 5', '"format_version": 4'))
     assert main(["gate", EXPERIMENT]) == 2
     assert "fusion-bench gate experiments/mine.yaml --anchor --reason" in capsys.readouterr().err
     assert main(["gate", EXPERIMENT, "--update", "--reason", "renew"]) == 2

@@ -16,7 +16,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate.baseline import baseline_path, read_baseline
+from fusion_bench.gate.baselines.storage import baseline_path, read_baseline
 from tests.gate import cases
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,9 +14,11 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.gate import inputs
-from fusion_bench.gate.baseline import read_baseline, write_baseline
+from fusion_bench.gate.baselines.record import digest_json
+from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
 from fusion_bench.gate.run import run_gate
 from fusion_bench.io.provenance import ListMeta, meta_path
+from fusion_bench.stats.intervals import exact_mean
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.tiny import edit
@@ -36,7 +38,14 @@ def rewrite(path: Path, **changed: object) -> None:
     """A baseline as another version or another configuration would have written it."""
     old = read_baseline(path)
     assert old is not None
-    write_baseline(old.model_copy(update=changed), path)
+    new = old.model_copy(update=changed)
+    means = {
+        record.collection: {name: exact_mean(row) for name, row in record.value_arrays().items()}
+        for record in new.collections
+    }
+    changes = {"config_sha256": digest_json(new.config), "means": means}
+    newest = new.history[-1].model_copy(update=changes)
+    write_baseline(new.model_copy(update={"history": (*new.history[:-1], newest)}), path)
 
 
 # ── verdicts
@@ -98,9 +107,9 @@ def noisy(root: Path) -> None:
 @pytest.mark.parametrize(("policy", "code"), [("block", 3), ("warn", 0)])
 def test_the_policy_says_what_inconclusive_does(root: Path, policy: str, code: int) -> None:
     noisy(root)
+    edit(root, EXPERIMENT, "  system: live\n", f"  system: live\n  inconclusive: {policy}\n")
     renew_baseline(root)
     swap(root, "{runs: [b]}")
-    edit(root, EXPERIMENT, "  system: live\n", f"  system: live\n  inconclusive: {policy}\n")
     result = gate_verdict(root)
     assert {c.status for c in result.checks} == {"inconclusive"}
     assert result.exit_code == code
@@ -110,8 +119,8 @@ def test_the_policy_says_what_inconclusive_does(root: Path, policy: str, code: i
 
 
 def test_an_empty_slice_is_never_a_pass(root: Path) -> None:
-    renew_baseline(root)
     edit(root, EXPERIMENT, "[local]\n", "[relationship]\n  inconclusive: warn\n")
+    renew_baseline(root)
     result = gate_verdict(root)
     assert result.exit_code == 2
     empty = result.checks[1]
@@ -123,8 +132,8 @@ def test_an_empty_slice_is_never_a_pass(root: Path) -> None:
 def test_a_value_that_is_no_number_is_never_a_pass(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renew_baseline(root)
     edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  inconclusive: warn\n")
+    renew_baseline(root)
     swap(root, "{runs: [b]}")
 
     def broken(systems: Sequence[System], *given: object, **options: object) -> list[Scores]:
@@ -147,14 +156,14 @@ def test_a_value_that_is_no_number_is_never_a_pass(
 
 
 def test_guards_count_the_queries_that_lose(root: Path) -> None:
-    renew_baseline(root)
     guards = (
         "[{measure: RR@10, max_loss: 0.7, max_share: 0.2}, "
         "{measure: RR@10, max_loss: 0.7, max_share: 0.3}]"
     )
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  guards: {guards}\n")
-    edit(root, EXPERIMENT, "{max_drop: 0.01}\n    nDCG", "{max_drop: 1}\n    nDCG")
-    edit(root, EXPERIMENT, "nDCG@10: {max_drop: 0.01}", "nDCG@10: {max_drop: 1}")
+    edit(root, EXPERIMENT, "{max_drop: 0.01}\n    nDCG", "{max_drop: 0.9}\n    nDCG")
+    edit(root, EXPERIMENT, "nDCG@10: {max_drop: 0.01}", "nDCG@10: {max_drop: 0.9}")
+    renew_baseline(root)
     swap(root, "{runs: [b]}")
     result = gate_verdict(root)
     assert {c.status for c in result.checks} == {"pass"}
@@ -166,9 +175,9 @@ def test_guards_count_the_queries_that_lose(root: Path) -> None:
 
 
 def test_golden_queries_keep_their_document(root: Path) -> None:
-    renew_baseline(root)
     golden = "[{query: q1, document: d1, top: 1}, {query: q3, document: n9, top: 3}]"
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
+    renew_baseline(root)
     result = gate_verdict(root)
     assert [(g.rank, g.holds) for g in result.golden] == [(1, True), (None, False)]
     assert result.exit_code == 1
@@ -176,18 +185,18 @@ def test_golden_queries_keep_their_document(root: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["block", "warn"])
 def test_a_golden_query_that_is_not_there_is_never_a_pass(root: Path, policy: str) -> None:
-    renew_baseline(root)
     golden = f"[{{query: q99, document: d1}}]\n  inconclusive: {policy}"
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
+    renew_baseline(root)
     result = gate_verdict(root)
     assert result.golden[0].error == "no such query among the evaluated ones"
     assert result.exit_code == 2
 
 
 def test_a_golden_query_of_an_unknown_dataset_is_an_error(root: Path) -> None:
-    renew_baseline(root)
     golden = "[{query: q1, document: d1, dataset: yours}]"
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
+    renew_baseline(root)
     with pytest.raises(ConfigError, match=r"golden\.0\.dataset: unknown dataset 'yours'"):
         gate_verdict(root)
 
@@ -319,8 +328,8 @@ def test_another_split(root: Path) -> None:
     path.write_text(path.read_text().replace('"q1",', '"q1", "split": "test",'))
     found = refusal(root)
     assert "split changed: baseline None, candidate 'test'" in found
-    assert "queries changed: 59 missing ('q0', 'q2', 'q3' and 56 more), 0 new" in found
-    assert "contents of queries changed" in found
+    assert "queries changed: 59 missing ('q0', 'q10', 'q11' and 56 more), 0 new" in found
+    assert "contents of queries.split changed" in found
 
 
 def test_a_missing_and_a_new_query_are_named(root: Path) -> None:
@@ -328,7 +337,7 @@ def test_a_missing_and_a_new_query_are_named(root: Path) -> None:
     edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "new 0 d7 1\n")
     found = refusal(root)
     assert "queries changed: 1 missing ('q7'), 1 new ('new')" in found
-    assert "which judgments changed is not known" in found
+    assert "which rows changed is not known" in found
 
 
 def test_the_same_queries_in_another_order_are_the_same(root: Path) -> None:
@@ -354,9 +363,9 @@ def test_another_tie_rule(root: Path) -> None:
 
 def test_another_measure_and_another_definition(root: Path) -> None:
     path = renew_baseline(root)
-    edit(root, EXPERIMENT, "    RR@10:", "    AP@10:")
+    edit(root, EXPERIMENT, "    RR@10:", "    AP@10: {max_drop: 0.01}\n    RR@10:")
     assert "the baseline has no values of AP@10 (it has RR@10, nDCG@10)" in refusal(root)
-    edit(root, EXPERIMENT, "    AP@10:", "    RR@10:")
+    edit(root, EXPERIMENT, "    AP@10: {max_drop: 0.01}\n", "")
     old = read_baseline(path)
     assert old is not None
     other = old.collections[0].definitions["nDCG@10"] | {"dcg": "exp-log2"}
@@ -384,7 +393,7 @@ def test_values_that_the_engine_does_not_reproduce(root: Path) -> None:
     old = read_baseline(path)
     assert old is not None
     values = list(old.collections[0].values["RR@10"])
-    values[3] -= 1e-9
+    values[old.collections[0].queries.index("q3")] -= 1e-9
     kept = {**old.collections[0].values, "RR@10": tuple(values)}
     rewrite(path, collections=(old.collections[0].model_copy(update={"values": kept}),))
     found = refusal(root)
@@ -396,7 +405,10 @@ def test_collections_that_come_and_go(root: Path) -> None:
     path = renew_baseline(root)
     old = read_baseline(path)
     assert old is not None
-    rewrite(path, collections=(old.collections[0].model_copy(update={"collection": "yours"}),))
+    renamed = (old.collections[0].model_copy(update={"collection": "yours"}),)
+    rewrite(
+        path, collections=renamed, anchor=old.anchor.model_copy(update={"collections": renamed})
+    )
     found = refusal(root)
     assert "yours: in the baseline, but not in the experiment" in found
     assert "mine: the baseline has no such collection" in found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
-from fusion_bench.gate.baseline import read_baseline
+from fusion_bench.gate.baselines.storage import read_baseline
 from fusion_bench.gate.unjudged_values import PairedUnjudged, StoredUnjudged, decides_status
 from fusion_bench.gate.verdict import CheckStatus
 from tests.gate import cases

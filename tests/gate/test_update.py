@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.gate.baseline import Baseline, read_baseline
+from fusion_bench.gate.baselines.record import Baseline
+from fusion_bench.gate.baselines.storage import read_baseline
 from fusion_bench.gate.pages.update_page import build_update_page
 from fusion_bench.gate.records.history import BaselineUpdate
 from tests.gate import cases
@@ -66,7 +67,7 @@ def test_the_first_update_has_nothing_to_compare_with(root: Path) -> None:
 
 def test_an_update_keeps_old_and_new_values_and_the_largest_losses(root: Path) -> None:
     queries = root / "datasets/mine/queries.jsonl"
-    queries.write_text(queries.read_text().replace('"q3",', '"q3", "text": "why so low?",'))
+    queries.write_text(queries.read_text().replace('"q11",', '"q11", "text": "why so low?",'))
     path = renew_baseline(root)
     swap(root, "{runs: [b]}")
     asked = gate_verdict(root)
@@ -84,7 +85,7 @@ def test_an_update_keeps_old_and_new_values_and_the_largest_losses(root: Path) -
     assert [(loss.query, loss.old_value, loss.new_value) for loss in update.losses] == [
         (loss.query, loss.value_before, loss.value_after) for loss in asked.regressions
     ]
-    assert {loss.query: loss.text for loss in update.losses}["q3"] == "why so low?"
+    assert {loss.query: loss.text for loss in update.losses}["q11"] == "why so low?"
     page = build_update_page(stored(path))
     assert page.headline is not None
     assert page.headline.tone == "failed"
@@ -122,7 +123,7 @@ def test_a_new_measure_hides_no_verdict_on_the_others(root: Path) -> None:
     path = renew_baseline(root)
     swap(root, "{runs: [b]}")
     edit(root, EXPERIMENT, "    RR@10: {max", "    AP@10: {max_drop: 0.1}\n    RR@10: {max")
-    edit(root, EXPERIMENT, "  slices: [local]\n", "  guards: [{measure: P@1, max_loss: 1}]\n")
+    edit(root, EXPERIMENT, "  slices: [local]\n", "  guards: [{measure: P@1, max_loss: 0.5}]\n")
     renew_baseline(root, "b, and AP", anchor=True)
     update = newest(path)
     assert {(check.measure, check.status) for check in update.checks} == {
@@ -186,7 +187,26 @@ def test_policy_configuration_and_contents_are_changes(
 
 def test_the_gate_names_a_policy_that_changed(root: Path) -> None:
     renew_baseline(root)
-    edit(root, EXPERIMENT, "    RR@10: {max_drop: 0.01}", "    RR@10: {max_drop: 0.2}")
+    edit(root, EXPERIMENT, "    RR@10: {max_drop: 0.01}", "    RR@10: {max_drop: 0.005}")
     result = gate_verdict(root)
-    assert result.policy_changes == {"checks.RR@10.max_drop": (0.01, 0.2)}
-    assert result.exit_code == 0
+    assert (result.exit_code, result.outcome) == (0, "passed")
+    [change] = result.policy_changes
+    assert (change.path, change.before, change.after) == ("checks.RR@10.max_drop", 0.01, 0.005)
+    assert change.effect == "stricter"
+
+
+def test_an_update_remembers_what_it_loosened(root: Path) -> None:
+    path = renew_baseline(root)
+    edit(root, EXPERIMENT, "    RR@10: {max_drop: 0.01}", "    RR@10: {max_drop: 0.2}")
+    refused = gate_verdict(root)
+    assert refused.exit_code == 2
+    [text] = refused.refusals
+    assert "checks.RR@10.max_drop 0.01 → 0.2 (looser)" in text
+    assert "fusion-bench gate" in text
+    assert "--update --reason" in text
+    renew_baseline(root, "RR@10 is too noisy")
+    assert gate_verdict(root).exit_code == 0
+    [change] = newest(path).policy_changes
+    assert (change.before, change.after, change.effect) == (0.01, 0.2, "looser")
+    findings = build_update_page(stored(path)).sections[0].findings
+    assert [finding.tone for finding in findings if finding.key == "policy"] == ["warning"]

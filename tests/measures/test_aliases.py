@@ -13,7 +13,7 @@ from fusion_bench.measures.aliases import (
     resolve_alias,
     suggest_measures,
 )
-from fusion_bench.measures.ir_measures_backend import _parse_name
+from fusion_bench.measures.ir_measures_package import parse_with_ir_measures
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_no_alias_takes_the_name_of_a_measure() -> None:
 @pytest.mark.parametrize("name", ["MAP", "MRR", "NDCG", "Precision", "Recall", "RPrec", "BPref"])
 def test_agrees_with_the_aliases_of_ir_measures(name: str) -> None:
     cutoff = "@5" if name in {"Precision", "Recall"} else ""
-    assert parse_measure(name + cutoff).name == str(_parse_name(name + cutoff))
+    assert parse_measure(name + cutoff).name == str(parse_with_ir_measures(name + cutoff))
 
 
 @pytest.mark.parametrize("text", ["recall", "hit", "p"])

@@ -12,9 +12,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.measures import Measure, compute_measures, parse_measure
-from fusion_bench.measures.ir_measures_backend import (
-    _parse_name,  # hides the warnings of newer Pythons
-)
+from fusion_bench.measures.ir_measures_package import parse_with_ir_measures
 from tests.measures.cases import Built, Case, all_measures, build, cases
 
 ir_measures: Any = pytest.importorskip("ir_measures")
@@ -58,7 +56,7 @@ def provided(measure: Measure) -> bool:
         return False  # without a cutoff it is ranx that has it, which cannot read pandas 3
     if measure.method == "Judged" and measure.judged_only:
         return False  # not an option of ir_measures' Judged, which refuses to be asked
-    known = _parse_name(measure.name)
+    known = parse_with_ir_measures(measure.name)
     return bool(ir_measures.DefaultPipeline.supports(known))
 
 
@@ -80,7 +78,7 @@ def per_query(name: str, built: Built) -> list[float]:
     if not ranked:
         return [0.0] * len(runs.queries)
     judgments = {numbers[query]: grades for query, grades in built.qrels.to_dict().items()}
-    metrics = ir_measures.iter_calc([_parse_name(name)], judgments, ranked)
+    metrics = ir_measures.iter_calc([parse_with_ir_measures(name)], judgments, ranked)
     found = {metric.query_id: metric.value for metric in metrics}
     return [found[numbers[query]] for query in runs.queries]
 
@@ -153,7 +151,7 @@ def test_negative_grades_are_not_handed_over() -> None:
     measures = [parse_measure(name) for name in names]
     grades = {"a": 1, "b": 0, "z": 2}
     scores: dict[str, float | None] = {"u": 9.0, "n": 8.0, "a": 7.0, "v": 6.0, "b": 5.0}
-    case = Case({"q": {**grades, "n": -1}, "bad": {"n": -2}}, {"q": scores, "bad": {"n": 1.0}})
+    case = Case({"q": {**grades, "n": -1}, "r": {"n": -2}}, {"q": scores, "r": {"n": 1.0}})
     built = build(case)
     found = compute_measures(measures, built.runs, built.positions, qrels=built.qrels)
     without = build(Case({"q": grades}, {"q": scores}))

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures import BinaryMeasure, Measure, parse_measure
 from fusion_bench.measures.average_precision import AveragePrecision
-from fusion_bench.measures.ir_measures_backend import (
-    _parse_name,  # hides the warnings of newer Pythons
-)
+from fusion_bench.measures.ir_measures_package import parse_with_ir_measures
 from fusion_bench.measures.judged import Judged
 from fusion_bench.measures.ndcg import NDCG
 from fusion_bench.measures.reciprocal_rank import ReciprocalRank
@@ -95,10 +93,10 @@ def test_binary_relevance_shows_in_the_names_of_binary_measures(text: str, name:
 @pytest.mark.parametrize("name", COMMON)
 def test_agrees_with_ir_measures_on_the_name(name: str) -> None:
     measure = parse_measure(name)
-    assert str(_parse_name(name)) == measure.name
+    assert str(parse_with_ir_measures(name)) == measure.name
     if measure.method != "Judged":
         judged = measure.with_judged_only().name
-        assert str(_parse_name(judged)) == judged
+        assert str(parse_with_ir_measures(judged)) == judged
 
 
 def test_names_of_all_measures_differ_and_read_back() -> None:

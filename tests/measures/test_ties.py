@@ -114,11 +114,11 @@ def test_the_limit_comes_after_the_reordering() -> None:
 
 def test_chance_decides_which_judged_documents_are_above_the_limit() -> None:
     case = Case(
-        {"long": {"a": 1, "b": 1}, "short": {"a": 1}, "late": {"a": 1, "b": 0}},
+        {"a long": {"a": 1, "b": 1}, "b short": {"a": 1}, "c late": {"a": 1, "b": 0}},
         {
-            "long": {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0},
-            "short": {"a": 1.0},
-            "late": {"c": 2.0, "a": 1.0, "b": 1.0, "d": 1.0},
+            "a long": {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0},
+            "b short": {"a": 1.0},
+            "c late": {"c": 2.0, "a": 1.0, "b": 1.0, "d": 1.0},
         },
     )
     built = build(case)
@@ -138,8 +138,8 @@ def test_results_are_frozen() -> None:
 
 def test_a_measure_of_ir_measures_has_extremes_but_no_expectation() -> None:
     case = Case(
-        {"q": {"a": 1, "b": 0}, "p": {"a": 1}},
-        {"q": {"a": 1.0, "b": 1.0, "c": 1.0}, "p": {"a": 2.0, "b": 1.0}},
+        {"q": {"a": 1, "b": 0}, "r": {"a": 1}},
+        {"q": {"a": 1.0, "b": 1.0, "c": 1.0}, "r": {"a": 2.0, "b": 1.0}},
     )
     built = build(case)
     measures = [parse_measure("Rprec"), parse_measure("RR")]

@@ -121,7 +121,7 @@ def gate_splade(
     root: Path, capsys: pytest.CaptureFixture[str], *, exit_code: int
 ) -> dict[str, Any]:
     assert main(("gate", EXPERIMENT, "--update", "--reason", "first")) == 0
-    edit(root, EXPERIMENT, "gate: {system: bm25", "gate: {system: splade")
+    edit(root, EXPERIMENT, "  bm25: {runs: [bm25]}", "  bm25: {runs: [splade]}")
     capsys.readouterr()
     assert main(("gate", EXPERIMENT, "--json")) == exit_code
     check: dict[str, Any] = json.loads(capsys.readouterr().out)["checks"][0]

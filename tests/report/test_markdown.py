@@ -64,11 +64,11 @@ NAMES = [
 
 
 def plain(tokens: list[Token] | None) -> str:
-    """The text that a reader sees."""
+    """The text that a reader sees; spaces of width 0, which break links, are not."""
     return "".join(
         token.content if token.type in {"text", "code_inline", "text_special"} else ""
         for token in tokens or []
-    )
+    ).replace("\u200b", "")
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
@@ -94,6 +94,39 @@ def test_escaped_text_is_shown_literally(name: str) -> None:
 
 def test_nobody_is_mentioned_in_a_comment() -> None:
     assert escape_markdown("ask @team, nDCG@10 @ 5") == "ask @&#8203;team, nDCG@10 @ 5"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("http://x.org/a", "http:|//x.org/a"),
+        ("HTTPS://x.org", "HTTPS:|//x.org"),
+        ("ftp://x", "ftp:|//x"),
+        ("www.x.org", "www|.x.org"),
+        ("@team/people", "@|team/people"),
+        (".@team", ".@|team"),
+        ("me@x.org", "me@|x.org"),
+        ("mailto:me@x.org", "mailto:me@|x.org"),
+        ("x/y#12", "x/y\\#|12"),
+        ("GH-12", "GH-|12"),
+        ("nDCG@10", "nDCG@10"),
+        ("a: b, c://", "a: b, c:|//"),
+        ("\u202ename", "\\\\u202ename"),
+    ],
+)
+def test_no_name_is_a_link_or_a_mention(name: str, shown: str) -> None:
+    assert escape_markdown(name) == shown.replace("|", "&#8203;")
+
+
+def test_yaml_escapes_what_turns_or_hides_text() -> None:
+    data = {"\u202ekey": ["a\u200bb", "日本語", "http://x"]}
+    lines = "\n".join(
+        render_page(Page("x", (Section(parts=(YamlBlock("y", data),)),))).splitlines()
+    )
+    assert not set(lines) & {"\u202e", "\u200b"}
+    assert "日本語" in lines
+    [block] = re.findall(r"```yaml\n(.*?)```", lines, re.DOTALL)
+    assert yaml.safe_load(block) == data
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -37,7 +37,8 @@ def test_the_verdict_its_table_and_the_provenance() -> None:
     text = render_summary(PAGES["usual"])
     assert text.index("+100.0 %: 2 queries better, 0 worse of 3") < text.index("| better one |")
     assert text.splitlines()[-1] == (
-        "*experiment.yaml, 2025-01-02T03:04:05+00:00; ties trec, seed 7, alpha 0.05*"
+        "*experiment.yaml, 2025-01-02T03:04:05+00:00; ties trec, seed 7, alpha 0.05, "
+        "data ffffffffffff*"
     )
     assert "RR@10" not in text
 

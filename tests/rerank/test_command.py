@@ -336,7 +336,7 @@ def test_without_a_provider(root: Path, capsys: Capture) -> None:
 def test_a_reranker_of_ones_own(capsys: Capture) -> None:
     given = ["rerank", "--dataset", "tiny", "--system", "a", "--provider", "python"]
     given += ["--store", "s.sqlite", "--set"]
-    assert main([*given, "object=tests.rerank.test_chain:Words"]) == 0
+    assert main([*given, "object=tests.rerank.calls.test_chain:Words"]) == 0
     assert "overlap/words: 4 queries" in capsys.readouterr().out
     for wrong, problem in (
         ("no.such:Thing", "No module named"),
@@ -381,6 +381,41 @@ def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
         ).fetchone()
     db.close()
     assert calls == 30
+
+
+def test_a_second_run_waits_and_pays_only_for_what_the_first_did_not(tmp_path: Path) -> None:
+    make(tmp_path, queries=5)
+    (tmp_path / "slow.yaml").write_text("settings: {timeout_ms: 600000}\n")
+    reached = threading.Event()
+
+    def fail(number: int) -> str | None:
+        if number != 2:
+            return None
+        reached.set()
+        return "hold"
+
+    state = Loopback("jina", fail=fail)
+    with serving(state):
+        options = ("--set", "concurrency=1", "--config", "slow.yaml")
+        given = [sys.executable, "-m", "fusion_bench", *command(state, *options)]
+        env = {**os.environ, "JINA_API_KEY": "k1234567"}
+        first = subprocess.Popen(given, cwd=tmp_path, env=env)
+        assert reached.wait(60)
+        second = subprocess.Popen(
+            given, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert second.stderr is not None
+        notes = (line for line in second.stderr if not line.startswith("progress: "))
+        assert next(notes).startswith("s.sqlite: another run asks jina/")
+        assert len(state.requests) == 3
+        first.kill()
+        first.wait()
+        state.release.set()
+        _, errors = second.communicate(timeout=120)
+    assert second.returncode == 0, errors
+    assert len(state.paid) == 5 * 12
+    assert set(state.paid.values()) == {1}
+    assert not list(tmp_path.glob("*.lock"))
 
 
 def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
 from fusion_bench.rerank.store import ScoreStore
+from fusion_bench.util.digests import add_line_digest
 
 WHO = Identity("p", "m", "unit", "http://a/v1", "2048 tokens", "prompt 1")
 
@@ -80,9 +81,74 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         ScoreStore(text)
     later = tmp_path / "later"
     with sqlite3.connect(later) as db:
-        db.execute("PRAGMA user_version = 2")
+        db.execute("PRAGMA user_version = 3")
     db.close()
-    with pytest.raises(DataError, match="later: score store of version 2"):
+    with pytest.raises(DataError, match="later: score store of version 3"):
         ScoreStore(later)
     with pytest.raises(DataError, match="not a usable score store"):
         ScoreStore(text / "below")
+
+
+def spoil(path: Path, statement: str, *values: str) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute(statement, values)
+    db.close()
+
+
+@pytest.mark.parametrize("new", ["5", "-1", "NaN", "true", '"0.5"', "[" * 100_000, "1" + "0" * 400])
+def test_an_edited_score_is_refused(tmp_path: Path, new: str) -> None:
+    path = tmp_path / "s"
+    store = ScoreStore(path)
+    store.save_scores(WHO, "q", {"a": 0.5}, ("run", {"cost": 0.5}))
+    spoil(path, "UPDATE scores SET value = replace(value, '0.5', ?)", new)
+    for read in (store.read_scores, store.find_unread):
+        with pytest.raises(DataError, match="s: a row of scores is not as it was written"):
+            read(WHO, "q", ["a"])
+    assert store.read_scores(WHO, "q", ["b"]) == [None]
+    spoil(path, "UPDATE events SET value = replace(value, '0.5', '0.0')")
+    with pytest.raises(DataError, match=r"a row of events is not .* where run is 'run'"):
+        store.read_events("run")
+
+
+def test_the_value_of_another_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    store = ScoreStore(path)
+    store.save_scores(WHO, "q", {"a": 0.5})
+    store.save_scores(WHO, "q", {"b": 0.25})
+    spoil(path, "UPDATE scores SET value = (SELECT min(value) FROM scores)")
+    with pytest.raises(DataError, match="not as it was written"):
+        store.read_scores(WHO, "q", ["a", "b"])
+
+
+@pytest.mark.parametrize("score", ["NaN", "true", '"0.5"', "Infinity", "1" + "0" * 400])
+def test_a_score_that_is_no_number_is_refused_whatever_its_digest(
+    tmp_path: Path, score: str
+) -> None:
+    path = tmp_path / "s"
+    store = ScoreStore(path)
+    store.save_scores(WHO, "q", {"a": 0.5})
+    with sqlite3.connect(path) as db:
+        ((key,),) = db.execute("SELECT key FROM scores").fetchall()
+        text = add_line_digest(f'{{"score": {score}}}', key)
+        db.execute("UPDATE scores SET value = ?", (text,))
+    db.close()
+    with pytest.raises(DataError, match="not as it was written"):
+        store.read_scores(WHO, "q", ["a"])
+
+
+def test_a_store_of_version_1_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    store = ScoreStore(path)
+    store.save_scores(WHO, "q", {"a": 0.5}, ("run", {"cost": 1.5}))
+    store.save_model(WHO, "m-2024")
+    store.close()
+    spoil(path, "UPDATE scores SET value = substr(value, 1, length(value) - 29) || '}'")
+    spoil(path, "UPDATE models SET value = substr(value, 1, length(value) - 29) || '}'")
+    spoil(path, """UPDATE events SET value = '{"cost": 1.5}'""")
+    spoil(path, "PRAGMA user_version = 1")
+    for _ in range(2):
+        store = ScoreStore(path)
+        assert store.read_scores(WHO, "q", ["a"]) == [0.5]
+        assert store.read_events("run") == [{"cost": 1.5}]
+        assert store.resolved_model(WHO) == "m-2024"
+        store.close()

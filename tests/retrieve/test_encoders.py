@@ -128,7 +128,7 @@ CHANGES: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "texts": ("tei", lambda _: [["x"], ["y"]], "no lists of numbers"),
     "flat": ("tei", lambda _: [1.0, 2.0], r"shape \(2,\)"),
     "empty": ("tei", lambda _: [[], []], r"shape \(2, 0\)"),
-    "NaN": ("tei", lambda said: [said[0], [float("nan")] * 16], "not finite"),
+    "NaN": ("tei", lambda said: [said[0], [float("nan")] * 16], "NaN and Infinity are not JSON"),
     "no data": ("openai", lambda _: {"error": 1}, "0 embeddings for 2 texts"),
     "index twice": ("openai", lambda said: {"data": [said["data"][0]] * 2}, "1 embeddings for 2"),
 }

@@ -77,7 +77,7 @@ def test_what_was_written_before_a_failure_is_kept() -> None:
 def test_an_answer_without_a_passage(choices: object) -> None:
     with (
         serving(ModelServer(change=lambda _: {"choices": choices})) as state,
-        pytest.raises(ProviderError, match="no passage for the query 'storm'"),
+        pytest.raises(ProviderError, match=r"no passage for the query 'storm'|it holds no message"),
     ):
         write_passages(writer(state), {"q": "storm"}, AnswerStore())
 

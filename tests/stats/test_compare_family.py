@@ -21,8 +21,8 @@ from fusion_bench.stats.compare_family import (
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, max_t
+from fusion_bench.stats.power.sample_size import detectable_difference
 from fusion_bench.stats.randomization_tests import adjust_holm
-from fusion_bench.stats.sample_size import detectable_difference
 
 QUERIES = 60
 

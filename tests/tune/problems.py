@@ -6,6 +6,7 @@ from typing import Any
 
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange
 from fusion_bench.measures import parse_measure
@@ -44,4 +45,5 @@ def problem(
         parse_measure(measure),
         parameters or build_search_space(default, asked, roles_of(runs)),
         {"sharp": "unbounded"},
+        contents=Fingerprint({}),
     )

@@ -1,4 +1,4 @@
-"""``held_out: all``: every query is held out once."""
+"""``held_out: all``: every query is held out once; ``auto``: with few queries."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def test_every_query_decides_once_and_is_one_look(
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("tune.sampler=tpe", "trials that do not follow the values: sampler: tpe"),
-        ("tune.folds=0", "held_out: all needs folds"),
-        ("tune.choose=one_standard_error", "held_out: all needs folds"),
-        ("tune.by_query_type=true", "held_out: all tests one set of parameters"),
-        ("tune.looks={max_queries: 90}", "held_out: all tests one set of parameters"),
+        ("tune.sampler=tpe", "sampler: tpe, because cross-fitting needs trials that do not follow"),
+        ("tune.folds=0", "folds: 0, because cross-fitting needs folds"),
+        ("tune.choose=one_standard_error", "choose: one_standard_error, because"),
+        ("tune.by_query_type=true", "by_query_type, because cross-fitting tests one set"),
+        ("tune.looks={max_queries: 90}", "looks.max_queries, because"),
+        ("tune.front={trials: 8}", "front, because cross-fitting searches no front"),
     ],
 )
 def test_what_does_not_go_with_it_is_an_error(
@@ -49,6 +50,32 @@ def test_what_does_not_go_with_it_is_an_error(
     assert said in capsys.readouterr().err
 
 
+def test_few_queries_are_all_used_and_the_report_says_why(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tune(root, capsys, "--set", "tune.folds=5")
+    choice = report["split_choice"]
+    assert (choice["asked"], choice["design"], choice["queries"]) == ("auto", "all", 60)
+    assert report["settings"]["sampler"] == "random"
+    assert len(report["held_out_queries"]) == 60
+    assert report["unjudged"] is not None
+    page = (root / "out" / "tuning.md").read_text()
+    assert choice["reason"] in page
+    assert "Simulated with 60 queries, cross-fitting ships a true gain in 32.8 %" in page
+    assert report["held_out"] == tune(root, capsys, *ALL, "--out", str(root / "b"))["held_out"]
+
+
+def test_a_setting_that_excludes_cross_fitting_keeps_the_half_split(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tune(root, capsys, "--set", "tune.folds=5", "--sampler", "tpe")
+    choice = report["split_choice"]
+    assert (choice["asked"], choice["design"]) == ("auto", "share")
+    assert choice["reason"].startswith("sampler: tpe is set, and")
+    assert len(report["held_out_queries"]) == 30
+    assert report["nested"] is not None
+
+
 def test_a_datasets_own_splits_decide(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queries = root / "datasets" / "made" / "queries.jsonl"
     parts = ("dev", "test")
@@ -58,3 +85,6 @@ def test_a_datasets_own_splits_decide(root: Path, capsys: pytest.CaptureFixture[
     options = ["--out", str(root / "out"), "--no-plots", "--datasets", folders]
     assert main(["tune", experiment, *options, *ALL]) == 2
     assert "tune.held_out: all: the dataset has splits dev and test" in capsys.readouterr().err
+    report = tune(root, capsys, "--set", "tune.folds=5")
+    assert report["split_choice"]["design"] == "dataset"
+    assert report["split_choice"]["reason"] == "the dataset has splits dev and test"

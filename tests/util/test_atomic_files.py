@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.atomic_files import open_atomic, write_atomic
+from fusion_bench.util.atomic_files import open_atomic, replace_files, write_atomic
 
 KILLED = """
 import os, signal, sys
@@ -33,6 +34,18 @@ try:
     write_atomic(Path(sys.argv[1]), b"new" * 1000)
 except FusionBenchError as error:
     print(error)
+"""
+
+FULL_SET = """
+import resource, sys
+from pathlib import Path
+from fusion_bench.util.atomic_files import replace_files
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    replace_files(Path(sys.argv[1]), {"report.json": b"new", "report.md": b"new" * 1000})
+except OSError as error:
+    print(f"{error.filename}: {error.strerror}")
 """
 
 
@@ -80,3 +93,43 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     with pytest.raises(FusionBenchError, match=r"cannot be written: File exists$"):
         write_atomic(tmp_path / "file" / "below", b"new")
+
+
+def test_a_set_of_files_has_its_record_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {"report.json": b"old", "report.md": b"old"}
+    new = {"report.json": b"new", "report.md": b"new", "figure.png": b"new"}
+    replace_files(tmp_path, old)
+    states = []
+    replace = os.replace
+
+    def note_state(source: Path, target: Path) -> None:
+        states.append(read_texts(tmp_path))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", note_state)
+    paths = replace_files(tmp_path, new)
+    assert paths == [tmp_path / name for name in new]
+    assert states == [
+        {"report.md": b"old"},
+        {"report.md": b"new"},
+        {"report.md": b"new", "figure.png": b"new"},
+    ]
+    assert read_texts(tmp_path) == new
+
+
+def read_texts(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_set_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    old = {"report.json": b"old", "report.md": b"old"}
+    replace_files(tmp_path, old)
+    (tmp_path / "figure.png").mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        replace_files(tmp_path, {**old, "figure.png": b"new"})
+    assert caught.value.filename == str(tmp_path / "figure.png")
+    full = in_a_process_of_its_own(FULL_SET, tmp_path)
+    assert full.stdout == f"{tmp_path / 'report.md'}: File too large\n"
+    assert read_texts(tmp_path) == old

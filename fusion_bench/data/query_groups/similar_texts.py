@@ -37,8 +37,8 @@ def normalize_text(text: str) -> str:
 
 def jaccard_index(first: str, second: str) -> float:
     """Shared shingles ÷ all distinct shingles of two normalized texts."""
-    one, other = (set(_shingle_texts([text])[0].tolist()) for text in (first, second))
-    return len(one & other) / len(one | other)
+    shingles, others = (set(_shingle_texts([text])[0].tolist()) for text in (first, second))
+    return len(shingles & others) / len(shingles | others)
 
 
 def propose_pairs(texts: Sequence[str]) -> IntArray:

@@ -21,6 +21,7 @@ from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.crag_settings import CragSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.intervals import estimate_mean
 
 #: The evidence on the lists of refined queries, and the primary measure of each.
@@ -104,6 +105,8 @@ def _replay(
         raise AssertionError("a system reads the same rerank lists for refined queries")
     old = values[keep]
     change = estimate_mean(new - old, task.groups[keep], alpha=task.experiment.alpha)
+    if is_bounded(task.measures[0].name):
+        change = change.clip(-1.0, 1.0)
     whole = values.copy()
     whole[keep] = new
     return RefinedResult(

@@ -40,7 +40,8 @@ def list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, An
         facts |= {
             "mean_as_read": both.as_read,
             "mean_backwards": both.backwards,
-            "is_reversed": both.is_reversed,
+            # Of lists with equal scores alone, the order is the tie rule's.
+            "is_reversed": both.is_reversed and 2 * facts["constant_lists"] < both.queries,
         }
     file = dataset.files.get(f"{'runs' if is_source else 'rerank'}/{run.name}")
     if file is not None and run.read_options.rank_from == "score":

@@ -43,7 +43,7 @@ def compare_rank_column(path: Path, layout: FileLayout) -> RankColumn | None:
     Returns:
         None where it has no rank column, no scores, or a form of which a part cannot be read.
     """
-    if path.is_dir() or find_distribution(path, layout) is not None:
+    if not path.is_file() or find_distribution(path, layout) is not None:
         return None
     text = read_head(path, SAMPLE)
     if not text.strip():

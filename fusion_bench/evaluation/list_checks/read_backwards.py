@@ -28,11 +28,13 @@ class BothOrders(NamedTuple):
         as_read: Over the queries that it answers.
         backwards: The same with the last document first.
         is_reversed: Whether the second is shown to be the greater one.
+        queries: Queries that it answers with two documents or more.
     """
 
     as_read: float
     backwards: float
     is_reversed: bool
+    queries: int
 
 
 def measure_both_orders(runs: AlignedRuns, ranks: IntArray) -> BothOrders | None:
@@ -61,4 +63,5 @@ def measure_both_orders(runs: AlignedRuns, ranks: IntArray) -> BothOrders | None
     groups = number_by_appearance(runs.groups)[0][answered]
     gain = estimate_mean(values[1] - values[0], groups, alpha=ALPHA)
     is_reversed = gain.low is not None and gain.low > 0
-    return BothOrders(float(values[0].mean()), float(values[1].mean()), is_reversed)
+    first, second = (float(row.mean()) for row in values)
+    return BothOrders(first, second, is_reversed, int(answered.sum()))

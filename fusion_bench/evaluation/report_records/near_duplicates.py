@@ -10,7 +10,7 @@ class NearDuplicates(ReportRecord):
     """What a search for near-duplicate queries finds.
 
     Attributes:
-        dataset: The dataset's name.
+        dataset: The dataset's name; None = no ``dataset.yaml`` describes it.
         queries: Q, the queries that were searched.
         linked: So many of them are linked to one of another declared group.
         groups: The number of groups that these form; links are followed.
@@ -20,7 +20,7 @@ class NearDuplicates(ReportRecord):
             ``groups: auto`` refuses it.
     """
 
-    dataset: str
+    dataset: str | None
     queries: int
     linked: int
     groups: int

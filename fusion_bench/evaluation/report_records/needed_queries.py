@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fusion_bench.evaluation.report_records.record import ReportRecord
-from fusion_bench.stats.sample_size import SampleSize
+from fusion_bench.stats.power.sample_size import SampleSize
 
 
 class NeededQueries(ReportRecord):
-    """Queries with which a rule decides with power .8; see ``stats.sample_size``.
+    """Queries with which a rule decides with power .8; see ``stats.power.sample_size``.
 
     Attributes:
         queries: N, two digits. Where ``at_least``, the lower end of its interval.

@@ -35,7 +35,7 @@ class Provenance(ReportRecord):
         created: When, UTC, ISO 8601.
         source: The experiment's file name.
         source_sha256: SHA-256 of what that file says, sweeps expanded and overrides applied.
-        versions: Of this package, Python and what computes.
+        versions: Of this package, its numbers (``engine``), Python and what computes.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said; false = v2 ran as v1.
         overrides: Values that replaced the file's, as ``--set`` stated them.
     """

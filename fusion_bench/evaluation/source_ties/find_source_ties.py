@@ -21,7 +21,7 @@ from fusion_bench.evaluation.source_ties.settled_runs import TiedRuns, find_tied
 from fusion_bench.evaluation.source_ties.single_list import single_list_ties
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
-from fusion_bench.measures.ir_measures_backend import ExternalMeasure
+from fusion_bench.measures.external_measure import ExternalMeasure
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def _sample_systems(
         extremes = np.stack([given.minimum, given.maximum, given.expected])
         affected[internal] = part.affected
         is_changed = part.maximum > part.minimum
-        for row, found in zip(extremes, (part.minimum, part.maximum, part.expected), strict=True):
-            row[internal] = np.where(is_changed, found, row[internal])
+        for row, settled in zip(extremes, (part.minimum, part.maximum, part.expected), strict=True):
+            row[internal] = np.where(is_changed, settled, row[internal])
         results[name] = SourceTies(TieSensitivity(affected, *extremes), SETTLEMENTS, unknown)
     return results

@@ -173,7 +173,7 @@ def find_affordable(
 
 def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bool:
     """Whether a plain system fuses two runs to the same candidates with the same scores."""
-    one, two = plain.active_runs(part), plain.active_runs(other)
-    if not np.array_equal(one.documents, two.documents):
+    runs, others = plain.active_runs(part), plain.active_runs(other)
+    if not np.array_equal(runs.documents, others.documents):
         return False
-    return bool(np.array_equal(plain.fusion.fuse(one), plain.fusion.fuse(two)))
+    return bool(np.array_equal(plain.fusion.fuse(runs), plain.fusion.fuse(others)))

@@ -112,6 +112,7 @@ def compare_starter_systems(
         queries=None if given.queries is None else load_known_queries(given.queries, qrels),
         qrels_path=given.qrels,
         paths={**given.runs, **{name: file.path for name, file in given.rerankers.items()}},
+        layout=layout,
         binary_relevance=given.binary_relevance,
     )
     known = {name: read_meta(file.path) for name, file in given.rerankers.items()}

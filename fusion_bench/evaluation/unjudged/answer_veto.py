@@ -12,6 +12,7 @@ from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedEvidence,
     compare_unjudged,
 )
+from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.answers import BETTER, SHOWN, WORSE, Answer
 from fusion_bench.stats.unjudged_rule import Direction
 
@@ -52,6 +53,7 @@ def compare_rows(
         groups=np.asarray(number_by_appearance(collection.groups)[0]),
         alpha=alpha,
         is_sparse=not collection.has_irrelevant_judgments,
+        is_bounded=is_bounded(collection.primary_measure),
     )
 
 

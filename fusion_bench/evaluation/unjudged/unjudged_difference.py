@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
@@ -35,6 +38,25 @@ class UnjudgedEvidence:
         """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
         filled = None if self.filled is None else self.filled[keep]
         return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
+
+
+def combine_evidence(parts: Sequence[UnjudgedEvidence], codes: IntArray) -> UnjudgedEvidence:
+    """The evidence of a system that answers each query as one of several does.
+
+    Args:
+        parts: One a system, over the same Q queries.
+        codes: Shape (Q,): which of them answers the query.
+    """
+    filled = [part.filled for part in parts if part.filled is not None]
+
+    def choose(rows: Sequence[FloatArray]) -> FloatArray:
+        return np.stack(rows)[codes, np.arange(len(codes))]
+
+    return UnjudgedEvidence(
+        choose([part.share for part in parts]),
+        choose([part.judged_only for part in parts]),
+        choose(filled) if len(filled) == len(parts) else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -79,6 +101,7 @@ def compare_unjudged(
     groups: IntArray | None = None,
     alpha: float = 0.05,
     is_sparse: bool = False,
+    is_bounded: bool = False,
 ) -> UnjudgedDifference:
     """Compare two systems over the same Q queries.
 
@@ -89,6 +112,7 @@ def compare_unjudged(
         alpha: 1 − coverage of the interval.
         is_sparse: Whether no document is judged not relevant. Then values over judged documents
             only, and filled ones, see the order among relevant documents alone, and are left out.
+        is_bounded: Values lie in [0, 1], so that the interval stays within ±1.
     """
     shares = float(candidate.share.mean()), float(baseline.share.mean())
     if is_sparse:
@@ -97,4 +121,7 @@ def compare_unjudged(
     filled = None
     if candidate.filled is not None and baseline.filled is not None:
         filled = exact_mean(paired_difference(candidate.filled, baseline.filled))
-    return UnjudgedDifference(*shares, estimate_mean(difference, groups, alpha=alpha), filled)
+    judged_only = estimate_mean(difference, groups, alpha=alpha)
+    if is_bounded:
+        judged_only = judged_only.clip(-1.0, 1.0)
+    return UnjudgedDifference(*shares, judged_only, filled)

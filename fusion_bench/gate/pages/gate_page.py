@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fusion_bench.gate.pages.check_texts import (
@@ -17,9 +17,10 @@ from fusion_bench.gate.pages.check_texts import (
 )
 from fusion_bench.gate.records.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import GuardResult
+from fusion_bench.gate.records.policy_change import PolicyChange, format_side
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA
-from fusion_bench.report.evaluation.data_warnings import duplicate_warnings
+from fusion_bench.report.evaluation.data_warnings import duplicate_warnings, list_findings
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.v2_switch import v2_findings
@@ -39,6 +40,10 @@ REFERENCE_NOTE = (
 FEW_CHANGES_NOTE = (
     f"fewer than {FEW_CHANGED} queries changed, so rare large losses may not have been seen yet: "
     "only pass, not pass on these queries, holds with them"
+)
+STRICTER_NOTE = (
+    "the policy is stricter than the one that the baseline holds: an update makes it the one that "
+    "later changes are held to"
 )
 NOTES = (
     "Both bounds: one-sided, 95 %; the betting bound also holds with rare losses of up to 1. "
@@ -78,7 +83,8 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
     if not verdict.baseline_system:
         return None
     system, reason = verdict.baseline_system, verdict.baseline_reason
-    text = f"Baseline {verdict.baseline} ({system}), written for: “{reason}”."
+    names = f"experiment {verdict.baseline_experiment}, system {system}"
+    text = f"Baseline {verdict.baseline} ({names}), written for: “{reason}”."
     if verdict.anchor_reason:
         text += f" Its anchor was accepted for: “{verdict.anchor_reason}”."
     return Section("Baseline", summary=text, text=text)
@@ -110,7 +116,7 @@ def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
     if verdict.config_changes:
         yield changes_table("configuration", verdict.config_changes)
     if verdict.policy_changes:
-        yield changes_table("policy", verdict.policy_changes)
+        yield policy_table(verdict.policy_changes)
 
 
 def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
@@ -122,6 +128,17 @@ def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
     )
     columns = tuple(Column(header, is_text=True) for header in headers)
     return Table(f"Changed {name}", columns, tuple(rows))
+
+
+def policy_table(changes: Sequence[PolicyChange]) -> Table:
+    """What differs from the baseline's policy, and what each change does."""
+    headers = ("policy", "baseline", "candidate", "effect")
+    rows = (
+        Row((change.path, format_side(change.before), format_side(change.after), change.effect))
+        for change in changes
+    )
+    columns = tuple(Column(header, is_text=True) for header in headers)
+    return Table("Changed policy", columns, tuple(rows))
 
 
 def _list_cells(change: ListChange) -> tuple[str, ...]:
@@ -136,6 +153,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
     yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
+    yield from list_findings(verdict.data_warnings)
     yield from duplicate_warnings(*verdict.near_duplicates)
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
@@ -143,6 +161,8 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")
+    if verdict.policy_changes and not verdict.refusals:
+        yield Finding(STRICTER_NOTE, key="policy")
     if verdict.runs > 1:
         text = f"every check is decided at {100 * ALPHA / verdict.runs:.2g} %: always_valid"
         if verdict.candidate_number is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.gate.baseline import Baseline
+from fusion_bench.gate.baselines.record import Baseline
 from fusion_bench.gate.pages.check_texts import check_tone
 from fusion_bench.gate.pages.gate_page import changes_table
 from fusion_bench.gate.records.history import BaselineUpdate, CheckUpdate, QueryLoss
@@ -57,6 +57,10 @@ def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:
         yield Finding("The new values are the anchor from now on.", key="anchor")
     for reason in update.incomparable:
         yield Finding(f"not compared: {reason}", "warning", key="incomparable")
+    for policy_change in update.policy_changes:
+        tone: Tone = "warning" if policy_change.needs_update else "plain"
+        text = f"policy: {policy_change.description} ({policy_change.effect})"
+        yield Finding(text, tone, key="policy")
     for change in update.list_changes:
         yield Finding(change.description, key="lists")
 

@@ -6,8 +6,8 @@ import math
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
-from fusion_bench.stats.query_plan import estimate_spread
-from fusion_bench.stats.sample_size import critical_value
+from fusion_bench.stats.power.sample_size import critical_value
+from fusion_bench.stats.power.spread import estimate_spread
 
 
 def needed_to_pass(

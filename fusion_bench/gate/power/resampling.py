@@ -140,7 +140,7 @@ def _column_key(
 
 
 def _count_draws(drawn: IntArray, count: int) -> FloatArray:
-    """How often each resample draws each group, shape (b, G)."""
-    rows = np.arange(len(drawn))[:, None] * count
-    flat = np.bincount((drawn + rows).ravel(), minlength=len(drawn) * count)
+    """How often each resample draws each group, shape (b, G); overwrites ``drawn``."""
+    drawn += np.arange(len(drawn))[:, None] * count
+    flat = np.bincount(drawn.ravel(), minlength=len(drawn) * count)
     return flat.reshape(len(drawn), count).astype(np.float64)

@@ -9,6 +9,7 @@ from pydantic import Field
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.gate.records.changes import ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import CheckOutcome, CheckResult
+from fusion_bench.gate.records.policy_change import PolicyChange
 
 
 class CheckUpdate(CheckOutcome):
@@ -83,6 +84,7 @@ class BaselineUpdate(StoredRecord):
         incomparable: Why the two, or some of their measures, cannot be compared.
         config_changes: What differs in the resolved configuration: path → (old, new).
         list_changes: What differs in the lists that both read.
+        policy_changes: What differs in the policy; the looser ones are accepted by this update.
         checks: Every check of the policy.
         losses: The queries that lost most.
         is_anchor: Whether the values became the anchor.
@@ -97,6 +99,7 @@ class BaselineUpdate(StoredRecord):
     incomparable: tuple[str, ...] = ()
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     list_changes: tuple[ListChange, ...] = ()
+    policy_changes: tuple[PolicyChange, ...] = ()
     checks: tuple[CheckUpdate, ...] = ()
     losses: tuple[QueryLoss, ...] = ()
     is_anchor: bool = False

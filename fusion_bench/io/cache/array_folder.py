@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 import sys
-import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,13 +21,10 @@ from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
 from fusion_bench.io.cache.file_stamps import hash_contents
+from fusion_bench.util.drafts import make_draft
 
 Array: TypeAlias = NDArray[np.generic]
 CONTENTS: Final = "contents.json"
-#: Folders that are being written end so.
-UNFINISHED: Final = ".part"
-#: Seconds after which nobody is writing an unfinished folder any more.
-ABANDONED: Final = 3600
 #: Bytes from which on a file is mapped; a smaller one is read, and keeps no file open.
 LARGE_ARRAY: Final = 1 << 16
 
@@ -62,9 +56,7 @@ def write_arrays(
     Raises:
         OSError: It cannot be written.
     """
-    draft = folder.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
-    try:
-        draft.mkdir()
+    with make_draft(folder.parent, is_folder=True) as draft:
         for name, array in arrays.items():
             np.save(draft / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
         hashes = {path.stem: hash_contents(path) for path in draft.iterdir()}
@@ -72,18 +64,13 @@ def write_arrays(
         text = json.dumps(contents)
         (draft / CONTENTS).write_text(json.dumps([zlib.crc32(text.encode()), text]))
         _replace_folder(draft, folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _replace_folder(draft: Path, folder: Path) -> None:
     """Move a folder to where another may be, which its readers keep open."""
     if folder.exists():
-        old = folder.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
-        try:
-            os.replace(folder, old)  # noqa: PTH105 - the call that promises to be atomic
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
+        with make_draft(folder.parent, is_folder=True) as old:
+            os.replace(folder, old / folder.name)  # noqa: PTH105 - the call that promises to be atomic
     os.replace(draft, folder)  # noqa: PTH105
 
 
@@ -132,17 +119,3 @@ def _open_array(path: Path) -> Array:
     array = array.view(np.ndarray)
     array.setflags(write=False)
     return array
-
-
-def remove_leftovers(parent: Path) -> None:
-    """Delete the unfinished folders and files that killed processes left behind.
-
-    Raises:
-        OSError: The folder cannot be read.
-    """
-    for path in parent.glob(f".*{UNFINISHED}"):
-        if path.stat().st_mtime + ABANDONED < time.time():
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)

@@ -24,18 +24,19 @@ from fusion_bench.io.cache.array_folder import (
     StoredArrays,
     check_arrays,
     open_arrays,
-    remove_leftovers,
     write_arrays,
 )
 from fusion_bench.io.cache.file_stamps import FileStamps, hash_contents
 from fusion_bench.io.file_bytes import GZIP, format_suffix
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats import find_distribution
+from fusion_bench.util.drafts import remove_abandoned
+from fusion_bench.util.regular_files import open_regular
 
 log = logging.getLogger("fusion_bench.io")
 
 #: Raised when the same files give other arrays than before.
-FORMAT: Final = 4
+FORMAT: Final = 6
 FOLDER: Final = ".fusion_bench_cache"
 #: Bytes of input below which reading costs less than looking.
 MIN_INPUT: Final = 1 << 20
@@ -112,7 +113,7 @@ class Cache:
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("# Made by fusion-bench; may be deleted at any time.\n*\n")
-            remove_leftovers(self.folder)
+            remove_abandoned(self.folder)
             if self._make_room(size, {key, *needed}):
                 write_arrays(self.folder / key, key, facts, arrays)
         except OSError:
@@ -219,7 +220,7 @@ def _text_size(path: Path) -> int:
     """Bytes of the text of a file or folder; a gzip file ends with those of its last part."""
     if path.is_dir():
         return sum(_text_size(file) for file in path.iterdir() if file.is_file())
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if file.read(len(GZIP)) != GZIP:
             return path.stat().st_size
         file.seek(-4, os.SEEK_END)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fusion_bench.util.atomic_files import replace_file
+from fusion_bench.util.regular_files import open_regular
 
 #: Nanoseconds. Coarser than the clock of any file system in use (FAT: two seconds).
 MIN_AGE = 3_000_000_000
@@ -93,5 +94,5 @@ def hash_contents(path: Path) -> str:
         files = sorted(file for file in path.iterdir() if file.is_file())
         contents = [[file.name, hash_contents(file)] for file in files]
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,6 +8,7 @@ from typing import Final
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.raw_table import Kind, RawTable
+from fusion_bench.util.decimal_numbers import is_decimal, is_whole, parse_whole
 
 COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
     "run": ("query", "Q0", "document", "rank", "score", "tag"),
@@ -27,15 +28,9 @@ def fits_columns(cells: Sequence[str], kind: Kind) -> bool:
     names = select_names(kind, len(cells))
     if len(cells) != len(names):
         return False
-    try:
-        for name, cell in zip(names, cells, strict=True):
-            if name in {"rank", "grade"}:
-                int(cell.removesuffix(".0"))
-            elif name == "score":
-                float(cell)
-    except ValueError:
-        return False
-    return True
+    columns = dict(zip(names, cells, strict=True))
+    wholes = [columns[name] for name in ("rank", "grade") if name in columns]
+    return all(map(is_whole, wholes)) and is_decimal(columns.get("score", "0"))
 
 
 def tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]]) -> RawTable:
@@ -81,18 +76,19 @@ def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
     with_best: set[str] = set()
     steps: set[bool] = set()  # whether ranks rise from one line of a query to its next
     for number, (query, _, rank) in lines:
-        if not (rank.isdecimal() and int(rank) > 0):
+        if not (is_whole(rank) and parse_whole(rank) > 0):
             raise DataError(
                 f"{path}:{number}: 3 columns are those of an MS MARCO run (query document rank), "
                 f"and {rank!r} is not a rank from 1: a TREC run has 6 "
                 f"({' '.join(COLUMNS['run'])}), and a table needs a header"
             )
         first_line.setdefault(query, number)
-        if int(rank) == 1:
+        place = parse_whole(rank)
+        if place == 1:
             with_best.add(query)
         if query in last_rank:
-            steps.add(int(rank) >= last_rank[query])
-        last_rank[query] = int(rank)
+            steps.add(place >= last_rank[query])
+        last_rank[query] = place
     for query, number in first_line.items():
         if query not in with_best:
             raise DataError(

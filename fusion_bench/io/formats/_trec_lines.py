@@ -9,6 +9,7 @@ from typing import Final
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._fixed_columns import COLUMNS, fits_columns
 from fusion_bench.io.raw_table import Kind
+from fusion_bench.util.decimal_numbers import is_decimal
 
 #: What a comment starts with.
 COMMENT: Final = "#"
@@ -50,18 +51,10 @@ def _join_tag(cells: list[str], kind: Kind) -> list[str]:
     it: then the cells stay as they are, too many.
     """
     width = len(COLUMNS[kind])
-    if kind != "run" or len(cells) <= width or _is_number(cells[width - 1]):
+    if kind != "run" or len(cells) <= width or is_decimal(cells[width - 1]):
         return cells
     joined = [*cells[: width - 1], " ".join(cells[width - 1 :])]
     return joined if fits_columns(joined, kind) else cells
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def looks_like_trec(path: Path, kind: Kind, lines: Sequence[str]) -> bool:

@@ -20,6 +20,8 @@ from fusion_bench.io.formats._fixed_columns import fits_columns, tabulate_cells
 from fusion_bench.io.raw_table import Kind, RawTable
 
 DELIMITERS: Final = (",", ";", "\t", "|")
+#: What may stand around a cell.
+BLANKS: Final = " \t\r"
 
 
 @register_format("tsv", ".tsv")
@@ -114,7 +116,7 @@ def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, l
                     f"{path}:{number}: a quoted cell runs on to line {table.line_num}: end it with "
                     'a quotation mark, and write one that belongs to it twice, as in """a"""'
                 )
-            cells = [cell.strip() for cell in row]
+            cells = [cell.strip(BLANKS) for cell in row]
             if len(cells) > 1 or any(cells):
                 yield number, cells
     except csv.Error as error:

@@ -10,6 +10,7 @@ from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.raw_table import Kind, RawTable
+from fusion_bench.util.regular_files import check_regular
 
 
 @register_format("parquet", ".parquet")
@@ -20,22 +21,53 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     try:
         if path.is_dir():  # pyarrow would read every file in it
             raise DataError(f"{path}: a folder, and a file is needed")
+        check_regular(path)
         table = pyarrow.parquet.read_table(path)
+        headings = table.column_names
     except FileNotFoundError:
         raise DataError(f"{path}: no such file: check the path") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: the name of a column is no UTF-8: {error}") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not a Parquet table: {error}") from None
-    names = find_columns(table.column_names, kind, str(path), columns)
-    column: dict[str, list[Any]] = {
-        role: table.column(name).to_pylist() for role, name in names.items()
-    }
-    for role in ("query", "document"):
-        if None in column[role]:
-            raise DataError(f"{path}:{column[role].index(None) + 1}: the {role} id is null")
+        reason = " ".join(str(error).split())  # pyarrow writes several lines
+        raise DataError(f"{path}: not a Parquet table: {reason}") from None
+    names = find_columns(headings, kind, str(path), columns)
+    column = {role: _list_values(table.column(name), role, path) for role, name in names.items()}
     return RawTable(
-        queries=[str(query) for query in column["query"]],
-        documents=[str(document) for document in column["document"]],
+        queries=_list_ids(column["query"], "query", path),
+        documents=_list_ids(column["document"], "document", path),
         values=column.get("value"),
         ranks=column.get("rank") if has_ranks or "value" not in column else None,
         lines=range(1, table.num_rows + 1),
     )
+
+
+def _list_values(column: Any, role: str, path: Path) -> list[Any]:  # noqa: ANN401 - a column of pyarrow, which has no types
+    """The values of a column.
+
+    Raises:
+        DataError: A text is no UTF-8, or a value is beyond what Python has.
+    """
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):  # ValueError: also no UTF-8
+        for row, value in enumerate(column, start=1):
+            try:
+                value.as_py()
+            except (ValueError, OverflowError) as error:
+                raise DataError(f"{path}:{row}: the {role} cannot be read: {error}") from None
+        raise
+    return values
+
+
+def _list_ids(values: list[Any], role: str, path: Path) -> list[str]:
+    """Ids as text; a whole number stands for its digits.
+
+    Raises:
+        DataError: One is null, or neither text nor a whole number.
+    """
+    for row, value in enumerate(values, start=1):
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            what = "null" if value is None else f"{value!r:.60}, neither text nor a whole number"
+            raise DataError(f"{path}:{row}: the {role} id is {what}")
+    return [str(value) for value in values]

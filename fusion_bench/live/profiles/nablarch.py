@@ -14,9 +14,8 @@ from pydantic import Field
 from fusion_bench.config.models import Number, StrictModel, WholeNumber, parse_model
 from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.errors import ConfigError
-from fusion_bench.rerank.breaker import BreakerRules
 from fusion_bench.rerank.clients import HttpProvider, Provider, providers
-from fusion_bench.rerank.settings import Deadline, RerankSettings, RetryRules
+from fusion_bench.rerank.settings import BreakerRules, Deadline, RerankSettings, RetryRules
 
 #: The one list, and the one rerank list.
 HYBRID, RERANKER = "hybrid", "reranker"

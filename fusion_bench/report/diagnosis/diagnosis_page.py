@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fusion_bench.evaluation.dataset_checks.data_warnings import find_list_warnings
 from fusion_bench.evaluation.report_records.scope import format_scope
 from fusion_bench.explain.diagnose_failures import KINDS, FailureKind
 from fusion_bench.explain.diagnosis import DiagnosedCollection, Diagnosis, FailureCount
 from fusion_bench.report.diagnosis.change_table import build_change_table
 from fusion_bench.report.diagnosis.failure_list import build_failure_lists
 from fusion_bench.report.diagnosis.failure_names import PLURALS, name_systems, pluralize_failures
-from fusion_bench.report.evaluation.data_warnings import input_warnings, setting_warnings
+from fusion_bench.report.evaluation.data_warnings import list_findings, setting_warnings
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_percent, pluralize
 
@@ -91,7 +92,7 @@ def _build_section(
         findings=(
             *_list_findings(collection),
             *setting_warnings(diagnosis.settings, diagnosis.provenance),
-            *input_warnings(collection.runs, collection.queries),
+            *list_findings(find_list_warnings(collection.runs, collection.queries)),
         ),
         parts=(
             _count_table(diagnosis, collection, shown),

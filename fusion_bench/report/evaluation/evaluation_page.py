@@ -59,6 +59,7 @@ def _provenance(report: Report) -> Section:
     summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
     if not provenance.v2_enabled:
         summary.append("RAG_FUSION_V2_ENABLED off")
+    summary += [f"data {item.fingerprint[:12]}" for item in report.collections]
     overrides = {"--set": ", ".join(provenance.overrides)} if provenance.overrides else {}
     summary += [f"{option} {values}" for option, values in overrides.items()]
     shown = [key for key in SHOWN_SETTINGS if key in settings]

@@ -15,7 +15,12 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
-TONES: dict[str, Tone] = {"pays": "better", "loses": "worse", "not shown": "plain"}
+TONES: dict[str, Tone] = {
+    "pays": "better",
+    "loses": "worse",
+    "not shown": "plain",
+    "unjudged decide": "warning",
+}
 
 
 def fusion_finding(report: Report, collection: Collection) -> Finding | None:
@@ -30,8 +35,12 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
         "loses": f"{label.capitalize()} loses: the source {result.source} alone is better than "
         f"{'the fusion' if result.fusions == 1 else f'all {result.fusions:,} fusions'}.",
         "not shown": f"Whether {label} pays is not shown.",
+        "unjudged decide": f"Unjudged documents decide whether {label} pays.",
     }
     text = f"{claims[result.verdict]} {_describe_pair(report, result)}"
+    if result.unjudged is not None:
+        pair = " against ".join(result.contradicted)
+        text += f" They contradict it in {pair}: {result.unjudged.description}."
     if result.is_reranked:
         text += " No fusion without a reranker was evaluated."
     if has_idle_reranker(collection.system(result.fusion).config):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
 
@@ -21,7 +22,9 @@ def paired_difference(
     *,
     mask: NDArray[np.bool_] | None = None,
 ) -> MeanEstimate | None:
-    """Mean of first - second with its interval; None where no query has both values.
+    """Mean of first - second on the primary measure; None where no query has both values.
+
+    The interval of a measure in [0, 1] stays within ±1.
 
     Args:
         report: Whose level is used.
@@ -35,8 +38,9 @@ def paired_difference(
     is_used = np.isfinite(difference) if mask is None else np.isfinite(difference) & mask
     if not is_used.any():
         return None
-    return estimate_mean(
+    estimate = estimate_mean(
         difference[is_used],
         number_by_appearance(collection.groups)[0][is_used],
         alpha=report.alpha,
     )
+    return estimate.clip(-1.0, 1.0) if is_bounded(collection.primary_measure) else estimate

@@ -9,6 +9,7 @@ its study. Importing this package imports Matplotlib. Nothing global is used (no
 of the user), so the same record gives the same bytes.
 """
 
+import fusion_bench.report.plots._library  # noqa: F401 - before Matplotlib
 from fusion_bench.report.plots._base import (
     Plot,
     make_figures,

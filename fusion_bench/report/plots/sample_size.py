@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
-from fusion_bench.stats.query_plan import PowerPlan, power_by_queries
+from fusion_bench.stats.power.plan_rule import power_by_queries
+from fusion_bench.stats.power.power_plan import PowerPlan
 
 COLORS = (base.BLUE, base.RED, base.ORANGE, base.GREEN, base.INK)
 #: Numbers of queries of each curve, and their range where no queries are at hand.

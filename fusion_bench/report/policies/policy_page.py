@@ -11,7 +11,8 @@ NOTES = (
     "other folds choose. Fixed variants are the policy's own, each for all queries.",
     "shuffled = the same with the features shuffled across queries: mean difference, and what "
     "97.5 % of the shufflings do not exceed. p = share of shufflings that reach the difference.",
-    "A policy pays if its interval is above 0 and p is at most .025.",
+    "A policy pays if its interval is above 0, p is at most .025, and unjudged documents do not "
+    "contradict it.",
     "oracle = the best variant of each query; no policy can pass it.",
 )
 
@@ -38,11 +39,13 @@ def build_policy_page(study: PolicyStudy) -> Page:
         "settings": ", ".join(f"{key} {value}" for key, value in settings.items()),
         "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
     }
+    details = [*map(_describe, paying)]
+    details += [_describe_unjudged(r) for r in study.results if r.verdict == "unjudged decide"]
     summary = f"{provenance.source}, {provenance.created}; {facts['settings']}"
     return Page(
         f"Policies: {study.name}",
         tuple(sections),
-        Finding(text, key="decision", details=tuple(map(_describe, paying))),
+        Finding(text, key="decision", details=tuple(details)),
         Section("Provenance", summary=summary, facts=facts),
     )
 
@@ -52,6 +55,11 @@ def _describe(result: PolicyResult) -> str:
         f"{result.system} on {result.collection}: {result.measure} {result.fixed:.4f} → "
         f"{result.tuned:.4f} ({result.difference:+.4f} [{result.low:+.4f}, {result.high:+.4f}])."
     )
+
+
+def _describe_unjudged(result: PolicyResult) -> str:
+    text = f"{_describe(result)} Unjudged documents contradict that"
+    return text + (f": {result.unjudged.description}." if result.unjudged else ".")
 
 
 def _build_section(name: str, results: list[PolicyResult]) -> Section:
@@ -86,7 +94,8 @@ def _build_section(name: str, results: list[PolicyResult]) -> Section:
 
 
 def _build_row(result: PolicyResult) -> Row:
-    tone: Tone = "better" if result.verdict == "pays" else "plain"
+    tones: dict[str, Tone] = {"pays": "better", "unjudged decide": "warning"}
+    tone = tones.get(result.verdict, "plain")
     cells = (
         result.system,
         f"{result.default:.4f}",

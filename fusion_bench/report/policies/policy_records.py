@@ -6,8 +6,9 @@ from typing import Literal
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 
-PolicyVerdict = Literal["pays", "no gain shown"]
+PolicyVerdict = Literal["pays", "no gain shown", "unjudged decide"]
 
 
 class PolicyResult(StrictModel):
@@ -37,7 +38,10 @@ class PolicyResult(StrictModel):
         shuffled_above: So many of these others have an interval above 0.
         shuffled_pays: So many of them pass the whole rule.
         reranked: Share of the queries that the tuned policy reranks; None = it always does.
-        verdict: See :func:`fusion_bench.tune.policy_study.study.decide_policy`.
+        verdict: See :func:`fusion_bench.tune.policy_study.study.decide_policy`; ``unjudged
+            decide`` where it pays, and unjudged documents contradict that.
+        unjudged: What unjudged documents could change in the difference of a policy that pays;
+            None otherwise, and with complete judgments.
     """
 
     collection: str
@@ -64,6 +68,7 @@ class PolicyResult(StrictModel):
     shuffled_pays: int
     reranked: float | None
     verdict: PolicyVerdict
+    unjudged: UnjudgedResult | None = None
 
 
 class PolicyStudy(StrictModel):

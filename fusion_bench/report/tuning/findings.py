@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.config.query_classes import CLASS_KEYS
-from fusion_bench.evaluation.near_duplicates import describe_near_duplicates
+from fusion_bench.evaluation.dataset_checks.near_duplicates import describe_near_duplicates
 from fusion_bench.report.evaluation.data_warnings import (
-    input_warnings,
+    list_findings,
     tie_warnings,
 )
 from fusion_bench.report.evaluation.unjudged_warnings import unjudged_warnings
@@ -22,6 +22,7 @@ from fusion_bench.report.tuning.recommendation import (
     describe_better_effort,
     recommend,
 )
+from fusion_bench.report.tuning.split_text import describe_split
 from fusion_bench.report.tuning.verdict_text import (
     describe_claim,
     describe_floor,
@@ -59,7 +60,7 @@ def _data_warnings(report: TuningReport) -> Iterator[Finding]:
     facts = report.data
     if facts is None:
         return
-    yield from input_warnings(facts.runs, facts.queries)
+    yield from list_findings(facts.warnings)
     shares = unjudged_warnings(facts.unjudged_shares, facts.judgments)
     warnings = (
         *(("unjudged share", text) for _, text in shares),
@@ -76,6 +77,7 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         "floor": "" if report.verdict == "ship" else describe_floor(report),
         "recommendation": f"Recommendation: {recommend(report)}",
         "better effort": describe_better_effort(report),
+        "split": describe_split(report.split_choice),
         "look": describe_look(report.look),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
@@ -90,7 +92,10 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         claim = describe_claim(verdict, gain_by_class, report.min_gain)
         text = f"Tuning by {title} {claim} one set of parameters"
         tone = TONES.get(verdict, "plain")
-        yield Finding(f"{text} for all (held out: {gain}).", tone, "per query type")
+        text += f" for all (held out: {gain})."
+        if report.per_type.unjudged is not None and report.per_type.unjudged.has_unjudged:
+            text += f" Held out, {report.per_type.unjudged.description}."
+        yield Finding(text, tone, "per query type")
     if report.front is not None:
         text = f"Quality against effort: {' '.join(pareto_texts(report, report.front))}"
         yield Finding(text, key="pareto front")
@@ -172,12 +177,14 @@ def _describe_thresholds(thresholds: ThresholdReport, report: TuningReport) -> s
     rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
     tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
     claim = describe_claim(thresholds.verdict, gain, report.min_gain)
+    is_complete = report.data is not None and report.data.judgments == "complete"
+    unjudged = "" if is_complete else " Unjudged documents count as not relevant; no veto by them."
     return (
         f"{thresholds.title}: the pair of thresholds {tuned} {claim} "
         f"{default} at telling whether the top {thresholds.top} has a relevant document: held-out "
         f"utility {format_number(gain.tuned)} against {format_number(gain.default)} "
         f"({format_gain(gain, report.alpha)}). The best single threshold "
-        f"(min_score) is {thresholds.min_score.upper:.4g}."
+        f"(min_score) is {thresholds.min_score.upper:.4g}.{unjudged}"
     )
 
 

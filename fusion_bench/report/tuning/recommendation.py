@@ -8,8 +8,6 @@ from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
-#: Below it, cross-fitting over all queries is worth its cost.
-FEW_QUERIES = 150
 #: By verdict.
 ADVICE = {
     "unjudged decide": "keep the default, and judge the documents that the tuned system brings up. "
@@ -34,7 +32,7 @@ def recommend(report: TuningReport) -> str:
             "are not shown to gain anything over it."
         )
     point = better_effort_point(report)
-    if point is not None and report.front is not None:
+    if point is not None and report.front is not None and not report.front.is_contradicted:
         first = "use the tuned parameters" if report.verdict == "ship" else "keep the default"
         name = report.front.point_name(point)
         return f"{first}, and try {name} (front.yaml) if its cost is acceptable: it gains more."
@@ -59,17 +57,17 @@ def recommend(report: TuningReport) -> str:
 
 def _advise_all_queries(report: TuningReport) -> str:
     """The other way to use few queries; empty where there are enough, or it was taken."""
-    queries = report.tune.queries + report.held_out.queries
-    if queries >= FEW_QUERIES or report.settings.get("held_out") == "all":
+    choice = report.split_choice
+    if choice is None or choice.design != "share" or not choice.power:
         return ""
-    return f" With {queries} queries, 'held_out: all' tunes and tests on all of them."
+    return f" With {choice.queries} queries, 'held_out: all' tunes and tests on all of them."
 
 
 def better_effort_point(report: TuningReport) -> ParetoPoint | None:
     """The best of the front, where its effort gains more than the tuned parameters.
 
-    It was chosen on the tuning queries. The held-out ones must show it above the default, and by
-    more than the tuned parameters and the least gain.
+    It was chosen on the tuning queries. The held-out ones must show it above the default (interval
+    not adjusted for the other verdicts), and by more than the tuned parameters and the least gain.
     """
     if report.front is None:
         return None
@@ -90,9 +88,15 @@ def describe_better_effort(report: TuningReport) -> str:
         return ""
     default = front.default_point
     what = "reranker" if point.reranker != default.reranker else "rerank depth"
+    claim = f"The {what} gains more than the tuned parameters."
+    if front.is_contradicted and front.unjudged is not None:
+        claim = (
+            f"Unjudged documents decide whether the {what} gains more than the tuned parameters "
+            f"({front.unjudged.description})."
+        )
     return (
-        f"The {what} gains more than the tuned parameters. Held out, {front.point_name(point)} "
+        f"{claim} Held out, {front.point_name(point)} "
         f"reaches {format_number(point.held_out)}, the default ({front.point_name(default)}) "
-        f"{format_number(default.held_out)} ({format_paired(point.over_default)}), the tuned "
-        f"parameters {format_number(report.held_out.tuned)}."
+        f"{format_number(default.held_out)} ({format_paired(point.over_default)}, not adjusted "
+        f"for the other verdicts), the tuned parameters {format_number(report.held_out.tuned)}."
     )

@@ -15,9 +15,10 @@ from fusion_bench.report.tuning.format_values import (
     format_values,
 )
 from fusion_bench.report.tuning.pareto_table import pareto_table
+from fusion_bench.report.tuning_records.class_gains import PerTypeResult
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
-from fusion_bench.report.tuning_records.tuning_report import PerTypeResult, TuningReport
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import (
     format_coverage,
     format_interval,
@@ -33,6 +34,9 @@ TONES: dict[str | None, Tone] = {
     "too few tuning queries": "warning",
     "unjudged decide": "warning",
 }
+
+#: Of intervals that are not those of the cross-fitting test.
+SHARED_FOLDS = " Tuned values are cross-fitted: folds share queries, so intervals are too narrow."
 
 
 def tuning_tables(report: TuningReport) -> Iterator[Table]:
@@ -103,7 +107,15 @@ def gain_table(report: TuningReport) -> Table:
             "Nested cross-validation repeats the whole search without each fold and evaluates it "
             "there. Its folds share queries, so its interval is too narrow for a verdict."
         )
-    gains.append(("held out (verdict)", report.held_out))
+    decides = "held out"
+    if report.is_cross_fitted:
+        decides = "all, cross-fitted"
+        notes.append(
+            "Cross-fitted: each fold of the queries is evaluated with what the other folds "
+            "choose. p and interval are those of the whole procedure under sign flips, with a new "
+            "choice in each."
+        )
+    gains.append((f"{decides} (verdict)", report.held_out))
     title = f"{display_measure(report.measure)}: tuned against default"
     headers = ("queries from", "default", "tuned")
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
@@ -133,7 +145,7 @@ def floor_table(report: TuningReport) -> Table:
     )
     note = (
         "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
-        f"the {len(rows)} rows (max-T)."
+        f"the {len(rows)} rows (max-T).{SHARED_FOLDS if report.is_cross_fitted else ''}"
     )
     return Table(f"{display_measure(report.measure)}: without tuning", columns, rows, (note,))
 
@@ -144,6 +156,7 @@ def class_gain_table(
     """The held-out gain of each query type, or of each intent."""
     note = (
         f"Held out. Not adjusted for the number of {field}s; no verdict rests on these intervals."
+        f"{SHARED_FOLDS if report.is_cross_fitted else ''}"
     )
     named = [(f"(no {field})" if name is None else name, gain) for name, gain in gains]
     title = f"Gain by {'query type' if field == 'type' else field}"

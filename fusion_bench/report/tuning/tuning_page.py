@@ -38,6 +38,7 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
     provenance = Section(
         "Provenance",
         summary=f"{report.provenance.source}, {created}; {report.dataset}, {report.split}; "
+        f"data {report.fingerprint[:12]}; "
         f"{len(report.trials):,} trials",
         facts=_facts(report),
     )

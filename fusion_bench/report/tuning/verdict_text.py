@@ -34,7 +34,7 @@ def describe_verdict(report: TuningReport) -> str:
     )
     text = (
         f"Verdict: {report.verdict}. The tuned system {claim} the default "
-        f"{report.system} on held-out queries of {report.dataset}: {report.measure} "
+        f"{report.system} on {_describe_queries(report)} of {report.dataset}: {report.measure} "
         f"{format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
         f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
     )
@@ -45,8 +45,16 @@ def describe_verdict(report: TuningReport) -> str:
         text = " ".join(filter(None, (describe_floor(report), text)))
     if report.verdict == "too few queries":
         needed = "an unknown number of" if report.needed is None else str(report.needed)
-        text += f" Showing that gain takes {needed} held-out queries (80 % power)."
+        kind = "" if report.is_cross_fitted else "held-out "
+        text += f" Showing that gain takes {needed} {kind}queries (80 % power)."
     return text
+
+
+def _describe_queries(report: TuningReport) -> str:
+    """Which queries decide."""
+    if report.is_cross_fitted:
+        return f"all {report.held_out.queries:,} queries (cross-fitted)"
+    return "held-out queries"
 
 
 def describe_claim(verdict: str, gain: Gain, min_gain: float) -> str:
@@ -63,8 +71,8 @@ def _describe_default_choice(report: TuningReport) -> str:
     if report.verdict != "too few tuning queries":
         return (
             f"Verdict: {report.verdict}. The search ({trials}) chose the default {report.system} "
-            f"itself on {report.dataset}, so there is no gain to test on held-out queries: "
-            f"{report.measure} stays {value} there."
+            f"itself on {report.dataset}, so there is no gain to test: {report.measure} stays "
+            f"{value} on {_describe_queries(report)}."
         )
     best = max(trial.value for trial in report.completed_trials if trial.value is not None)
     gain = format_number(best - report.tune.default, signed=True)
@@ -72,7 +80,7 @@ def _describe_default_choice(report: TuningReport) -> str:
         f"Verdict: {report.verdict}. {report.better_trials:,} of {trials} looked better than the "
         f"default {report.system} on the {report.tune.queries:,} tuning queries of "
         f"{report.dataset} (the best by {gain} {report.measure}), too little for so few queries: "
-        "the default was chosen, and the held-out queries test no change."
+        "the default was chosen, and no change is tested."
     )
 
 
@@ -93,6 +101,6 @@ def describe_floor(report: TuningReport) -> str:
     chosen = f"the default {report.system}" if report.is_default_chosen else "the tuned system"
     difference = format_difference(row.difference, row.low, row.high)
     return (
-        f"{name} {claim} {chosen} on the same held-out queries: {report.measure} "
+        f"{name} {claim} {chosen} on the same queries: {report.measure} "
         f"{format_number(row.mean)} ({difference})."
     )

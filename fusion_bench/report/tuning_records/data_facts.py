@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import ReportRecord
 
@@ -13,6 +14,7 @@ class DataFacts(ReportRecord):
 
     Attributes:
         runs: The input lists.
+        warnings: What speaks against them, and against how the two systems read them.
         judgments: What an unjudged document means.
         queries: Held-out queries.
         unjudged_shares: Share of unjudged documents in the top 10, of the default and the tuned
@@ -23,6 +25,7 @@ class DataFacts(ReportRecord):
     """
 
     runs: tuple[ListInfo, ...]
+    warnings: tuple[DataWarning, ...]
     judgments: Literal["pooled", "sparse", "complete"]
     queries: int
     unjudged_shares: dict[str, float]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.report.tuning_records.trials import Value
 
 
@@ -101,6 +102,9 @@ class ParetoFront(ReportRecord):
         points: By effort; the best found at each depth of each reranker, the default, the choice.
         efforts: Where effort is known from, one a reranker.
         interrupted: Whether the search for it was cut short.
+        unjudged: What unjudged documents could change in the held-out difference of the best point
+            − the default; None = all judgments are complete, or the best is the default.
+        is_contradicted: Whether they contradict that the best point gains over the default.
     """
 
     method: Literal["tpe", "nsga2", "depths"]
@@ -109,6 +113,8 @@ class ParetoFront(ReportRecord):
     points: tuple[ParetoPoint, ...]
     efforts: tuple[RerankerEffort, ...]
     interrupted: bool = False
+    unjudged: UnjudgedResult | None = None
+    is_contradicted: bool = False
 
     @property
     def efficient_points(self) -> tuple[ParetoPoint, ...]:

@@ -13,6 +13,8 @@ Format history:
     7   verdicts ``unjudged decide`` and ``too few tuning queries``, ``level``; verdicts of one run
         are one family; ``needed`` has an interval; ``unjudged`` instead of ``judged_only``;
         ``shrunken``; ``floor``
+    8   ``split_choice``; ``held_out`` of the settings may be ``auto``;
+        ``data`` with ``warnings``
 """
 
 from __future__ import annotations
@@ -21,18 +23,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.report.tuning_records.class_gains import (
+    IntentGain,
+    PerTypeResult,
+    TypeGain,
+)
 from fusion_bench.report.tuning_records.data_facts import DataFacts
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.look import Look
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.sensitivity import Fold, Importance, Plateau
+from fusion_bench.report.tuning_records.split_choice import SplitChoice
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import (
     MEAN_NOISE,
@@ -47,21 +54,7 @@ from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 7
-
-
-class TypeGain(ReportRecord):
-    """The held-out gain of one query type; None = queries without a type."""
-
-    type: str | None
-    gain: Gain
-
-
-class IntentGain(ReportRecord):
-    """The held-out gain of one intent; None = queries without an intent."""
-
-    intent: str | None
-    gain: Gain
+FORMAT_VERSION = 8
 
 
 class Choice(ReportRecord):
@@ -82,32 +75,6 @@ class Choice(ReportRecord):
     config: dict[str, Any]
 
 
-class PerTypeResult(ReportRecord):
-    """Numbers tuned for each query type or intent, against one set of numbers for all.
-
-    Attributes:
-        key: ``by_query_type`` or ``by_intent``.
-        params: Type or intent → the numbers chosen on its own tuning queries; those with too few
-            of them keep the numbers for all, and are not listed.
-        config: The resolved system.
-        gain: Held out: tuned by class − the default.
-        over_global: Held out: tuned by class − tuned for all.
-        verdict: What ``over_global`` allows to be said: whether classes are worth it.
-    """
-
-    key: Literal["by_query_type", "by_intent"] = "by_query_type"
-    params: dict[str, dict[str, Value]]
-    config: dict[str, Any]
-    gain: Gain
-    over_global: Gain
-    verdict: TuningVerdict
-
-    @property
-    def field(self) -> str:
-        """The field of the query that decides: ``type`` or ``intent``."""
-        return CLASS_KEYS[self.key].field
-
-
 class TuningReport(TableView, ReportRecord):
     """One tuning run of one system on one dataset.
 
@@ -121,6 +88,7 @@ class TuningReport(TableView, ReportRecord):
         measure: What was tuned for, as the dataset resolves it.
         split: How tuning and held-out queries were told apart, in words.
         split_seed: What was hashed with their ids; None = the dataset's own split.
+        split_choice: Why these queries decide; None = not known.
         settings: Sampler, trials, seed, alpha, interval, least gain, folds, …
         parameters: What was tuned.
         default: The resolved default system.
@@ -166,6 +134,7 @@ class TuningReport(TableView, ReportRecord):
     measure: str
     split: str
     split_seed: str | None
+    split_choice: SplitChoice | None = None
     settings: dict[str, Any]
     parameters: tuple[ParameterInfo, ...]
     default: dict[str, Any]
@@ -196,6 +165,11 @@ class TuningReport(TableView, ReportRecord):
     interrupted: bool = False
     provenance: Provenance
     lint: tuple[LintFinding, ...] = ()
+
+    @property
+    def is_cross_fitted(self) -> bool:
+        """Whether every query was held out once, and tuned on otherwise."""
+        return self.split_choice is not None and self.split_choice.design == "all"
 
     @property
     def class_gains(self) -> dict[str, list[tuple[str | None, Gain]]]:

@@ -6,20 +6,20 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage, rows_to_scores
 from fusion_bench.rerank.truncation import Truncation, approximate_tokens
-from fusion_bench.util.api_key import ApiKey
-from fusion_bench.util.http import JsonClient, check_url
+from fusion_bench.util.http import JsonClient, open_client
+from fusion_bench.util.http.json_fields import count_at, mapping_at, text_at
 
 Amount = Annotated[float, Field(ge=0)]
 
@@ -67,10 +67,10 @@ class Provider(Method):
     method: str
     model: str = ""
     space: ScoreSpace = "unit"
-    batch: Annotated[int, Field(ge=1)] = 100
+    batch: Annotated[int, Field(ge=1, le=MOST_BATCH)] = 100
     max_tokens: Annotated[int, Field(ge=1)] | None = 8192
     tokenizer: Path | None = None
-    concurrency: Annotated[int, Field(ge=1)] = 8
+    concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 8
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
     price: Price | None = None
 
@@ -106,7 +106,7 @@ class Provider(Method):
         )
 
 
-class HttpProvider(Provider):
+class HttpProvider(Provider, ServerModel):
     """A provider behind HTTP, by default with requests and responses like Jina's and Cohere's.
 
     Attributes:
@@ -118,7 +118,7 @@ class HttpProvider(Provider):
         score_key: Key of the score in a result.
         base_url: URL of the server, which may be a local one.
         key: Environment variable that holds the API key; None = no authentication.
-        timeout: Seconds to wait for a connection, and for each part of a response.
+        timeout: Seconds for a whole request, from the connection to the last byte.
     """
 
     path: ClassVar[str]
@@ -131,14 +131,6 @@ class HttpProvider(Provider):
     base_url: str
     key: str | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, value: str) -> str:
-        try:
-            return check_url(value)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
 
     @property
     def model_identity(self) -> Identity:
@@ -161,7 +153,7 @@ class HttpProvider(Provider):
 
     def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
         """What a response bills; by default one search, and ``usage.total_tokens``."""
-        tokens = integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens")
+        tokens = count_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens")
         return Usage(searches=1, tokens=tokens)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
@@ -169,23 +161,16 @@ class HttpProvider(Provider):
         return Usage(searches=1) + super().estimate_usage(query, documents)
 
     async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
-        """The model that the server runs; None = the configured name."""
+        """The model that the server says it runs; None = the configured name."""
         return None
 
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Connect; see :meth:`Provider.open`."""
-        key = None if self.key is None else ApiKey.from_environment(self.key)
-        remote = JsonClient(
-            self.base_url, key=key, timeout=self.timeout, connections=self.concurrency
-        )
-        try:
-            model = await self.resolve_model(remote)
-            yield _ConnectedProvider(
-                self, remote, replace(self.model_identity, model=model or self.model)
-            )
-        finally:
-            await remote.close()
+        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+            model = remote.read_name(await self.resolve_model(remote))
+            identity = replace(self.model_identity, model=model or self.model)
+            yield _ConnectedProvider(self, remote, identity)
 
 
 class _ConnectedProvider:
@@ -196,58 +181,11 @@ class _ConnectedProvider:
         self._provider, self._remote = provider, remote
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
-        """Call the server; split what it refuses as too large into halves."""
+        """Call the server."""
         body = self._provider.build_request(query, documents)
-        try:
-            data = await self._remote.post_json(self._provider.path, body)
-        except ProviderError as error:
-            if error.kind != "too_large" or len(documents) == 1:
-                raise
-            self.batch = min(self.batch, half := (len(documents) + 1) // 2)
-            parts = (documents[:half], documents[half:])
-            return _join_replies([await self.score(query, part) for part in parts])
+        data = await self._remote.post_json(self._provider.path, body)
         reply = self._provider.parse_reply(data, len(documents))
-        said = None if reply.model is None else self._remote.redact_text(reply.model)
-        return replace(reply, model=said)
-
-
-def _join_replies(parts: Sequence[Reply]) -> Reply:
-    models = {part.model for part in parts}
-    if len(models) > 1:
-        raise ProviderError("the model changed between two calls of a query", kind="malformed")
-    starts = accumulate((len(part.scores) for part in parts[:-1]), initial=0)
-    return Reply(
-        tuple(score for part in parts for score in part.scores),
-        model=models.pop(),
-        usage=sum((part.usage for part in parts), Usage()),
-        unread=tuple(
-            start + position
-            for start, part in zip(starts, parts, strict=True)
-            for position in part.unread
-        ),
-    )
-
-
-def mapping_at(data: Any, *keys: str) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The mapping under ``keys``; empty if there is none."""
-    for key in keys:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def integer_at(data: dict[str, Any], *keys: str) -> int:
-    """The first of the values that is a whole number; 0 if none is."""
-    for key in keys:
-        value = data.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
-            return int(value)
-    return 0
-
-
-def text_at(data: Any, key: str) -> str | None:  # noqa: ANN401 - JSON
-    """The non-empty text under a key; None if there is none."""
-    value = data.get(key) if isinstance(data, dict) else None
-    return value if isinstance(value, str) and value else None
+        return replace(reply, model=self._remote.read_name(reply.model))
 
 
 providers: MethodRegistry[Provider] = MethodRegistry(

@@ -17,6 +17,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.clients._base import Price, Provider
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker
+from fusion_bench.util.regular_files import open_regular
 
 #: Query and documents → one logit each.
 PairScorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
@@ -89,7 +90,7 @@ def hash_files(files: Sequence[Path]) -> str:
     whole = hashlib.sha256()
     for path in files:
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 hashlib.file_digest(file, lambda: whole)
         except OSError as error:
             raise ConfigError(

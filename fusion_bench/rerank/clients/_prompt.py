@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fusion_bench.util.regular_files import read_regular_text
+
 TEMPLATE = """\
 Rate how relevant each document is to the query, on a scale from 0 (not relevant) to 10 (answers \
 the query completely).
@@ -66,7 +68,7 @@ def read_template(path: Path | None) -> PromptTemplate:
     if path is None:
         return PromptTemplate()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         problem = f"{path}: the prompt cannot be read ({reason}): name a text file"

@@ -22,10 +22,12 @@ _DECORATION = str.maketrans("", "", "*`\"'")
 #: ``(very relevant)``, but not the number of a document: ``(1)``.
 _REMARK = re.compile(r"\((?!\d+\))[^()]*\)")
 #: ``Scores:`` before the first of them.
-_HEADING = re.compile(r"^[^\d,:\[(]*[^\W\d][^\d,:\[(]*:\s*")
+_HEADING = re.compile(r"([^\d,:\[(]*):\s*")
+_LETTER = re.compile(r"[^\W\d]")
 _BULLET = re.compile(r"^[-•]\s+")
 _NUMBERED = re.compile(
-    r"(?:(?:document|doc)\.?\s*)?(?:\[(\d+)\]:?\s*|\((\d+)\):?\s*|(\d+)\.\s+|(\d+)[):]\s*)(\S.*)",
+    r"(?:(?:document|doc)\.?\s*)?"
+    r"(?:\[(\d{1,9})\]:?\s*|\((\d{1,9})\):?\s*|(\d{1,9})\.\s+|(\d{1,9})[):]\s*)(\S.*)",
     re.IGNORECASE,
 )
 _SCORE = re.compile(
@@ -82,7 +84,8 @@ def _split_cells(content: str) -> Iterator[str]:
     for line in content.translate(_DECORATION).splitlines():
         text = _BULLET.sub("", _REMARK.sub("", line).strip())
         heading = _HEADING.match(text)
-        text = text if heading is None else text[heading.end() :]
+        if heading is not None and _LETTER.search(heading[1]):
+            text = text[heading.end() :]
         if not text or text.endswith(":"):
             continue
         if text[0] == "[" and text.find("]") == len(text) - 1:

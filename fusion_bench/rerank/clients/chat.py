@@ -14,18 +14,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from fusion_bench.errors import ProviderError
-from fusion_bench.rerank.clients._base import (
-    HttpProvider,
-    integer_at,
-    mapping_at,
-    providers,
-    text_at,
-)
+from fusion_bench.rerank.clients._base import HttpProvider, providers
 from fusion_bench.rerank.clients._prompt import PromptTemplate, read_template
 from fusion_bench.rerank.clients._score_answer import ANSWER_RULES, parse_scores
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
 from fusion_bench.rerank.truncation import approximate_tokens
+from fusion_bench.util.http.json_fields import count_at, mapping_at, message_at, text_at
 
 #: Output tokens of a score and its comma.
 TOKENS_A_SCORE = 3
@@ -106,18 +100,13 @@ class Chat(HttpProvider):
 
     def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """The numbers of the first choice's message."""
-        choices = mapping_at(data).get("choices")
-        first = choices[0] if isinstance(choices, list) and choices else None
-        content = mapping_at(first, "message").get("content")
-        if not isinstance(content, str):
-            raise ProviderError("malformed answer: it holds no message", kind="malformed")
-        scores, unread = parse_scores(content, count)
+        scores, unread = parse_scores(message_at(data), count)
         return Reply(scores, text_at(data, "model"), self.parse_usage(data), unread)
 
     def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
         """Tokens of the prompt and of the answer."""
         usage = mapping_at(data, "usage")
-        prompt, answer = integer_at(usage, "prompt_tokens"), integer_at(usage, "completion_tokens")
+        prompt, answer = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
         return Usage(tokens=prompt, output_tokens=answer)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import HttpProvider, integer_at, mapping_at, providers
+from fusion_bench.rerank.clients._base import HttpProvider, providers
 from fusion_bench.rerank.protocol import Usage
+from fusion_bench.util.http.json_fields import count_at, mapping_at
 
 #: Documents of one search unit.
 DOCUMENTS_PER_SEARCH = 100
@@ -31,7 +32,7 @@ class CohereV1(HttpProvider):
     def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
         """``meta.billed_units``."""
         billed = mapping_at(data, "meta", "billed_units")
-        return Usage(integer_at(billed, "search_units"), integer_at(billed, "input_tokens"))
+        return Usage(count_at(billed, "search_units"), count_at(billed, "input_tokens"))
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - see Provider
         """One search unit per hundred documents, rounded up."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import HttpProvider, Price, providers, text_at
+from fusion_bench.rerank.clients._base import HttpProvider, Price, providers
 from fusion_bench.rerank.protocol import Reply, rows_to_scores
 from fusion_bench.util.http import JsonClient
+from fusion_bench.util.http.json_fields import text_at
 
 
 @providers.register

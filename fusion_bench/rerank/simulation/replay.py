@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.rerank.breaker import BreakerRules, CircuitBreaker
-from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.measures.bounds import is_bounded
+from fusion_bench.rerank.calls.breaker import CircuitBreaker
+from fusion_bench.rerank.settings import BreakerRules, RerankSettings
 from fusion_bench.rerank.simulation.fault_model import SimulationSettings
 from fusion_bench.rerank.simulation.simulation_findings import describe_breaker, describe_deadline
 from fusion_bench.rerank.simulation.simulation_result import (
@@ -69,6 +70,8 @@ def run_simulation(
         ]
         values, *others = (np.array(column) for column in zip(*runs, strict=True))
         mean = estimate_mean(values)
+        if is_bounded(quality.measure):
+            mean = mean.clip(0.0, 1.0)
         interval = (mean.low, mean.high) if np.isfinite(mean.low) else (None, None)
         means = (float(np.mean(column)) for column in others)
         points.append(SimulationPoint(*point, mean.mean, *interval, *means))

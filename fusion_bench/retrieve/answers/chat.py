@@ -7,15 +7,17 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from fusion_bench.config.models import StrictModel
-from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.limits import MOST_WORKERS
+from fusion_bench.errors import ConfigError
 from fusion_bench.retrieve.answers.collect import Model, Reply, RetryRules
-from fusion_bench.util.api_key import ApiKey
-from fusion_bench.util.http import JsonClient, check_url
+from fusion_bench.util.http import JsonClient, open_client
+from fusion_bench.util.http.json_fields import count_at, malformed_error, mapping_at, message_at
+from fusion_bench.util.regular_files import read_regular_text
 
 PATH: Final = "/chat/completions"
 #: Where the query stands in a prompt.
@@ -29,7 +31,7 @@ Question: {query}
 Passage:"""
 
 
-class PassageWriter(StrictModel):
+class PassageWriter(ServerModel):
     """Writes the passage that would answer a query.
 
     Attributes:
@@ -39,7 +41,7 @@ class PassageWriter(StrictModel):
         prompt: File with a prompt of your own, which holds ``{query}``.
         temperature: Sampling temperature.
         max_tokens: Most tokens of a passage.
-        timeout: Seconds to wait for a connection, and for each part of a response.
+        timeout: Seconds for a whole request, from the connection to the last byte.
         concurrency: Most concurrent calls.
         attempts: Most calls for one query, where the server is busy or down.
         wait: Seconds before the second of them; each further wait doubles.
@@ -52,17 +54,9 @@ class PassageWriter(StrictModel):
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     max_tokens: Annotated[int, Field(ge=1)] = 256
     timeout: Annotated[float, Field(gt=0)] = 60.0
-    concurrency: Annotated[int, Field(ge=1)] = 4
+    concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 4
     attempts: Annotated[int, Field(ge=2)] = 5
     wait: Annotated[float, Field(ge=0)] = 1.0
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, value: str) -> str:
-        try:
-            return check_url(value)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
 
     def read_prompt(self) -> str:
         """The prompt, in which ``{query}`` is replaced.
@@ -73,7 +67,7 @@ class PassageWriter(StrictModel):
         if self.prompt is None:
             return PROMPT
         try:
-            text = self.prompt.read_text(encoding="utf-8")
+            text = read_regular_text(self.prompt)
         except (OSError, ValueError) as error:
             raise ConfigError(f"prompt {self.prompt}: cannot be read: {error}") from None
         if FIELD not in text:
@@ -88,14 +82,8 @@ class PassageWriter(StrictModel):
             ConfigError: The key is missing, or the prompt is wrong.
         """
         prompt = self.read_prompt()
-        key = None if self.key is None else ApiKey.from_environment(self.key)
-        remote = JsonClient(
-            self.base_url, key=key, timeout=self.timeout, connections=self.concurrency
-        )
-        try:
+        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
             yield _ConnectedWriter(self, remote, prompt)
-        finally:
-            await remote.close()
 
 
 class _ConnectedWriter:
@@ -123,21 +111,8 @@ class _ConnectedWriter:
             "max_tokens": self._writer.max_tokens,
         }
         data = await self._remote.post_json(PATH, body)
-        passage, tokens = _parse_message(data)
+        passage = message_at(data).strip()
+        tokens = count_at(mapping_at(data, "usage"), "total_tokens")
         if not passage:
-            raise ProviderError(
-                f"malformed answer: no passage for the query {query[:60]!r}", kind="malformed"
-            )
+            raise malformed_error(f"no passage for the query {query[:60]!r}")
         return Reply((self._remote.redact_text(passage).encode(),), tokens)
-
-
-def _parse_message(data: Any) -> tuple[str, int]:  # noqa: ANN401 - JSON
-    """The first choice's text without blanks around it, and the tokens that it bills."""
-    fields = data if isinstance(data, dict) else {}
-    choices, usage = fields.get("choices"), fields.get("usage")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    content = message.get("content") if isinstance(message, dict) else None
-    tokens = usage.get("total_tokens") if isinstance(usage, dict) else 0
-    text = content.strip() if isinstance(content, str) else ""
-    return text, tokens if type(tokens) is int else 0

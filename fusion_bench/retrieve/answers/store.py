@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.errors import DataError
+from fusion_bench.util.regular_files import check_regular
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION: Final = 1
@@ -44,6 +45,7 @@ class AnswerStore:
         with self._wrap_errors():
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                check_regular(path)
             self._db = sqlite3.connect(
                 path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
             )

@@ -7,19 +7,23 @@ import json
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.registry import Method, MethodRegistry
-from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
+from fusion_bench.errors import FusionBenchError, ProviderError
 from fusion_bench.retrieve.answers.collect import Model, Reply, RetryRules
-from fusion_bench.util.api_key import ApiKey
-from fusion_bench.util.http import JsonClient, check_url
+from fusion_bench.util.http import JsonClient, open_client
+from fusion_bench.util.http.json_fields import malformed_error
 
 Vectors: TypeAlias = NDArray[np.float32]
+#: Bytes of a vector in JSON: 10,000 numbers.
+VECTOR_BYTES: Final = 256 * 2**10
 #: Texts → vectors, shape (N, H).
 Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
 
@@ -39,7 +43,7 @@ class TextEncoder(Method):
     source: ClassVar[str]
 
     model: str = ""
-    batch: Annotated[int, Field(ge=1)] = 32
+    batch: Annotated[int, Field(ge=1, le=MOST_BATCH)] = 32
     query_prefix: str = ""
     document_prefix: str = ""
 
@@ -94,14 +98,14 @@ class _LocalModel:
         return Reply(pack_vectors(vectors, len(texts)))
 
 
-class HttpEncoder(TextEncoder):
+class HttpEncoder(TextEncoder, ServerModel):
     """An encoder behind HTTP.
 
     Attributes:
         path: Path of the endpoint below ``base_url``.
         base_url: URL of the server, which may be a local one.
         key: Environment variable that holds the API key; None = no authentication.
-        timeout: Seconds to wait for a connection, and for each part of a response.
+        timeout: Seconds for a whole request, from the connection to the last byte.
         concurrency: Most concurrent calls.
         attempts: Most calls for one batch, where the server is busy or down.
         wait: Seconds before the second of them; each further wait doubles.
@@ -112,17 +116,9 @@ class HttpEncoder(TextEncoder):
     base_url: str
     key: str | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
-    concurrency: Annotated[int, Field(ge=1)] = 4
+    concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 4
     attempts: Annotated[int, Field(ge=2)] = 5
     wait: Annotated[float, Field(ge=0)] = 1.0
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, value: str) -> str:
-        try:
-            return check_url(value)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
 
     @abstractmethod
     def build_request(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -136,22 +132,16 @@ class HttpEncoder(TextEncoder):
             ProviderError: Kind ``malformed``.
         """
 
-    async def resolve_model(self, remote: JsonClient) -> str:  # noqa: ARG002 - for servers that must be asked
-        """The model that the server runs."""
-        return self.model
+    async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
+        """The model that the server says it runs; None = the configured name."""
+        return None
 
     @asynccontextmanager
     async def open_model(self) -> AsyncIterator[Model]:
         """Connect."""
-        key = None if self.key is None else ApiKey.from_environment(self.key)
-        remote = JsonClient(
-            self.base_url, key=key, timeout=self.timeout, connections=self.concurrency
-        )
-        try:
-            model = await self.resolve_model(remote)
+        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+            model = remote.read_name(await self.resolve_model(remote)) or self.model
             yield _RemoteModel(self, remote, identify(self.method, model, self.endpoint))
-        finally:
-            await remote.close()
 
     @property
     def endpoint(self) -> str:
@@ -172,11 +162,13 @@ class _RemoteModel:
 
     async def answer(self, texts: Sequence[str]) -> Reply:
         """Vectors of the texts."""
-        data = await self._remote.post_json(self._encoder.path, self._encoder.build_request(texts))
+        body, extra = self._encoder.build_request(texts), VECTOR_BYTES * len(texts)
+        data = await self._remote.post_json(self._encoder.path, body, extra_bytes=extra)
         rows, tokens = self._encoder.parse_vectors(data, len(texts))
         try:
-            vectors = np.array(rows, dtype=np.float32)
-        except (TypeError, ValueError):
+            with np.errstate(over="ignore"):  # what overflows is infinite, and refused below
+                vectors = np.array(rows, dtype=np.float32)
+        except (TypeError, ValueError, OverflowError, RecursionError):
             raise malformed_error("the vectors are no lists of numbers of one length") from None
         return Reply(pack_vectors(vectors, len(texts)), tokens)
 
@@ -197,11 +189,6 @@ def pack_vectors(vectors: Vectors, count: int) -> tuple[bytes, ...]:
     if not np.isfinite(vectors).all():
         raise malformed_error("a vector holds a number that is not finite")
     return tuple(row.tobytes() for row in vectors.astype("<f4"))
-
-
-def malformed_error(problem: str) -> ProviderError:
-    """The error of an answer that makes no sense."""
-    return ProviderError(f"malformed answer: {problem}", kind="malformed")
 
 
 encoders: MethodRegistry[TextEncoder] = MethodRegistry(

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fusion_bench.retrieve.encoders._base import HttpEncoder, encoders, malformed_error
+from fusion_bench.retrieve.encoders._base import HttpEncoder, encoders
+from fusion_bench.util.http.json_fields import count_at, malformed_error, mapping_at
 
 
 @encoders.register
@@ -53,6 +54,5 @@ class OpenAI(HttpEncoder):
                 vectors[index] = fields["embedding"]
         if vectors.keys() != set(range(count)):
             raise malformed_error(f"{len(vectors)} embeddings for {count} texts")
-        usage = data.get("usage")
-        tokens = usage.get("total_tokens") if isinstance(usage, dict) else 0
-        return [vectors[i] for i in range(count)], tokens if type(tokens) is int else 0
+        tokens = count_at(mapping_at(data, "usage"), "total_tokens")
+        return [vectors[i] for i in range(count)], tokens

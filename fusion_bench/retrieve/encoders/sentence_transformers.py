@@ -13,6 +13,7 @@ from pydantic import Field
 from fusion_bench.errors import ConfigError
 from fusion_bench.retrieve.encoders._base import Encode, LocalEncoder, Vectors, encoders
 from fusion_bench.util.optional_imports import import_optional
+from fusion_bench.util.regular_files import open_regular
 
 
 @encoders.register
@@ -37,7 +38,7 @@ class SentenceTransformers(LocalEncoder):
         folder = Path(self.model)
         files = [*sorted(folder.glob("*.safetensors")), *sorted(folder.glob("*.bin"))]
         for path in files:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 hashlib.file_digest(file, lambda: whole)
         return f"sha256 {whole.hexdigest()}" if files else ""
 

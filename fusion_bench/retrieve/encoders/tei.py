@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.retrieve.encoders._base import HttpEncoder, encoders, malformed_error
+from fusion_bench.retrieve.encoders._base import HttpEncoder, encoders
 from fusion_bench.util.http import JsonClient
+from fusion_bench.util.http.json_fields import malformed_error, text_at
 
 
 @encoders.register
@@ -31,9 +32,7 @@ class TEI(HttpEncoder):
             raise malformed_error(f"{given} embeddings for {count} texts")
         return data, 0
 
-    async def resolve_model(self, remote: JsonClient) -> str:
+    async def resolve_model(self, remote: JsonClient) -> str | None:
         """``model_id`` and ``model_sha``: another model may run under this URL tomorrow."""
         info = await remote.get_json("/info")
-        fields = info if isinstance(info, dict) else {}
-        names = [fields.get("model_id"), fields.get("model_sha")]
-        return "@".join(name for name in names if isinstance(name, str) and name) or self.model
+        return "@".join(filter(None, (text_at(info, "model_id"), text_at(info, "model_sha"))))

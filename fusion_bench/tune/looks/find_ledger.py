@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def find_ledger(
         alpha: Two-sided level of a single look.
         base: Folder of the experiment's file, for a relative ``file``; None = the working folder.
         dataset: Folder of the ``dataset.yaml``; None = the data are in memory.
-        out: Folder of the outputs, for a dataset that cannot be written to; None = there is none.
+        out: Folder of the outputs, for a dataset that cannot be written to, or that an installed
+            package brought, with which the ledger would go; None = there is none.
     """
     counter = LookCounter(None, alpha, settings.max_queries)
     if not settings.count:
@@ -36,9 +38,17 @@ def find_ledger(
     if dataset is None:
         return replace(counter, note=UNCOUNTED.note)
     beside = dataset / LEDGER_NAME
-    if os.access(dataset, os.W_OK):
+    note = f"{dataset} cannot be written to"
+    if _is_installed(dataset):
+        note = f"{dataset} belongs to an installed package"
+    elif os.access(dataset, os.W_OK):
         return replace(counter, path=beside)
     if out is None:
-        return replace(counter, note=f"{dataset} cannot be written to: name a ledger")
-    note = f"{dataset} cannot be written to"
+        return replace(counter, note=f"{note}: name a ledger")
     return replace(counter, path=out / LEDGER_NAME, readonly=beside, note=note)
+
+
+def _is_installed(dataset: Path) -> bool:
+    """Whether a folder lies where packages are installed."""
+    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    return any(dataset.resolve().is_relative_to(Path(place).resolve()) for place in places)

@@ -14,9 +14,9 @@ from fusion_bench.tune.looks.ledger import Look, LookPlan
 from fusion_bench.tune.looks.look_counter import LookCounter
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit
 from fusion_bench.tune.validation.class_tuning import ClassTuning
-from fusion_bench.tune.validation.cross_fitting import CrossFit
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import QuerySplit
 
 

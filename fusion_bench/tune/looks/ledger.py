@@ -2,16 +2,21 @@
 
 A look is written before its result is known, and its verdict afterwards, so that an interrupted run
 counts too. The file is replaced as a whole under a lock: concurrent runs wait for each other, and a
-killed one leaves the old file or the new one.
+killed one leaves the old file or the new one. Each line ends with a digest of itself; lines of two
+branches of a repository can be merged.
+
+Format history:
+    1   first version
+    2   each line has a digest
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import json
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 from pydantic import Field, ValidationError
 
@@ -19,9 +24,14 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Value
 from fusion_bench.errors import DataError
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.digests import add_line_digest, strip_line_digest
+from fusion_bench.util.folder_lock import lock_folder
+from fusion_bench.util.regular_files import read_regular_text
 
 #: The name of the file, beside a dataset's ``dataset.yaml``.
 LEDGER_NAME = "looks.jsonl"
+#: The module that gives the lines of version 1 their digests.
+RENEW = "fusion_bench.tune.looks.renew_ledger"
 Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
 
 
@@ -56,7 +66,7 @@ class Look(StrictModel):
         queries: Digests of the held-out queries, sorted.
     """
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     experiment: str
     system: str
     measure: str
@@ -73,6 +83,11 @@ class Look(StrictModel):
         return (self.numbers, self.queries) == (other.numbers, other.queries)
 
 
+def format_look(look: Look) -> str:
+    """A line of a ledger."""
+    return f"{add_line_digest(look.model_dump_json())}\n"
+
+
 def read_looks(path: Path) -> list[Look]:
     """The looks of a ledger, in its order; empty where there is no such file.
 
@@ -80,29 +95,50 @@ def read_looks(path: Path) -> list[Look]:
         DataError: A line is no look; names file and line.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular_text(path)
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return [
-        _parse_line(line, f"{path}:{number}")
-        for number, line in enumerate(text.splitlines(), 1)
+        _parse_line(line.rstrip("\r"), f"{path}:{number}")
+        for number, line in enumerate(text.split("\n"), 1)
         if line.strip()
     ]
 
 
 def _parse_line(line: str, where: str) -> Look:
+    text = strip_line_digest(line)
+    if text is None:
+        if is_undigested_look(line):
+            file = shlex.quote(where.rpartition(":")[0])
+            raise DataError(
+                f"{where}: an earlier version wrote this line, without a digest: look whether it "
+                f"is as it was committed, then: python -m {RENEW} {file}"
+            )
+        _refuse_line(where, "its digest does not match: it was edited or damaged")
     try:
-        return Look.model_validate_json(line)
+        return Look.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        reason = f"{place}: {first['msg']}" if place else first["msg"]
-        raise DataError(
-            f"{where}: not a line of a ledger of looks ({reason}): restore the file, for example "
-            "from version control; without it looks are miscounted"
-        ) from None
+        _refuse_line(where, f"{place}: {first['msg']}" if place else first["msg"])
+
+
+def _refuse_line(where: str, reason: str) -> NoReturn:
+    raise DataError(
+        f"{where}: not a line of a ledger of looks ({reason}): restore the file, for example "
+        "from version control; without it looks are miscounted"
+    )
+
+
+def is_undigested_look(line: str) -> bool:
+    """Whether a line is one of version 1."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and record.get("version") == 1 and "sha256" not in record
 
 
 def related_looks(looks: Sequence[Look], queries: Sequence[str]) -> list[Look]:
@@ -140,26 +176,9 @@ def update_ledger(path: Path, change: Callable[[list[Look]], list[Look]]) -> lis
         DataError: A line is no look.
         FusionBenchError: The file cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _lock_folder(path.parent):
+    with lock_folder(path.parent):
         before = read_looks(path)
         after = change(list(before))
         if after != before:
-            write_atomic(path, "".join(f"{look.model_dump_json()}\n" for look in after).encode())
+            write_atomic(path, "".join(map(format_look, after)).encode())
     return after
-
-
-@contextmanager
-def _lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; it ends with the process. Without ``fcntl`` there is no lock."""
-    try:
-        import fcntl  # POSIX only
-    except ImportError:  # pragma: no cover
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -59,7 +59,7 @@ class EvaluatedPoints:
         self.objective = objective
         self.points: list[EvaluatedPoint] = []
         self._costs, self._on_progress = costs, on_progress
-        self._log = TrialLog(None, "") if log is None else log
+        self._log = TrialLog() if log is None else log
 
     @property
     def evaluations(self) -> int:

@@ -11,7 +11,7 @@ from fusion_bench.report.tuning_records import pareto_front as model
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoint
 from fusion_bench.tune.pareto.rerank_cost import EffortAxis, RerankerCost
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.trial_selection import evaluate_in_batches
 
 

@@ -26,10 +26,10 @@ from fusion_bench.tune.pareto.rerank_depths import (
     set_in_blends,
 )
 from fusion_bench.tune.search.samplers import OptunaProposer, optuna_sampler
-from fusion_bench.tune.search.search import SearchResult, search_fingerprint
-from fusion_bench.tune.search.trial_log import Trial, TrialLog
+from fusion_bench.tune.search.search import SearchResult, open_trial_log
+from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 
 #: So many of the best trials are taken to every depth …
 BEST = 4
@@ -100,7 +100,7 @@ class ParetoSearch:
         params = list(params_at_depths(objective, candidates, ladder, tuple(costs)))
         more = 0 if tuning.front.method == "depths" else tuning.front.trials
         total = len(params) + more
-        log = TrialLog(self.log, search_fingerprint(objective, tuning.search_settings()))
+        log = open_trial_log(self.log, objective, tuning.search_settings())
         evaluated = EvaluatedPoints(
             objective, costs, log=log, on_progress=lambda done: self.on_progress(done, total)
         )

@@ -13,6 +13,8 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedEvidence, combine_evidence
+from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.policies import Policy, QueryFeatures, TrainablePolicy, Variant, policies
@@ -75,6 +77,39 @@ def value_variants(
     plain = [system.with_variant(variant) for variant in variants]
     scores = evaluate_systems(plain, runs, [measure], spaces=spaces, qrels=qrels)
     return np.stack([each.values[0] for each in scores])
+
+
+def measure_variants(
+    system: System,
+    variants: Sequence[Variant],
+    codes: IntArray,
+    runs: AlignedRuns,
+    measure: Measure,
+    *,
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels,
+) -> UnjudgedEvidence:
+    """What unjudged documents could change where each query has a variant of its own.
+
+    Args:
+        system: With the policy.
+        variants: V variants.
+        codes: Shape (Q,): the variant of each query.
+        runs: All sources.
+        measure: What is judged by.
+        spaces: Score space of each rerank list.
+        qrels: The judgments.
+    """
+    used, places = np.unique(codes, return_inverse=True)
+    parts = [
+        UnjudgedEvidence.of_measure(
+            measure_unjudged(
+                system.with_variant(variants[v]), runs, [measure], spaces=spaces, qrels=qrels
+            )
+        )
+        for v in used.tolist()
+    ]
+    return combine_evidence(parts, places)
 
 
 def pick_fixed(variants: int, trials: int) -> IntArray:

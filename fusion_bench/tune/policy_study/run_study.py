@@ -19,7 +19,8 @@ from fusion_bench.evaluation.run_experiment import (
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.report.policies.policy_records import PolicyStudy
-from fusion_bench.tune.policy_study.study import StudyBudget, study_policy
+from fusion_bench.tune.policy_study.prepared_policy import StudyBudget
+from fusion_bench.tune.policy_study.study import study_policy
 from fusion_bench.util.output_folder import name_experiment
 
 
@@ -69,6 +70,7 @@ def study_experiment(
                     qrels=loaded.qrels,
                     collection=loaded.name,
                     budget=budget,
+                    judgments=task.judgment_kind,
                 )
             )
     return PolicyStudy(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,50 +14,26 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.plain_systems import runs_with_stages
-from fusion_bench.evaluation.ranking.policy_choice import query_features
-from fusion_bench.evaluation.ranking.policy_fitting import variant_values
 from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
+from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, recognize_kind
 from fusion_bench.experiment.system import System
-from fusion_bench.measures import Measure, parse_measure
-from fusion_bench.policies import TrainablePolicy, Variant
+from fusion_bench.measures import Measure
+from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyVerdict
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.tune.policy_study.candidates import (
-    choose_for_all,
-    list_policies,
-    pick_fixed,
-    value_variants,
-)
+from fusion_bench.tune.policy_study.candidates import pick_fixed
 from fusion_bench.tune.policy_study.out_of_fold import (
     Chooser,
     best_of_other_folds,
-    rule_chooser,
     shuffled_orders,
-    trained_chooser,
+)
+from fusion_bench.tune.policy_study.prepared_policy import (
+    ALPHA,
+    PreparedPolicy,
+    StudyBudget,
+    prepare_policy,
 )
 from fusion_bench.tune.validation.cross_validation import assign_folds
-
-#: Level of the interval, two-sided; half of it is that of the test against the null, one-sided.
-ALPHA = 0.05
-
-
-@dataclass(frozen=True)
-class StudyBudget:
-    """How much is tried.
-
-    Attributes:
-        trials: Parameter sets of the policy, and fixed variants, at most.
-        folds: K.
-        shufflings: Of the null, and as many more that are put to the test.
-        seed: Of the draws, the folds and the shufflings.
-    """
-
-    trials: int = 50
-    folds: int = 5
-    shufflings: int = 200
-    seed: int = 0
 
 
 def decide_policy(low: float, null_p: float) -> PolicyVerdict:
@@ -69,25 +46,6 @@ def decide_policy(low: float, null_p: float) -> PolicyVerdict:
     return "pays" if low > 0 and null_p <= ALPHA / 2 else "no gain shown"
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedPolicy:
-    """A policy, ready for any shuffling of its features.
-
-    Attributes:
-        choose: Order of the queries → values and codes.
-        variants: What it chooses among; the last one is the system without the policy.
-        values: Shape (V, Q).
-        trials: Parameter sets.
-        configured: Shape (Q,): values as configured; None = it is trained.
-    """
-
-    choose: Chooser
-    variants: tuple[Variant, ...]
-    values: FloatArray
-    trials: int
-    configured: FloatArray | None
-
-
 def study_policy(
     system: System,
     runs: AlignedRuns,
@@ -97,6 +55,7 @@ def study_policy(
     qrels: Qrels,
     collection: str = "",
     budget: StudyBudget | None = None,
+    judgments: JudgmentKind | None = None,
 ) -> PolicyResult:
     """Judge the policy of a system.
 
@@ -108,6 +67,7 @@ def study_policy(
         qrels: The judgments.
         collection: Name of the dataset.
         budget: How much is tried.
+        judgments: What the judgments say of unjudged documents; None = as they look.
 
     Raises:
         AlignmentError: A feature that is not known, or too few queries to learn from.
@@ -120,12 +80,14 @@ def study_policy(
         runs.groups, runs.types, folds=budget.folds, split_seed=f"policies {budget.seed}"
     )
     with name_system_in_errors(system):
-        prepared = _prepare(system, runs, measure, spaces, qrels, budget, fold)
+        prepared = prepare_policy(system, runs, measure, spaces, qrels, budget, fold)
+    judgments = judgments or recognize_kind(qrels, runs.queries)
+    prepared = replace(prepared, judgments=judgments, is_bounded=is_bounded(measure.name))
     names = (collection, system.name, system.policy.method, measure.name)
-    return _judge_policy(prepared, fold, number_by_appearance(runs.groups)[0], budget, names)
+    return judge_policy(prepared, fold, number_by_appearance(runs.groups)[0], budget, names)
 
 
-def _judge_policy(
+def judge_policy(
     prepared: PreparedPolicy,
     fold: IntArray,
     groups: IntArray,
@@ -141,14 +103,21 @@ def _judge_policy(
         budget: How much is tried.
         names: Of the collection, the system, the policy and the measure.
     """
-    fixed_rows = prepared.values[pick_fixed(len(prepared.values), budget.trials)]
+    tried = pick_fixed(len(prepared.values), budget.trials)
     queries = np.arange(len(fold))
-    fixed = fixed_rows[best_of_other_folds(fixed_rows, fold), queries]
+    fixed_codes = tried[best_of_other_folds(prepared.values[tried], fold)]
+    fixed = prepared.values[fixed_codes, queries]
     tuned, codes = prepared.choose(queries)
     estimate = estimate_mean(tuned - fixed, groups, alpha=ALPHA)
+    if prepared.is_bounded:
+        estimate = estimate.clip(-1.0, 1.0)
     null, others = _shuffle(prepared.choose, fixed, groups, budget)
-    differences = np.array([each.mean for each in null])
-    p = _null_p(estimate.mean, differences)
+    shuffled = _describe_null(estimate, null, others)
+    verdict, unjudged = decide_policy(estimate.low, shuffled["null_p"]), None
+    if verdict == "pays":
+        unjudged = prepared.compare_unjudged(codes, fixed_codes, groups)
+        is_contradicted = unjudged is not None and unjudged.decides(1, 0.0)
+        verdict = "unjudged decide" if is_contradicted else verdict
     is_reranked = np.array([variant.rerank for variant in prepared.variants])[codes]
     collection, system, policy, measure = names
     return PolicyResult(
@@ -158,7 +127,7 @@ def _judge_policy(
         measure=measure,
         queries=len(fold),
         trials=prepared.trials,
-        fixed_trials=len(fixed_rows),
+        fixed_trials=len(tried),
         folds=budget.folds,
         default=float(prepared.values[-1].mean()),
         configured=None if prepared.configured is None else float(prepared.configured.mean()),
@@ -168,17 +137,27 @@ def _judge_policy(
         difference=estimate.mean,
         low=estimate.low,
         high=estimate.high,
-        null_mean=float(differences.mean()),
-        null_high=float(np.quantile(differences, 1 - ALPHA / 2)),
-        null_p=p,
         shufflings=budget.shufflings,
-        shuffled_above=sum(each.low > 0 for each in others),
-        shuffled_pays=sum(
-            decide_policy(each.low, _null_p(each.mean, differences)) == "pays" for each in others
-        ),
+        **shuffled,
         reranked=None if is_reranked.all() else float(is_reranked.mean()),
-        verdict=decide_policy(estimate.low, p),
+        verdict=verdict,
+        unjudged=unjudged and unjudged.record,
     )
+
+
+def _describe_null(
+    estimate: MeanEstimate, null: Sequence[MeanEstimate], others: Sequence[MeanEstimate]
+) -> dict[str, Any]:
+    """What shuffled features gain: the null of the difference, and what the rule says of others."""
+    differences = np.array([each.mean for each in null])
+    verdicts = [decide_policy(each.low, _null_p(each.mean, differences)) for each in others]
+    return {
+        "null_mean": float(differences.mean()),
+        "null_high": float(np.quantile(differences, 1 - ALPHA / 2)),
+        "null_p": _null_p(estimate.mean, differences),
+        "shuffled_above": sum(each.low > 0 for each in others),
+        "shuffled_pays": verdicts.count("pays"),
+    }
 
 
 def _null_p(difference: float, null: FloatArray) -> float:
@@ -192,35 +171,3 @@ def _shuffle(
     orders = shuffled_orders(len(fixed), 2 * budget.shufflings, budget.seed)
     estimates = [estimate_mean(choose(order)[0] - fixed, groups, alpha=ALPHA) for order in orders]
     return estimates[: budget.shufflings], estimates[budget.shufflings :]
-
-
-def _prepare(
-    system: System,
-    runs: AlignedRuns,
-    measure: Measure,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
-    budget: StudyBudget,
-    fold: IntArray,
-) -> PreparedPolicy:
-    policy = system.policy
-    assert policy is not None  # noqa: S101 - checked by the caller
-    base = fit_system(system.model_copy(update={"policy": None}), runs, spaces)
-    base = base.model_copy(update={"policy": policy})
-    view = runs_with_stages(base, runs, spaces)
-    features = query_features(base, view)
-    candidates = list_policies(policy, system.runs, budget.trials, budget.seed)
-    trained = [each for each in candidates if isinstance(each, TrainablePolicy)]
-    if trained:
-        variants = (*trained[0].variants(features), Variant())
-        goal = parse_measure(trained[0].measure, binary_relevance=runs.binary_relevance)
-        targets = variant_values(base, variants[:-1], view, goal)
-        values = value_variants(base, variants, runs, measure, spaces, qrels)
-        matrix = trained[0].feature_matrix(features)
-        choose = trained_chooser(trained, matrix, targets, values[:-1], fold)
-        return PreparedPolicy(choose, variants, values, len(trained), None)
-    table = choose_for_all(candidates, features)
-    values = value_variants(base, table.variants, runs, measure, spaces, qrels)
-    configured = values[table.codes[0], np.arange(len(fold))]
-    choose = rule_chooser(table.codes, values, fold)
-    return PreparedPolicy(choose, table.variants, values, len(candidates), configured)

@@ -6,7 +6,6 @@ stop. A resumed search goes through the same trials again and looks up their val
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import time
@@ -16,11 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
+from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.tune.search.grid import EXHAUSTIVE_SAMPLERS, grid_points
 from fusion_bench.tune.search.samplers import OptunaProposer, check_sampler, optuna_sampler
+from fusion_bench.tune.search.trial_lines import UNLIMITED
 from fusion_bench.tune.search.trial_log import Trial, TrialLog, TrialOrigin
 from fusion_bench.tune.space.objective import TuningObjective
 
@@ -79,7 +81,7 @@ def run_search(
             or the log belongs to another search.
     """
     part = select_queries(objective, keep)
-    record = TrialLog(log, search_fingerprint(part, settings) if log is not None else "")
+    record = open_trial_log(log, part, settings)
     interrupted = False
     try:
         _evaluate_trials(part, settings, record, on_trial)
@@ -102,10 +104,29 @@ def select_queries(objective: TuningObjective, keep: BoolArray) -> TuningObjecti
     return part
 
 
-def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> str:
-    """SHA-256 of all that decides the trials of a search."""
+def open_trial_log(
+    path: Path | None, objective: TuningObjective, settings: SearchSettings
+) -> TrialLog:
+    """The log of a search.
+
+    Args:
+        path: The file; None = in memory only.
+        objective: On the queries that are searched on.
+        settings: Of the search.
+
+    Raises:
+        FusionBenchError: The file belongs to another search, or a line was edited.
+    """
+    if path is None:
+        return TrialLog()
+    limits = (0.0, 1.0) if is_bounded(objective.measure.name) else UNLIMITED
+    return TrialLog(path, search_fingerprint(objective, settings), limits)
+
+
+def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> Fingerprint:
+    """All that decides the trials of a search and their values."""
     rules = settings.model_dump(mode="json", exclude=RESUMABLE_SETTINGS)
-    return hashlib.sha256(repr((objective.fingerprint, sorted(rules.items()))).encode()).hexdigest()
+    return objective.fingerprint | Fingerprint.of_settings(rules)
 
 
 def _evaluate_trials(

@@ -6,12 +6,12 @@ heartbeat. Only a search that one process begins and ends repeats itself by its 
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from typing import Any
 
 import optuna
@@ -19,16 +19,25 @@ from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search import samplers, search
+from fusion_bench.tune.search.database_address import show_address, show_reason
+from fusion_bench.tune.search.heartbeat_storage import HeartbeatStorage
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.util.optional_imports import import_optional
 
-#: What a trial notes: where its parameters come from, and the trial that its heartbeat is of.
-ORIGIN, STARTED = "fusion_bench:origin", "fusion_bench:started"
+log = logging.getLogger("fusion_bench.tune")
+
+#: What a trial notes: where its parameters come from.
+ORIGIN = "fusion_bench:origin"
+#: Seconds for which a process waits for a lock that another holds.
+LOCK_TIMEOUT = 60
+#: What a study notes: the parts of its fingerprint; and those in which the folds of a run differ.
+PARTS, PARTS_OF_FOLDS = "fusion_bench:parts", frozenset({"seed", "tuning queries"})
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)  # pruned: could not be computed
 
 
@@ -50,24 +59,35 @@ def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator
         finally:
             storage.remove_session()
             storage.engine.dispose()
-    except SQLAlchemyError as error:
-        url, reason = re.sub("//.*@", "//", url), str(error).strip().splitlines()[0]
-        address = "an address reads postgresql://user@host/database or sqlite:///file.db"
-        raise ConfigError(f"storage {url}: {reason} ({address})") from error
+    except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        refusal = error if isinstance(error, SQLAlchemyError) else error.__cause__ or error
+        reason = show_reason(url, str(refusal).strip().splitlines()[0])
+        form = "an address reads postgresql://user@host/database or sqlite:///file.db"
+        raise ConfigError(f"storage {show_address(url)}: {reason} ({form})") from None
 
 
 def _connect(url: str, heartbeat: tuple[int, int] | None) -> RDBStorage:
     interval, grace = heartbeat or (None, None)
+    engine = {"pool_pre_ping": True, "connect_args": _connection_limits(url)}
     options: Any = {"heartbeat_interval": interval, "grace_period": grace}
     with samplers.silence_experimental_warnings():
         options["heartbeat_stale_trial_callback"] = RetryHeartbeatStaleTrialCallback(max_retry=3)
         try:
-            return RDBStorage(url, {"pool_pre_ping": True}, **options)
+            return HeartbeatStorage(url, engine, **options)
         except DBAPIError:  # two processes may make the tables at once
             time.sleep(1.0)
-            return RDBStorage(url, {"pool_pre_ping": True}, **options)
-        except (ImportError, ValueError) as error:
+            return HeartbeatStorage(url, engine, **options)
+        except (ImportError, TypeError, ValueError) as error:
             raise ArgumentError(str(error)) from error
+
+
+def _connection_limits(url: str) -> dict[str, object]:
+    """Options of the driver, so that no process waits without end for a lock."""
+    if url.startswith("sqlite:"):
+        return {"timeout": LOCK_TIMEOUT}
+    if url.startswith("postgresql+psycopg2:") and "options=" not in url:
+        return {"connect_timeout": LOCK_TIMEOUT, "options": f"-c lock_timeout={LOCK_TIMEOUT}s"}
+    return {}
 
 
 def search_shared_study(
@@ -91,7 +111,6 @@ def search_shared_study(
     done: list[Trial] = []
 
     def evaluate(trial: optuna.Trial) -> float:
-        trial.set_user_attr(STARTED, trial.number)
         params = part.normalize_weights(samplers.suggest_params(trial, part.parameters))
         value = float(part.evaluate_params([params]).mean())
         done.append(Trial(trial.number, params, value, trial.user_attrs.get(ORIGIN, "sampler")))
@@ -100,7 +119,7 @@ def search_shared_study(
         return value
 
     with open_storage(url, heartbeat) as storage:
-        study = _join_study(part, settings, storage, grace=heartbeat[1])
+        study = _join_study(part, settings, storage)
         try:
             while time.monotonic() < deadline and len(study.get_trials(False, FINISHED)) < wanted:
                 done.clear()
@@ -120,25 +139,36 @@ def search_shared_study(
 
 
 def _join_study(
-    objective: TuningObjective, settings: SearchSettings, storage: RDBStorage, grace: float
+    objective: TuningObjective, settings: SearchSettings, storage: RDBStorage
 ) -> optuna.Study:
     """The study of this search; the process that makes it queues the presets."""
     sampler = samplers.optuna_sampler(settings.sampler, settings.seed)
-    name = f"fusion_bench-{search.search_fingerprint(objective, settings)[:40]}"
+    identity = search.search_fingerprint(objective, settings)
+    name = f"fusion_bench-{identity.digest[:40]}"
     options: Any = {"storage": storage, "study_name": name, "sampler": sampler}
     try:
         study = optuna.create_study(direction="maximize", **options)
+        _log_other_study(storage, identity)
+        study.set_user_attr(PARTS, dict(identity.parts))
         for params in filter(objective.contains, objective.preset_params[: settings.trials - 1]):
             study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})
     except optuna.exceptions.DuplicatedStudyError:
         sampler.reseed_rng()  # or two processes would try the same points
         study = optuna.load_study(**options)
-    latest = datetime.now() - timedelta(seconds=grace)
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-        has_heartbeat = trial.user_attrs.get(STARTED) == trial.number  # then Optuna fails it
-        if not has_heartbeat and trial.datetime_start and trial.datetime_start < latest:
-            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
     return study
+
+
+def _log_other_study(storage: RDBStorage, identity: Fingerprint) -> None:
+    """Say what is not as in the most similar study, unless this is another part of the same run."""
+    known = (other.user_attrs.get(PARTS) for other in storage.get_all_studies())
+    others = [Fingerprint(parts) for parts in known if isinstance(parts, dict)]
+    if not others:
+        return
+    nearest = min(others, key=lambda other: len(list(identity.find_changes(other))))
+    changed = {name for name, part in identity.parts.items() if nearest.parts.get(name) != part}
+    if changed - PARTS_OF_FOLDS:
+        changes = identity.summarize_changes(nearest)
+        log.warning("storage: a new study begins; not as in an earlier one: %s", changes)
 
 
 def _read_trial(trial: FrozenTrial, number: int, objective: TuningObjective) -> Trial:

@@ -1,8 +1,9 @@
 """The trials of a search, and their log: an append-only file with one line a trial.
 
-The first line identifies the search. A batch is written and flushed to disk before the next one is
-asked for, so a killed process loses no finished trial; an incomplete last line is removed when the
-file is read again. A resumed search runs its sampler again and looks up the values here.
+The first line holds the fingerprint of the search, and every line a digest of itself and of the
+first. A batch is written and flushed to disk before the next one is asked for, so a killed process
+loses no finished trial; an incomplete last line is removed when the file is read again. A resumed
+search runs its sampler again and looks up the values here.
 """
 
 from __future__ import annotations
@@ -16,13 +17,20 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.data.fingerprint import Fingerprint
+from fusion_bench.tune.search.trial_lines import (
+    UNLIMITED,
+    describe_search,
+    read_trial,
+    refuse_other_search,
+)
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.util.atomic_files import make_write_error
+from fusion_bench.util.digests import add_line_digest
 from fusion_bench.util.output_folder import make_output_folder
+from fusion_bench.util.regular_files import read_regular
 
 TrialOrigin: TypeAlias = Literal["default", "seed", "sampler", "frozen"]
-#: Of the file's layout.
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -54,25 +62,30 @@ class TrialLog:
     Args:
         path: The file; made with its folder if need be. None = in memory only.
         identity: Of the search: settings, space and data.
+        limits: Least and greatest value of the measure.
 
     Attributes:
         trials: Those of this process, in the order of their numbers.
 
     Raises:
-        ConfigError: The file belongs to another search.
-        DataError: A line that is no trial, other than the last.
+        ConfigError: The file belongs to another search, or an earlier version wrote it.
+        DataError: A line that is no trial, other than the last, or that was edited.
     """
 
-    def __init__(self, path: Path | None, identity: str) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        identity: Fingerprint | None = None,
+        limits: tuple[float, float] = UNLIMITED,
+    ) -> None:
         self.trials: list[Trial] = []
         self._path = path
         self._values: dict[str, float] = {}
+        self._head = ""
         if path is not None:
             make_output_folder(path.parent)
             path.touch()
-            self._read_file(path, identity)
-            if path.stat().st_size == 0:
-                self._append_records([{"version": VERSION, "search": identity}])
+            self._read_file(path, identity or Fingerprint({}), limits)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -104,34 +117,30 @@ class TrialLog:
 
     def _append_records(self, records: Sequence[object]) -> None:
         if self._path is not None and records:
-            with self._path.open("ab") as file:
-                file.write("".join(f"{json.dumps(record)}\n" for record in records).encode())
-                file.flush()
-                os.fsync(file.fileno())
+            texts = (json.dumps(record, separators=(",", ":")) for record in records)
+            lines = [add_line_digest(text, self._head) for text in texts]
+            try:
+                with self._path.open("ab") as file:
+                    file.write("".join(f"{line}\n" for line in lines).encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise make_write_error(self._path, error) from error
 
-    def _read_file(self, path: Path, identity: str) -> None:
-        data = path.read_bytes()
+    def _read_file(self, path: Path, identity: Fingerprint, limits: tuple[float, float]) -> None:
+        data = read_regular(path)
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):  # the process was killed while it wrote this line
             os.truncate(path, len(whole))
-        for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
-            try:
-                record = json.loads(line)
-                if number > 1:
-                    value = math.nan if record["value"] is None else float(record["value"])
-                    self._values[_params_key(record["params"])] = value
-                    continue
-                version, search = record["version"], record["search"]
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise DataError(
-                    f"{path}:{number}: not a line of a trial log: move the file away"
-                ) from None
-            if (version, search) != (VERSION, identity):
-                raise ConfigError(
-                    f"{path}: belongs to another search (the space, the data, the sampler, the "
-                    "seed or the batch is not the same): choose another --out, or move the file "
-                    "away"
-                )
+        head, *lines = whole.decode(errors="replace").split("\n")
+        if head:
+            refuse_other_search(head, path, identity)
+        else:
+            self._append_records([describe_search(identity)])
+        self._head = identity.digest
+        for number, line in enumerate(lines[:-1], 2):
+            params, value = read_trial(line, f"{path}:{number}", self._head, limits)
+            self._values[_params_key(params)] = value
 
 
 def _params_key(params: Params) -> str:

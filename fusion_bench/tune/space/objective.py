@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,9 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
-from fusion_bench.config.query_classes import BY_INTENT
-from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
@@ -31,6 +29,7 @@ from fusion_bench.tune.space.parameter_paths import (
 )
 from fusion_bench.tune.space.search_space import preset_params
 from fusion_bench.tune.space.weight_normalization import find_free_weights, normalize_weights
+from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import pluralize
 
 
@@ -52,6 +51,7 @@ class TuningObjective:
         parameters: The D dimensions of the space, each after those that it depends on.
         spaces: Score space of each rerank list.
         qrels: The judgments; only measures that ir_measures computes need them.
+        contents: Fingerprint of the dataset that all of these come from.
     """
 
     system: System
@@ -60,6 +60,7 @@ class TuningObjective:
     parameters: tuple[Parameter, ...]
     spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
     qrels: Qrels | None = None
+    contents: Fingerprint = field(kw_only=True)
 
     def __repr__(self) -> str:
         """The system, the measure, and how many queries and parameters."""
@@ -95,29 +96,18 @@ class TuningObjective:
         return preset_params(self.system, self.parameters, self.default_params)
 
     @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over the system, the measure, the space and the data."""
-        runs, digest = self.runs, hashlib.sha256()
-        for text in (
-            self.system.model_dump_json(),
-            self.measure.model_dump_json(),
-            self.parameters,
-            runs.queries,
-            runs.ties,
-            sorted(self.spaces.items()),
-        ):
-            digest.update(repr(text).encode())
-        if any(switch is not None for switch in runs.switches):
-            digest.update(runs.off.tobytes())
-        if self.system.class_key is BY_INTENT:
-            digest.update(repr(runs.values_of("intent")).encode())
-        if self.system.types == "predicted":
-            for name in (PREDICTED_TYPE, PREDICTED_CONFIDENCE):
-                digest.update(repr(runs.values_of(name)).encode())
-        arrays = (runs.offsets, runs.ranks, runs.scores, runs.grades, runs.rerank, runs.documents)
-        for array in arrays:
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+    def fingerprint(self) -> Fingerprint:
+        """All that a trial's value depends on but its parameters."""
+        runs = self.runs
+        settings = {
+            "system": self.system.model_dump(mode="json"),
+            "measure": self.measure.model_dump(mode="json"),
+            "parameters": {p.path: repr(p) for p in self.parameters},
+            "ties": runs.ties,
+            "score_spaces": self.spaces,
+        }
+        queries = Fingerprint({"tuning queries": hash_values(sorted(runs.queries))})
+        return self.contents | Fingerprint.of_settings(settings) | queries
 
     def contains(self, params: Params) -> bool:
         """Whether these values are a point of the space: every active parameter, nothing else."""

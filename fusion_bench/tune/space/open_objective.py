@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
@@ -88,7 +89,15 @@ def create_objective(
         parameters = build_search_space(system, tuning.parameters, roles)
     except ConfigError as error:
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
-    return TuningObjective(system, task.runs, measure, parameters, dataset.spaces, dataset.qrels)
+    return TuningObjective(
+        system,
+        task.runs,
+        measure,
+        parameters,
+        dataset.spaces,
+        dataset.qrels,
+        contents=dataset.contents,
+    )
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,7 @@ class ObjectivePaths:
     tuning: TuneSettings = field(hash=False)
     v2_enabled: bool = True
     overrides: tuple[str, ...] = ()
-    fingerprint: str | None = field(default=None, compare=False)
+    fingerprint: Fingerprint | None = field(default=None, compare=False)
 
     def open(self) -> tuple[TuningObjective, Mapping[str, Query]]:
         """The objective on all judged queries, and what is known of the queries.
@@ -122,9 +131,11 @@ class ObjectivePaths:
         )
         dataset = load_tuning_dataset(experiment, source, self.tuning, self.dataset)
         objective = create_objective(experiment, source, self.tuning, dataset)
-        if self.fingerprint not in {None, objective.fingerprint}:
+        expected = objective.fingerprint if self.fingerprint is None else self.fingerprint
+        if expected != objective.fingerprint:
             raise ConfigError(
-                f"{self.dataset}: a worker reads other data there than this machine: give all of "
-                "them the same files under the same path"
+                f"{self.dataset}: a worker reads other data there than this machine "
+                f"({objective.fingerprint.summarize_changes(expected)}): give all of them the same "
+                "files under the same path"
             )
         return objective, dataset.queries

@@ -21,6 +21,7 @@ from fusion_bench.stats.answers import decide_answer
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.max_t import FamilyRow, max_t
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.gains import clip_ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +104,7 @@ def judge_floor(
     tuned: FloatArray,
     groups: Sequence[str],
     *,
+    is_bounded: bool = False,
     min_gain: float,
     alpha: float,
     seed: int,
@@ -113,6 +115,7 @@ def judge_floor(
         untuned: On the held-out queries.
         tuned: Shape (Q,), the same queries.
         groups: Shape (Q,): group ids.
+        is_bounded: Values lie in [0, 1].
         min_gain: Differences below it are equivalent.
         alpha: Two-sided level of the family.
         seed: Of the sign flips.
@@ -128,21 +131,22 @@ def judge_floor(
         for values in untuned.values
     ]
     tested = max_t(family, seed=seed, alpha=alpha)
-    rows = [
-        FloorRow(
-            name=name,
-            kind=kind,
-            mean=float(values.mean()),
-            difference=result.estimate.mean,
-            low=result.low if np.isfinite(result.low) else None,
-            high=result.high if np.isfinite(result.high) else None,
-            p=result.p,
-            answer=decide_answer(
-                result, changed=int(np.count_nonzero(row.difference)), alpha=alpha
-            ),
+    rows = []
+    for name, kind, values, row, result in zip(
+        untuned.names, untuned.kinds, untuned.values, family, tested.rows, strict=True
+    ):
+        low, high = clip_ends(result.low, result.high, is_bounded=is_bounded)
+        changed = int(np.count_nonzero(row.difference))
+        rows.append(
+            FloorRow(
+                name=name,
+                kind=kind,
+                mean=float(values.mean()),
+                difference=result.estimate.mean,
+                low=low,
+                high=high,
+                p=result.p,
+                answer=decide_answer(result, changed=changed, alpha=alpha),
+            )
         )
-        for name, kind, values, row, result in zip(
-            untuned.names, untuned.kinds, untuned.values, family, tested.rows, strict=True
-        )
-    ]
     return tuple(sorted(rows, key=lambda row: -row.mean))

@@ -13,7 +13,7 @@ from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
-from fusion_bench.stats.query_plan import estimate_spread
+from fusion_bench.stats.power.spread import estimate_spread
 from fusion_bench.stats.randomization_tests import randomization_p_values
 
 
@@ -25,11 +25,13 @@ class PairedValues:
         tuned: Shape (Q,).
         default: Shape (Q,).
         groups: Shape (Q,): the id of each query's group, its own where none is declared.
+        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
     """
 
     tuned: FloatArray
     default: FloatArray
     groups: Sequence[str]
+    is_bounded: bool = False
 
 
 def paired_gain(
@@ -37,6 +39,7 @@ def paired_gain(
     default: FloatArray,
     groups: IntArray | None = None,
     *,
+    is_bounded: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
 ) -> Gain:
@@ -46,6 +49,7 @@ def paired_gain(
         tuned: Shape (Q,), the primary measure.
         default: Shape (Q,), the same queries.
         groups: Shape (Q,), integer codes; None = every query is its own group.
+        is_bounded: Values lie in [0, 1].
         alpha: 1 − coverage of the t interval.
         seed: Of the randomization test.
 
@@ -59,7 +63,21 @@ def paired_gain(
     if difference.any():
         p = float(randomization_p_values(difference[None], groups, seed=seed)[0])
         p = max(p, student_p(mean))
-    return _make_gain(tuned, default, difference, mean, low=mean.low, high=mean.high, p=p)
+    ends = clip_ends(mean.low, mean.high, is_bounded=is_bounded)
+    return _make_gain(tuned, default, difference, mean, ends=ends, p=p)
+
+
+def clip_ends(low: float, high: float, *, is_bounded: bool) -> tuple[float | None, float | None]:
+    """The ends of an interval of a difference as records hold them.
+
+    Args:
+        low: Lower end; not finite = none is known.
+        high: Upper end.
+        is_bounded: Values lie in [0, 1], so that the ends stay within ±1.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None, None
+    return (max(low, -1.0), min(high, 1.0)) if is_bounded else (low, high)
 
 
 def student_p(mean: MeanEstimate) -> float:
@@ -95,9 +113,9 @@ def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int
 
 def _describe_row(row: PairedValues, tested: FamilyRow, result: RowResult) -> Gain:
     # Of a few changed groups no interval is finite.
-    low, high = (end if math.isfinite(end) else None for end in (result.low, result.high))
+    ends = clip_ends(result.low, result.high, is_bounded=row.is_bounded)
     return _make_gain(
-        row.tuned, row.default, tested.difference, result.estimate, low=low, high=high, p=result.p
+        row.tuned, row.default, tested.difference, result.estimate, ends=ends, p=result.p
     )
 
 
@@ -107,8 +125,7 @@ def _make_gain(
     difference: FloatArray,
     mean: MeanEstimate,
     *,
-    low: float | None,
-    high: float | None,
+    ends: tuple[float | None, float | None],
     p: float,
 ) -> Gain:
     """The record of tuned − default; ``mean`` estimates the mean of ``difference``."""
@@ -117,8 +134,8 @@ def _make_gain(
         default=float(default.mean()),
         tuned=float(tuned.mean()),
         difference=mean.mean,
-        low=low,
-        high=high,
+        low=ends[0],
+        high=ends[1],
         p=p,
         sd=mean.standard_error * math.sqrt(mean.queries),
         wins=wins,
@@ -149,6 +166,10 @@ def estimate_needed(
     error = spread.standard_error
     if not (min_gain > 0 and error is not None and error > 0):  # so that NaN ends here too
         return None
-    critical = None if gain.high is None else factor * (gain.high - gain.difference) / error
+    critical = None
+    if gain.low is not None and gain.high is not None:
+        # The greater side: the other may be cut at ±1.
+        width = max(gain.high - gain.difference, gain.difference - gain.low)
+        critical = factor * width / error
     needed = spread.needed_queries(min_gain, critical)
     return NeededQueries.of_size(needed)

@@ -17,13 +17,13 @@ from fusion_bench.config.query_classes import BY_TYPE, ClassKey
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.ranking.query_classes import resolve_classes
+from fusion_bench.experiment.methods.system_methods import PerTypeConfig
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.system_methods import PerTypeConfig
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.class_tuning import ClassTuning
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.trial_selection import choose_trial, describe_choice
 from fusion_bench.tune.validation.verdict import ChosenTrial
 
@@ -71,7 +71,8 @@ def tune_by_class(
     return ClassTuning(
         key=key,
         params=params_by_class,
-        config=combine_classes(base, params_by_class, key).resolved_config,
+        system=combine_classes(base, params_by_class, key),
+        base=base.system,
         values=by_class,
         overall=overall,
         # Of the choices of several classes, the one that says most.

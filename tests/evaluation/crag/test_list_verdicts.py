@@ -164,7 +164,7 @@ def test_a_refined_file_that_is_not_there(root: Path, capsys: Capture) -> None:
         ("{top: 1}", "{top: 0}", "crag.top"),
         ("{top: 1}", "{credit: 0.8}", "crag.credit"),
         ("{top: 1}", "{refine: [wrong]}", "crag.refine"),
-        ("{top: 1}", "{upper: .nan}", "crag.upper"),
+        ("{top: 1}", "{upper: .nan}", "given .nan"),
     ],
 )
 def test_settings_that_are_refused(

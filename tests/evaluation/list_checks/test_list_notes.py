@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.evaluation.list_checks.list_notes import order_notes
+from fusion_bench.evaluation.list_checks.list_notes import list_warnings
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 
 
@@ -23,7 +23,7 @@ def note_keys(facts: Mapping[str, Any]) -> list[str]:
         zero_scores=0,
         **facts,
     )
-    return [key for key, _ in order_notes(info)]
+    return [key for key, _ in list_warnings(info, 0)]
 
 
 @pytest.mark.parametrize(

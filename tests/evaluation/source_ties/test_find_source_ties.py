@@ -114,7 +114,8 @@ def test_a_fusion_has_the_range_of_random_orders(first: Lists, second: Lists) ->
         values = brute_force(system, lists, query)
         assert (low[:, q] >= values.min(axis=0) - 1e-12).all()
         assert (high[:, q] <= values.max(axis=0) + 1e-12).all()
-        if len(values) <= 4:  # ten settlements and 190 more then find each with near certainty
+        # Where ten settlements find a difference, 190 more find each of four orders.
+        if len(values) <= 4 and (high[:, q] > low[:, q]).any():
             assert high[:, q] == pytest.approx(values.max(axis=0))
             assert low[:, q] == pytest.approx(values.min(axis=0))
             assert found.ties.expected[:, q] == pytest.approx(values.mean(axis=0), abs=0.2)

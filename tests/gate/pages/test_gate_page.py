@@ -91,6 +91,7 @@ def list_change(change: str, before: object, after: object) -> ListChange:
 
 
 FULL = result(
+    baseline_experiment="before",
     baseline_system="old",
     baseline_reason=NASTY,
     config_changes={NASTY: (None, ["a"])},

@@ -21,6 +21,7 @@ from fusion_bench.gate.self_test.whole_command.slow_rule import SlowCheck, adjus
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
 from tests.gate import cases
+from tests.util.processes.worker_functions import exit_at_once
 
 values = st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.0, 0.5]), min_size=4, max_size=12)
 
@@ -67,8 +68,8 @@ def test_a_wrong_answer_is_a_fault(status: str, difference: float, code: int, fa
 
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "DRIVER", "raise ValueError('broken')")
-    with pytest.raises(FusionBenchError, match="0 of 1 commands ended, then: ValueError: broken"):
+    monkeypatch.setattr(commands, "_run_command", exit_at_once)
+    with pytest.raises(FusionBenchError, match="0 of 1 commands ended, then: a worker process"):
         commands.run_commands([(Path(), ["gate"])])
 
 

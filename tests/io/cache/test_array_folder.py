@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from fusion_bench.io.cache.array_folder import (
     check_arrays,
     open_arrays,
-    remove_leftovers,
     write_arrays,
 )
 
@@ -31,12 +29,3 @@ def test_every_byte_is_guarded(tmp_path: Path) -> None:
             with pytest.raises((ValueError, TypeError, KeyError)):
                 check_arrays(folder, "k")
         path.write_bytes(data)
-
-
-def test_what_killed_processes_left_behind_is_removed(tmp_path: Path) -> None:
-    for name in (".old.part", ".new.part", "entry"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "scores.npy").write_bytes(b"x")
-    os.utime(tmp_path / ".old.part", (0, 0))
-    remove_leftovers(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.part", "entry"]

@@ -63,7 +63,7 @@ def test_qrels_with_ids_that_are_numbers(tmp_path: Path) -> None:
         ('{"query": "q", "document": "d", "score": 1e999}', "score inf is not a finite number"),
         (
             '{"query": "q", "document": "d", "score": 1' + "0" * 400 + "}",
-            "score 10* is not a number",
+            "score 10*… is not a finite number",
         ),
     ],
     ids=lambda value: value[:50],

@@ -78,3 +78,14 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     path.write_text("q1 Q0 d1 1 1 t\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.parquet: not a Parquet table"):
         load_run(path)
+
+
+def test_a_column_whose_name_is_no_utf8(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    columns = {"qid": ["q1"], "docno": ["d1"], "score": [0.5], "comment": ["x"]}
+    pq.write_table(pa.table(columns), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"comment", b"commen\xff"))
+    with pytest.raises(DataError, match=r"a\.parquet: the name of a column is no UTF-8"):
+        load_run(path)

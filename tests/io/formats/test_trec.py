@@ -157,7 +157,7 @@ def test_a_grade_beyond_64_bits_is_refused(tmp_path: Path) -> None:
         (gzip.compress(RUN.encode())[:5] + b"x" * 40, "damaged gzip file"),
         (b"\x1f\x8b\x08", "damaged gzip file"),
         (gzip.compress(b"\xff\xfe"), "not UTF-8 text"),
-        (b"q1 Q0 d\xe9 1 2 t\n", "not UTF-8 text .byte 7."),
+        (b"q1 Q0 d\xe9 1 2 t\n", "not UTF-8 text .byte 8 of the line."),
         (b"", "the file is empty: at least one row is needed"),
         (gzip.compress(b"\n"), "the file is empty"),
     ],
@@ -167,7 +167,7 @@ def test_what_is_no_text_is_refused(content: bytes, problem: str, tmp_path: Path
     path = written(tmp_path / "a.trec", content)
     with pytest.raises(DataError, match=problem) as caught:
         load_run(path)
-    assert str(caught.value).startswith(f"{path}: ")
+    assert str(caught.value).startswith(f"{path}:")
 
 
 @pytest.mark.parametrize("name", ["a.trec", "a.jsonl", "a.csv", "a.parquet"])

@@ -6,6 +6,7 @@ from typing import Any
 
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.report.tuning_records.class_gains import PerTypeResult, TypeGain
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint, RerankerEffort
 from fusion_bench.report.tuning_records.sensitivity import Fold, Importance, Plateau
@@ -22,9 +23,7 @@ from fusion_bench.report.tuning_records.trials import (
 )
 from fusion_bench.report.tuning_records.tuning_report import (
     Choice,
-    PerTypeResult,
     TuningReport,
-    TypeGain,
 )
 
 PARAMETERS = (

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
@@ -206,6 +207,7 @@ def test_warnings() -> None:
 def test_tune_warns_of_the_data_as_eval_does() -> None:
     facts = DataFacts(
         runs=(run(zero_scores=3),),
+        warnings=(DataWarning(key="zero scores", text="bm25 has rows with score 0."),),
         judgments="pooled",
         queries=100,
         unjudged_shares={"the default": 0.1, "the tuned system": 0.4},
@@ -263,6 +265,7 @@ def test_types_and_thresholds_have_verdicts_of_their_own(verdict: str, tone: str
     assert "thresholds 0.5 / 0.2" in result["thresholds"].text
     assert "utility 0.8000 against 0.7000" in result["thresholds"].text
     assert "interval" not in result["thresholds"].text
+    assert "Unjudged documents count as not relevant" in result["thresholds"].text
 
 
 def test_a_search_that_chose_the_default_claims_no_tested_gain() -> None:
@@ -340,6 +343,16 @@ def test_another_reranker_is_named_as_such() -> None:
     assert "The reranker gains more" in result["better effort"].text
     assert "use the tuned parameters, and try" in result["recommendation"].text
     assert "better effort" not in findings(record())
+
+
+def test_unjudged_documents_may_contradict_the_better_depth() -> None:
+    contradicted = front_with(LARGE, reranker="other")
+    whole = contradicted["front"].model_copy(update={"unjudged": UNJUDGED, "is_contradicted": True})
+    result = findings(record(verdict="ship", **{**contradicted, "front": whole}))
+    assert "Unjudged documents decide whether the reranker gains more" in (
+        result["better effort"].text
+    )
+    assert "and try" not in result["recommendation"].text
 
 
 def test_near_duplicate_queries_are_a_warning() -> None:

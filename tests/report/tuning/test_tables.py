@@ -14,8 +14,8 @@ from fusion_bench.report.tuning.tables import (
     threshold_table,
     tuning_tables,
 )
+from fusion_bench.report.tuning_records.class_gains import IntentGain
 from fusion_bench.report.tuning_records.trials import Value
-from fusion_bench.report.tuning_records.tuning_report import IntentGain
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 

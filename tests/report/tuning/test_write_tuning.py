@@ -38,5 +38,5 @@ def test_the_efficient_systems_are_an_experiment_too(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(FusionBenchError, match="the report cannot be written"):
+    with pytest.raises(FusionBenchError, match="cannot be written"):
         write_tuning(record(), tmp_path / "file", tuned="", plots=False)

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError
-from fusion_bench.tune.looks.ledger import Look, read_looks, related_looks, update_ledger
+from fusion_bench.tune.looks.ledger import (
+    Look,
+    format_look,
+    read_looks,
+    related_looks,
+    update_ledger,
+)
+from fusion_bench.tune.looks.renew_ledger import main
+from fusion_bench.util.digests import add_line_digest
 
 
 def look(*queries: str, numbers: str = "0", verdict: str | None = None) -> Look:
@@ -43,10 +51,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "Invalid JSON"),
-        ("[]", "not a line of a ledger of looks"),
-        ('{"version": 2}', "version: "),
-        ('{"version": 1}', "experiment: Field required"),
+        ("{", "its digest does not match"),
+        ("[" * 100_000, "its digest does not match"),
+        (format_look(look("a")).replace("0.02", "0.01").rstrip(), "its digest does not match"),
+        (format_look(look("a")).rstrip()[:-1], "its digest does not match"),
+        (add_line_digest('{"version":3}'), "version: "),
+        (add_line_digest('{"version":2}'), "experiment: Field required"),
+        ('{"version": 1}', "python -m fusion_bench.tune.looks.renew_ledger "),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_written(
@@ -93,3 +104,21 @@ sets_of_queries = st.sets(st.sampled_from("0123456789abcdef"), min_size=1, max_s
 def test_links_between_looks_are_followed(held_out: list[set[str]], asked: set[str]) -> None:
     looks = [look(*sorted(queries)) for queries in held_out]
     assert related_looks(looks, sorted(asked)) == _slow_related(looks, asked)
+
+
+def test_a_ledger_of_version_1_is_renewed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "looks.jsonl"
+    looks = [look("a"), look("b", verdict="keep")]
+    path.write_text(
+        look("a").model_copy(update={"version": 1}).model_dump_json() + f"\n{format_look(looks[1])}"
+    )
+    with pytest.raises(DataError, match=rf"looks.jsonl:1: .*renew_ledger {path}$"):
+        read_looks(path)
+    assert main([str(path)]) == 0
+    assert "1 line renewed" in capsys.readouterr().out
+    assert read_looks(path) == looks
+    path.write_text('{"version": 1}\n')
+    assert main([str(path)]) == 2
+    assert path.read_text() == '{"version": 1}\n'

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -131,6 +132,17 @@ def test_a_dataset_that_cannot_be_written_to_is_counted_in_the_output_folder(
     unnamed = find_ledger(LookSettings(), alpha=0.05, base=None, dataset=data, out=None)
     assert unnamed.path is None
     assert "cannot be written" in unnamed.note
+
+
+def test_a_dataset_of_an_installed_package_is_counted_in_the_output_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = tmp_path / "packages/library/data", tmp_path / "out"
+    data.mkdir(parents=True)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path / "packages"))
+    counter = find_ledger(LookSettings(), alpha=0.05, base=None, dataset=data, out=out)
+    assert counter.path == out / "looks.jsonl"
+    assert "installed package" in counter.note
 
 
 def plan_of(queries: int) -> LookPlan:

@@ -24,7 +24,7 @@ from fusion_bench.tune.pareto.rerank_depths import at_depth
 from fusion_bench.tune.search.samplers import OptunaProposer, optuna_sampler
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.pareto.test_cost_model import meta

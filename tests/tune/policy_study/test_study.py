@@ -8,22 +8,32 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedEvidence
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.policies import Variant
 from fusion_bench.report.policies.policy_page import build_policy_page
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
 from fusion_bench.tune.policy_study.candidates import list_policies, pick_fixed
-from fusion_bench.tune.policy_study.study import StudyBudget, decide_policy, study_policy
+from fusion_bench.tune.policy_study.prepared_policy import PreparedPolicy, StudyBudget
+from fusion_bench.tune.policy_study.study import (
+    decide_policy,
+    judge_policy,
+    study_policy,
+)
 from tests import diagnose_cases as cases
 from tests.shipped_schemas import check_record
 from tests.tiny import edit
@@ -84,6 +94,43 @@ def test_means_are_those_of_the_systems() -> None:
     assert result.difference == pytest.approx(result.tuned - result.fixed)
     assert (result.trials, result.queries, result.folds) == (12, 60, 3)
     assert result.fixed_trials <= 12
+
+
+@pytest.mark.parametrize(
+    ("judgments", "filled", "verdict"),
+    [
+        ("pooled", -0.6, "unjudged decide"),
+        ("pooled", 0.6, "pays"),
+        ("sparse", -0.6, "pays"),
+        ("complete", -0.6, "pays"),
+    ],
+)
+def test_unjudged_documents_decide_where_they_contradict_that_it_pays(
+    judgments: JudgmentKind, filled: float, verdict: str
+) -> None:
+    right = np.arange(60) % 2
+    values = np.where(np.arange(2)[:, None] == right, 1.0, 0.2 + np.arange(60) / 1000)
+
+    def choose(order: IntArray) -> tuple[FloatArray, IntArray]:
+        codes = right[order]
+        return values[codes, np.arange(60)], codes
+
+    def measure_unjudged(codes: IntArray) -> UnjudgedEvidence:
+        of_policy = filled if len(set(codes.tolist())) == 2 else 0.0
+        return UnjudgedEvidence(np.zeros(60), values[0], np.full(60, of_policy))
+
+    prepared = PreparedPolicy(
+        choose, (Variant(), Variant()), values, 2, None, measure_unjudged, judgments
+    )
+    names = ("c", "s", "entropy_alpha", "RR@10")
+    result = judge_policy(prepared, np.arange(60) // 2 % 3, np.arange(60), BUDGET, names)
+    assert result.verdict == verdict
+    assert (result.unjudged is None) == (judgments == "complete")
+
+
+def test_an_interval_stays_within_the_bounds_of_the_measure() -> None:
+    result = study(*make_collection(is_told=True, queries=6), method="entropy_alpha")
+    assert -1 <= result.low <= result.high <= 1
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +18,11 @@ import pytest
 from optuna.trial import TrialState
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.experiment.tune_settings import SearchSettings
+from fusion_bench.tune.search import shared_study
 from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -48,6 +53,16 @@ def load_study(url: str) -> optuna.Study:
     return optuna.load_study(study_name=name, storage=storage)
 
 
+def count_orphans(url: str) -> int:
+    """Trials that run and have no heartbeat: nobody would take them up."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+        (count,) = database.execute(
+            "SELECT count(*) FROM trials WHERE state = 'RUNNING' AND trial_id NOT IN "
+            "(SELECT trial_id FROM trial_heartbeats)"
+        ).fetchone()
+    return int(count)
+
+
 def settings(trials: int) -> SearchSettings:
     return SETTINGS.model_copy(update={"trials": trials})
 
@@ -64,6 +79,22 @@ def test_a_later_process_continues_the_search(sqlite: str) -> None:
     assert [t.number for t in both.trials] == list(range(10))
     for trial in both.trials:
         assert trial.value == OBJECTIVE.evaluate_params([trial.params])[0].mean()
+
+
+def test_a_study_of_other_data_is_left_alone_and_the_difference_is_named(
+    sqlite: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    search_shared_study(OBJECTIVE, KEEP, settings(3), sqlite)
+    fold = SearchSettings(trials=2, seed=8)
+    search_shared_study(OBJECTIVE, np.arange(24) > 3, fold, sqlite)
+    assert not caplog.messages
+    other = replace(OBJECTIVE, contents=Fingerprint({"qrels": "0" * 64}))
+    seen: list[Trial] = []
+    search_shared_study(other, KEEP, settings(3), sqlite, on_trial=lambda t, _: seen.append(t))
+    assert len(seen) == 2  # beside the default
+    assert caplog.messages == [
+        "storage: a new study begins; not as in an earlier one: qrels: was not there"
+    ]
 
 
 def test_a_search_by_one_process_repeats_itself(tables: Path, tmp_path: Path) -> None:
@@ -99,14 +130,31 @@ def test_the_timeout_starts_no_trial(sqlite: str) -> None:
     assert len(search_shared_study(OBJECTIVE, KEEP, hurried, sqlite).trials) == 1
 
 
-def test_a_trial_killed_before_its_first_heartbeat_fails(sqlite: str) -> None:
-    search_shared_study(OBJECTIVE, KEEP, settings(5), sqlite)
-    orphan = load_study(sqlite).ask()
-    time.sleep(1.1)
-    result = search_shared_study(OBJECTIVE, KEEP, settings(7), sqlite, heartbeat=(1, 1))
-    trials = load_study(sqlite).get_trials()
-    assert trials[orphan.number].state == TrialState.FAIL
-    assert len(result.trials) == 7
+def test_no_trial_runs_without_a_heartbeat(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optuna's own first heartbeat comes some time after a trial is started."""
+    orphans = []
+    evaluate = TuningObjective.evaluate_params
+
+    def look(self: TuningObjective, trials: Sequence[Params]) -> FloatArray:
+        orphans.append(count_orphans(sqlite))
+        return evaluate(self, trials)
+
+    monkeypatch.setattr(optuna.storages._heartbeat.HeartbeatThread, "start", lambda _: None)
+    monkeypatch.setattr(optuna.storages._heartbeat.HeartbeatThread, "join", lambda _: None)
+    monkeypatch.setattr(TuningObjective, "evaluate_params", look)
+    search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
+    assert orphans[1:] == [0] * 5  # presets and new ones; the first evaluation is the default's
+
+
+def test_a_database_that_stays_locked_is_an_error(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search_shared_study(OBJECTIVE, KEEP, settings(4), sqlite)
+    monkeypatch.setattr(shared_study, "LOCK_TIMEOUT", 0.01)
+    with closing(sqlite3.connect(sqlite.removeprefix("sqlite:///"))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ConfigError, match="database is locked"):
+            search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
 
 
 def test_a_suspended_process_goes_on_after_others_failed_its_trial(
@@ -155,6 +203,7 @@ PROCESS = """
 import sys, time
 from tests.tune.search import test_shared_study as case
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.search import shared_study
 from fusion_bench.tune.search.shared_study import search_shared_study
 
 evaluate = TuningObjective.evaluate_params

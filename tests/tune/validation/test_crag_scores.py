@@ -26,7 +26,7 @@ from fusion_bench.tune.validation.crag import (
     fit_thresholds,
     threshold_utility,
 )
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system

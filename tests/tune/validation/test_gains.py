@@ -84,6 +84,20 @@ def test_the_needed_queries_are_those_of_the_rule() -> None:
     assert estimate_needed(same, judge_family([same])[0], 0.01) is None
 
 
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool) -> None:
+    tuned, default = np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
+    result = paired_gain(tuned, default, is_bounded=is_bounded)
+    assert result.low is not None
+    assert result.high is not None
+    assert (result.low >= -1, result.high <= 1) == (is_bounded, is_bounded)
+    names = tuple("abcdefghijkl")
+    wide = PairedValues(np.tile([1.0, 0.0], 6), np.tile([0.0, 1.0], 6), names, is_bounded)
+    [judged] = judge_family([wide], alpha=0.001)
+    assert judged.low is not None
+    assert (judged.low >= -1) == is_bounded
+
+
 def test_of_a_few_changed_queries_no_interval_is_finite() -> None:
     tuned = DEFAULT.copy()
     tuned[:4] += 0.2

@@ -11,13 +11,14 @@ from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.records import Query
 from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.report.tuning_records import tuning_report as model
+from fusion_bench.report.tuning_records.class_gains import PerTypeResult
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_class import tune_by_class
 from fusion_bench.tune.validation.splits import hashed_split
 from tests.tune.cases import aligned
@@ -42,7 +43,7 @@ def opposed() -> TuningObjective:
 
 def run(
     base: TuningObjective, key: ClassKey = BY_TYPE
-) -> tuple[HeldOutEvaluation, Trial, model.PerTypeResult | None, list[tuple[str, BoolArray]]]:
+) -> tuple[HeldOutEvaluation, Trial, PerTypeResult | None, list[tuple[str, BoolArray]]]:
     judge = HeldOutEvaluation(
         base, hashed_split(base.runs.groups, base.runs.types, split_seed="s"), TUNING
     )
@@ -74,6 +75,20 @@ def test_types_that_differ_are_worth_their_own_numbers() -> None:
     for name, keep in asked:
         assert {judge.objective.runs.types[q] for q in np.flatnonzero(keep)} == {name}
         assert not (keep & judge.split.held_out).any()
+
+
+def test_unjudged_documents_may_contradict_the_numbers_by_type() -> None:
+    judge, chosen, found, _ = run(opposed())
+    assert found is not None
+    by_class = tune_by_class(
+        judge, chosen, lambda _, part, keep: run_search(part, keep, TUNING.search_settings())
+    )
+    assert by_class is not None
+    default = judge.objective.evaluate_params([judge.objective.default_params])[0]
+    against = UnjudgedDifference(0.5, 0.1, judged_only=None, filled=-0.1)
+    record = judge.class_record(by_class, default, found.over_global, against)
+    assert record.verdict == "unjudged decide"
+    assert record.unjudged == against.record
 
 
 def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import contextlib
+import io
+import os
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
+from importlib import import_module
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.processes.worker_process import WorkerProcess
 
-#: Reads [folder, arguments] a line and prints the exit code of each command.
-DRIVER = """
-import contextlib, io, json, os, sys
-from fusion_bench.cli import main
-for line in sys.stdin:
-    folder, arguments = json.loads(line)
-    os.chdir(folder)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        try:
-            code = main(arguments)
-        except SystemExit as end:
-            code = end.code
-    print(code or 0, flush=True)
-"""
+#: The module whose ``main`` runs a command; the gate, which lies below, names it only.
+COMMAND_LINE = "fusion_bench.cli"
 
 
 def run_commands(commands: Sequence[tuple[Path, Sequence[str]]]) -> list[int]:
@@ -35,14 +26,24 @@ def run_commands(commands: Sequence[tuple[Path, Sequence[str]]]) -> list[int]:
     Raises:
         FusionBenchError: The process ended before the last command.
     """
-    lines = "".join(f"{json.dumps([str(folder), list(given)])}\n" for folder, given in commands)
-    done = subprocess.run(  # noqa: S603 - this package, by this interpreter
-        [sys.executable, "-c", DRIVER], input=lines, capture_output=True, text=True, check=False
-    )
-    codes = [int(line) for line in done.stdout.split()]
-    if len(codes) != len(commands):
-        last = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise FusionBenchError(
-            f"self-test: {len(codes)} of {len(commands)} commands ended, then: {last}"
-        )
+    codes: list[int] = []
+    with WorkerProcess() as process:
+        for folder, arguments in commands:
+            try:
+                codes.append(process.submit(_run_command, str(folder), list(arguments)).result())
+            except BrokenExecutor as error:
+                raise FusionBenchError(
+                    f"self-test: {len(codes)} of {len(commands)} commands ended, then: {error}"
+                ) from None
     return codes
+
+
+def _run_command(folder: str, arguments: list[str]) -> int:
+    """The exit code of one command, whose output is dropped."""
+    os.chdir(folder)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            code = import_module(COMMAND_LINE).main(arguments)
+        except SystemExit as end:
+            code = end.code
+    return int(code or 0)

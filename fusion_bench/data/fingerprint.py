@@ -1,0 +1,100 @@
+"""What a value depends on, as named parts, so that a difference says which part changed.
+
+A part is a setting, such as ``judgments``, with its value; or contents, such as ``qrels``, with the
+SHA-256 of what was read. The order of queries and of rows in a file decides no part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
+from fusion_bench.util.digests import hash_values
+from fusion_bench.util.formatting import pluralize
+
+#: Most changed parts that a sentence names, and the length at which a value is cut.
+MAX_NAMED, MAX_LENGTH = 4, 60
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Everything a value depends on.
+
+    Attributes:
+        parts: Name → a SHA-256 of contents, or a setting as JSON.
+        rows: Name of contents → how many rows they have.
+    """
+
+    parts: Mapping[str, str]
+    rows: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, object]) -> Fingerprint:
+        """The parts of settings, a part for each value, however nested: ``system.fusion.k``."""
+        parts = (_flatten_settings(name, value) for name, value in settings.items())
+        return cls(dict(chain.from_iterable(parts)))
+
+    @classmethod
+    def of_table(cls, name: str, table: Qrels | Run) -> Fingerprint:
+        """One part: the contents of judgments or of a list."""
+        return cls({name: table.digest()}, {name: len(table.documents)})
+
+    def __or__(self, other: Fingerprint) -> Fingerprint:
+        """The parts of both."""
+        return Fingerprint({**self.parts, **other.parts}, {**self.rows, **other.rows})
+
+    def with_prefix(self, prefix: str) -> Fingerprint:
+        """The same with other names: ``prefix/name``."""
+        return Fingerprint(
+            {f"{prefix}/{name}": value for name, value in self.parts.items()},
+            {f"{prefix}/{name}": count for name, count in self.rows.items()},
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over all parts."""
+        names = sorted(self.parts)
+        return hash_values(names, [self.parts[name] for name in names])
+
+    def find_changes(self, earlier: Fingerprint) -> Iterator[str]:
+        """What is not as it was, a clause for each part: ``seed: 7, was 6``."""
+        for name in dict.fromkeys([*earlier.parts, *self.parts]):
+            before, now = earlier.parts.get(name), self.parts.get(name)
+            if before != now:
+                yield f"{name}: {self._describe(name, before, now, earlier.rows.get(name))}"
+
+    def _describe(self, name: str, before: str | None, now: str | None, rows: int | None) -> str:
+        if before is None or now is None:
+            return "was not there" if before is None else "is not there any more"
+        if name not in self.rows or rows is None:
+            return f"{_shorten(now)}, was {_shorten(before)}"
+        change = self.rows[name] - rows
+        if change == 0:
+            return f"other contents in as many rows ({rows:,})"
+        return f"{pluralize(abs(change), 'row')} {'more' if change > 0 else 'fewer'} than {rows:,}"
+
+    def summarize_changes(self, earlier: Fingerprint) -> str:
+        """The changes in one clause; the first few are named."""
+        changes = list(self.find_changes(earlier))
+        more = len(changes) - MAX_NAMED
+        named = "; ".join(changes[:MAX_NAMED])
+        return f"{named}; and {pluralize(more, 'more change')}" if more > 0 else named
+
+
+def _flatten_settings(name: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flatten_settings(f"{name}.{key}", inner)
+    else:
+        yield name, json.dumps(value, sort_keys=True)
+
+
+def _shorten(text: str) -> str:
+    if len(text) == 64 and not text.strip("0123456789abcdef"):  # a SHA-256
+        return text[:12]
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"

@@ -1,0 +1,1 @@
+"""What a dataset's own files say before any system is evaluated."""

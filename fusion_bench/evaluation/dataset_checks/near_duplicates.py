@@ -1,0 +1,84 @@
+"""Near-duplicate queries of a dataset: a record for reports, and what it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+
+from fusion_bench.data.query_groups.find_groups import MAX_SHARE, find_query_groups
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.query_groups.group_file import write_groups
+from fusion_bench.util.formatting import format_percent, pluralize
+
+#: Reports warn where so large a part of the queries is linked.
+MIN_SHARE = 0.01
+
+
+def find_near_duplicates(
+    dataset: Dataset, queries: Sequence[str] | None = None, *, min_share: float = MIN_SHARE
+) -> NearDuplicates | None:
+    """What a search among a dataset's queries finds.
+
+    Args:
+        dataset: With the runs that are used; these are compared.
+        queries: The queries to search; all judged ones by default.
+        min_share: Least share of linked queries that is worth a record.
+
+    Returns:
+        None where few queries or none are linked, or the dataset says ``groups: auto`` or
+        ``groups: declared``.
+    """
+    if dataset.spec.groups is not None and dataset.spec.group_file is None:
+        return None
+    searched = dataset.qrels.queries if queries is None else tuple(queries)
+    groups = find_query_groups(searched, dataset.queries, [*dataset.runs.values()], dataset.qrels)
+    linked = int(groups.sizes.sum())
+    if not linked or linked < min_share * len(searched):
+        return None
+    return NearDuplicates(
+        dataset=dataset.name if dataset.has_file else None,
+        queries=len(searched),
+        linked=linked,
+        groups=len(groups.joined),
+        largest=int(groups.sizes.max()),
+        links=dict(Counter(link.reason for link in groups.links)),
+        is_too_large=groups.is_too_large,
+    )
+
+
+def write_found_groups(dataset: Dataset, path: Path) -> dict[str, int | str]:
+    """Write the groups that are found among all judged queries, for ``groups`` of a dataset.yaml.
+
+    Returns:
+        The file, and the numbers of groups and queries in it.
+    """
+    runs = [*dataset.runs.values()]
+    groups = find_query_groups(dataset.qrels.queries, dataset.queries, runs, dataset.qrels)
+    count = write_groups(groups, path)
+    return {"file": str(path), "groups": len(groups.joined), "queries": count}
+
+
+def describe_near_duplicates(record: NearDuplicates) -> str:
+    """How many queries depend on others, why that matters, and how to group them."""
+    links = ", ".join(f"{reason}: {count:,}" for reason, count in record.links.items())
+    text = (
+        f"{record.linked:,} of {pluralize(record.queries, 'query')} depend on others that no group "
+        f"joins (links by {links}): {pluralize(record.groups, 'group')}, the largest of "
+        f"{record.largest:,}. Counted singly, they make intervals too narrow, and a tuning run may "
+        "hold out what it was tuned on."
+    )
+    if record.dataset is None:
+        return (
+            f"{text} Write a dataset.yaml ('fusion-bench try … --save DIR' does), then look at "
+            "them: fusion-bench dataset check DIR --write-groups groups.jsonl"
+        )
+    check = f"fusion-bench dataset check {quote(record.dataset)} --write-groups groups.jsonl"
+    if record.is_too_large:
+        return (
+            f"{text} The largest holds {format_percent(record.largest / record.queries)} of the "
+            f"queries; 'groups: auto' allows {100 * MAX_SHARE:.0f} %. Look at them: {check}"
+        )
+    return f"{text} Put 'groups: auto' into dataset.yaml, or a file of groups: {check}"

@@ -1,0 +1,1 @@
+"""Methods in an experiment: fields, aliases, and the table of names."""

@@ -1,0 +1,153 @@
+"""Whether a candidate and a baseline can be compared, and if not, why.
+
+Pure functions of two records. A reason names what differs, with both values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusion_bench._version import ENGINE
+from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline
+from fusion_bench.gate.records.changes import ListChange
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.util.formatting import pluralize
+
+#: So many changed queries are named.
+MAX_NAMES = 3
+
+
+def find_incompatibilities(
+    baseline: Baseline, ties: str, collections: Iterable[CollectionBaseline]
+) -> Iterator[str]:
+    """Why the candidate and the baseline cannot be compared; nothing where they can.
+
+    Lists may change: see :func:`find_list_changes`. Queries and judgments must be the same.
+
+    Args:
+        baseline: The committed one.
+        ties: The candidate's tie rule.
+        collections: The candidate's data, with ``digests`` and ``lists`` of all that was loaded.
+    """
+    if baseline.engine != ENGINE:
+        yield f"engine version: baseline {baseline.engine}, here {ENGINE}"
+    if baseline.ties != ties:
+        yield f"tie rule: baseline {baseline.ties!r}, candidate {ties!r}"
+    committed = baseline.by_collection
+    for new in collections:
+        old = committed.pop(new.collection, None)
+        if old is None:
+            yield f"{new.collection}: the baseline has no such collection"
+        else:
+            for reason in _compare_collection(old, new):
+                yield f"{new.collection}: {reason}"
+    for name in committed:
+        yield f"{name}: in the baseline, but not in the experiment"
+
+
+def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
+    for part in sorted({*old.digests, *new.digests}):
+        before, now = (each.digests.get(part, "none")[:12] for each in (old, new))
+        if "/" not in part and before != now:  # those with one are lists, which may change
+            yield (
+                f"contents of {part} changed: baseline {before}, candidate {now} (digests alone "
+                "are stored, so which rows changed is not known)"
+            )
+    for name in new.definitions:
+        if name not in old.definitions:
+            yield f"the baseline has no values of {name} (it has {', '.join(old.definitions)})"
+    for path, sides in find_changes(_shared_settings(old, new), _shared_settings(new, old)).items():
+        yield f"{path} changed: baseline {sides[0]!r}, candidate {sides[1]!r}"
+    missing, added = (
+        [query for query in first.queries if query not in second]
+        for first, second in ((old, set(new.queries)), (new, set(old.queries)))
+    )
+    if missing or added:
+        yield (
+            f"queries changed: {len(missing):,} missing{_first_queries(missing)}, "
+            f"{len(added):,} new{_first_queries(added)}"
+        )
+
+
+def _first_queries(queries: Sequence[str]) -> str:
+    """`` ('q1', 'q2', 'q3' and 56 more)``; empty for none."""
+    more = f" and {len(queries) - MAX_NAMES:,} more" if len(queries) > MAX_NAMES else ""
+    return f" ({', '.join(map(repr, queries[:MAX_NAMES]))}{more})" if queries else ""
+
+
+def _shared_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, Any]:
+    """What must be the same in two records, with the definitions of the measures of both."""
+    compared = {"judgments", "binary_relevance", "split", "query_type"}
+    settings = {**record.model_dump(include=compared), "where": record.where}
+    definitions = record.definitions
+    shared = {name: definitions[name] for name in definitions if name in other.definitions}
+    return {**settings, "definitions": shared}
+
+
+def find_list_changes(
+    baseline: Baseline, collections: Iterable[CollectionBaseline]
+) -> Iterator[ListChange]:
+    """What changed in the lists that the baseline read, in collections that both have.
+
+    Lists that only the candidate reads are new: that is a change of configuration.
+    """
+    for new in collections:
+        old = baseline.by_collection[new.collection]
+        for part in old.lists:
+            for change, (before, after) in _compare_lists(old, new, part):
+                yield ListChange(
+                    collection=new.collection,
+                    part=part,
+                    change=change,
+                    before=before,
+                    after=after,
+                )
+
+
+def _compare_lists(
+    old: CollectionBaseline, new: CollectionBaseline, part: str
+) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """What changed in one list: the change → (before, after)."""
+    if part not in new.digests:
+        yield "missing", (old.digests[part], None)
+        return
+    if old.digests[part] != new.digests[part]:
+        yield "contents", (old.digests[part], new.digests[part])
+    before, after = (side.lists[part].model_dump(mode="json") for side in (old, new))
+    yield from find_changes(before, after).items()
+
+
+def find_changes(before: object, after: object, path: str = "") -> dict[str, tuple[Any, Any]]:
+    """What differs between two nested mappings: path → (before, after)."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        changes: dict[str, tuple[Any, Any]] = {}
+        for key in dict.fromkeys([*before, *after]):
+            subpath = f"{path}.{key}" if path else str(key)
+            changes |= find_changes(before.get(key), after.get(key), subpath)
+        return changes
+    # Through JSON: there a tuple equals a list.
+    return {} if json.dumps(before) == json.dumps(after) else {path: (before, after)}
+
+
+def find_changed_values(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
+    """Where the baseline's configuration does not reproduce the committed values.
+
+    Args:
+        old: As committed.
+        new: The same system on the same queries, evaluated now.
+    """
+    committed = old.value_arrays(new.queries)
+    for name, now in new.value_arrays().items():
+        before = committed[name]
+        changed = np.flatnonzero(~(np.abs(now - before) <= NOISE))
+        if len(changed):
+            q = changed[0]
+            yield (
+                f"{old.collection}: the baseline's configuration does not reproduce {name} of "
+                f"{pluralize(len(changed), 'query')} (query {new.queries[q]!r}: committed "
+                f"{before[q]:.6g}, now {now[q]:.6g})"
+            )

@@ -1,0 +1,1 @@
+"""Differences under random signs, by query or by group."""

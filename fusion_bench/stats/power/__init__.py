@@ -1,0 +1,1 @@
+"""Power: detectable differences, and the queries that a difference needs."""

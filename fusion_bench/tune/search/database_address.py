@@ -1,0 +1,59 @@
+"""The address of a database as it may be shown: without user, password and options."""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from typing import Final
+
+from fusion_bench.util.secret_matcher import SecretMatcher
+
+#: An address that can be read in one way only. A raw ``@``, ``/`` or ``?`` in a password makes
+#: what follows look like a host, a database or an option.
+_ADDRESS: Final = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9_]*(?:\+[a-z0-9_]+)?)://"
+    r"(?:(?P<login>[^@/?#\s]*)@)?"
+    r"(?P<place>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._ -]*)?)"
+    r"(?:\?(?P<options>[^@]*))?"
+)
+#: No address, such as the name of a file.
+_NAME: Final = re.compile(r"[A-Za-z0-9._/ -]*")
+#: Options whose value is no secret.
+_OPEN_OPTIONS: Final = {"user", "host", "port", "dbname", "sslmode", "connect_timeout"}
+_FILE: Final = re.compile(r"(?P<scheme>sqlite(?:\+pysqlite)?):///(?P<place>[^?]*)(?:\?.*)?")
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9_]{0,20}(?:\+[a-z0-9_]{1,20})?(?=://)")
+NOT_SHOWN: Final = "(the database's message is not shown: it resembles the password)"
+
+
+def show_address(url: str) -> str:
+    """Scheme, host, port and database of an address; the scheme alone where it can be misread."""
+    if _NAME.fullmatch(url):
+        return url
+    file = _FILE.fullmatch(url)
+    if file is not None:
+        return f"{file['scheme']}:///{file['place']}"
+    address = _ADDRESS.fullmatch(url)
+    if address is not None:
+        return f"{address['scheme']}://{address['place']}"
+    scheme = _SCHEME.match(url)
+    return "(not shown)" if scheme is None else f"{scheme[0]}://…"
+
+
+def show_reason(url: str, reason: str) -> str:
+    """The first line of a driver's message, unless it may show a part of the password."""
+    if _FILE.fullmatch(url) or _NAME.fullmatch(url):
+        return reason
+    address = _ADDRESS.fullmatch(url)
+    if address is None:
+        return NOT_SHOWN
+    _, _, password = (address["login"] or "").partition(":")
+    secrets = {password, *_read_options(address["options"] or "")}
+    forms = {form for secret in secrets for form in (secret, urllib.parse.unquote_plus(secret))}
+    is_shown = any(SecretMatcher(form).is_shown_in(reason) for form in forms if form)
+    return NOT_SHOWN if is_shown else reason
+
+
+def _read_options(options: str) -> set[str]:
+    """The values of options that may be secret, as they are written."""
+    pairs = (option.partition("=") for option in re.split("[&;]", options))
+    return {value or name for name, _, value in pairs if name not in _OPEN_OPTIONS}

@@ -1,0 +1,1 @@
+"""Every query both tunes and decides: cross-fitting and its exact test."""

@@ -1,0 +1,1 @@
+"""The held-out evaluation of a search: its rules and its report."""

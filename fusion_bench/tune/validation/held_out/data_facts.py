@@ -1,0 +1,80 @@
+"""The facts of the data that speak against held-out values, as eval measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusion_bench.data.ordering import BoolArray
+from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.list_checks.list_infos import list_infos
+from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
+from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.source_ties.find_source_ties import find_source_ties
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.report.tuning_records.data_facts import DataFacts
+from fusion_bench.tune.space.objective import TuningObjective
+
+
+def measure_facts(
+    objective: TuningObjective, tuned: System, dataset: Dataset, held_out: BoolArray, seed: int
+) -> DataFacts:
+    """Measure the default and the tuned system on the held-out queries.
+
+    Args:
+        objective: On all queries.
+        tuned: The tuned system.
+        dataset: With the lists that both use.
+        held_out: Shape (Q,).
+        seed: Of the random settlements of ties.
+    """
+    runs, measures = objective.runs, [objective.measure]
+    systems = {
+        "the default": fit_system(objective.system, runs, objective.spaces),
+        "the tuned system": fit_system(tuned, runs, objective.spaces),
+    }
+    part = runs.subset(held_out)
+    spaces, qrels = objective.spaces, dataset.qrels
+    assessed = {
+        name: assess_system(system, part, measures, spaces=spaces, qrels=qrels)
+        for name, system in systems.items()
+    }
+    inside = find_source_ties(
+        systems,
+        {name: each.values for name, each in assessed.items()},
+        part,
+        measures,
+        ranked_by_column=dataset.ranked_by_column,
+        spaces=spaces,
+        qrels=qrels,
+        seed=seed,
+    )
+    infos = tuple(list_infos(dataset, runs))
+    return DataFacts(
+        runs=infos,
+        warnings=_find_warnings(objective, tuned, infos, len(part.queries)),
+        judgments=dataset.spec.judgments,
+        queries=len(part.queries),
+        unjudged_shares={
+            name: float(each.unjudged.share.mean()) for name, each in assessed.items()
+        },
+        tied={name: int(each.ties.affected[0]) for name, each in assessed.items()},
+        source_tied={
+            name: int(each.ties.affected[0])
+            for name, each in inside.items()
+            if objective.measure.name not in each.unknown
+        },
+    )
+
+
+def _find_warnings(
+    objective: TuningObjective, tuned: System, infos: Sequence[ListInfo], queries: int
+) -> tuple[DataWarning, ...]:
+    """What speaks against the lists, and against how the two systems read them."""
+    configs = {
+        "the default": objective.system.resolved_config,
+        "the tuned system": tuned.resolved_config,
+    }
+    return tuple(find_data_warnings(infos, queries, configs, [objective.measure.name]))

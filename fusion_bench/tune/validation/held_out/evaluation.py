@@ -1,0 +1,137 @@
+"""The rules by which held-out queries decide on what was tuned.
+
+The held-out queries are looked at once, after everything has been chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.evaluation.crag.evidence import require_absolute
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
+from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.measures.bounds import is_bounded
+from fusion_bench.report.tuning_records.class_gains import PerTypeResult
+from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.class_tuning import ClassTuning
+from fusion_bench.tune.validation.cross_validation import tuning_folds
+from fusion_bench.tune.validation.gains import PairedValues, judge_family, paired_gain
+from fusion_bench.tune.validation.held_out.held_out_unjudged import shown_direction
+from fusion_bench.tune.validation.splits import QuerySplit
+from fusion_bench.tune.validation.verdict import ChosenTrial, decide_verdict
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutEvaluation:
+    """What is needed to evaluate a search: the objective, its split, and the rules.
+
+    Attributes:
+        objective: What was tuned, on all queries.
+        split: Which queries it was tuned on, and which decide.
+        tuning: What the experiment's ``tune:`` says.
+        alpha: Two-sided level of the experiment.
+        level: One-sided level of the verdicts; None = half of ``alpha``.
+        next_factor: Critical value of the next look ÷ that of this one.
+    """
+
+    objective: TuningObjective
+    split: QuerySplit
+    tuning: TuneSettings
+    alpha: float = 0.05
+    level: float | None = None
+    next_factor: float = 1.0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether values lie in [0, 1], so that no interval of a difference goes beyond ±1."""
+        return is_bounded(self.objective.measure.name)
+
+    @property
+    def verdict_level(self) -> float:
+        """One-sided level of the verdicts; intervals have a coverage of 1 − 2 · this."""
+        return self.alpha / 2 if self.level is None else self.level
+
+    def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> Gain:
+        """Tuned − default on the queries where ``mask`` is true; both (Q,). Not adjusted."""
+        return paired_gain(
+            tuned[mask],
+            default[mask],
+            self.objective.group_codes[mask],
+            is_bounded=self.is_bounded,
+            alpha=2 * self.verdict_level,
+            seed=self.tuning.seed,
+        )
+
+    def judge_family(self, rows: Sequence[tuple[FloatArray, FloatArray]]) -> list[Gain]:
+        """The held-out gains of several verdicts, adjusted for their number.
+
+        Args:
+            rows: Tuned and default, each of shape (held-out queries,).
+        """
+        pairs = [self.pair_values(tuned, default) for tuned, default in rows]
+        return judge_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
+
+    def check_feasible(self) -> None:
+        """Refuse before the search what could not be evaluated after it.
+
+        Raises:
+            ConfigError: More folds than groups to tune on, or thresholds asked for without a
+                rerank list whose scores mean the same for every query.
+        """
+        if self.tuning.crag is not None:
+            require_absolute("the dataset", self.objective.spaces)
+        if self.tuning.folds:
+            tuning_folds(self.objective, self.split, self.tuning)
+
+    def pair_values(self, tuned: FloatArray, default: FloatArray) -> PairedValues:
+        """Values on the held-out queries, with their groups."""
+        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(self.split.held_out)]
+        return PairedValues(tuned, default, groups, is_bounded=self.is_bounded)
+
+    def decide_verdict(
+        self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False
+    ) -> TuningVerdict:
+        """The verdict that a held-out gain allows."""
+        return decide_verdict(
+            gain,
+            min_gain=self.tuning.min_gain,
+            level=self.verdict_level,
+            chosen=chosen,
+            unjudged_decide=unjudged_decide,
+        )
+
+    def decide_with_unjudged(
+        self, gain: Gain, chosen: ChosenTrial, unjudged: UnjudgedDifference | None
+    ) -> TuningVerdict:
+        """The verdict; where unjudged documents contradict what it shows, they decide."""
+        verdict = self.decide_verdict(gain, chosen)
+        direction = shown_direction(verdict, gain)
+        if direction is None or unjudged is None:
+            return verdict
+        decides = unjudged.decides(direction, self.tuning.min_gain)
+        return self.decide_verdict(gain, chosen, unjudged_decide=decides)
+
+    def class_record(
+        self,
+        per_type: ClassTuning,
+        default: FloatArray,
+        over_global: Gain,
+        unjudged: UnjudgedDifference | None = None,
+    ) -> PerTypeResult:
+        """The record of parameters by class, with their verdict.
+
+        Args:
+            per_type: From :func:`tune_by_class`.
+            default: Shape (Q,): values of the default.
+            over_global: Held out, by class − the parameters for all, adjusted for its family.
+            unjudged: What unjudged documents could change in ``over_global``; None = nothing.
+        """
+        gain = self.measure_gain(per_type.values, default, self.split.held_out)
+        verdict = self.decide_with_unjudged(over_global, per_type.chosen, unjudged)
+        record = None if unjudged is None else unjudged.record
+        return per_type.to_record(gain, over_global, verdict, record)

@@ -1,0 +1,145 @@
+"""The values and gains on held-out queries, and what unjudged documents could change in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fusion_bench.config.models import parse_model
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.trials import Gain
+from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit
+from fusion_bench.tune.validation.all_queries.fit_all_queries import adopt_fit, params_by_query
+from fusion_bench.tune.validation.crag import FittedThresholds, collect_evidence, fit_lists
+from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
+from fusion_bench.tune.validation.held_out.held_out_unjudged import HeldOutUnjudged
+from fusion_bench.tune.validation.held_out.search_outcome import SearchOutcome
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutGains:
+    """Evaluates what a search chose.
+
+    Attributes:
+        evaluation: The objective, its split, and the rules.
+        outcome: What was searched.
+        dataset: Where the queries come from.
+        fit: What cross-fitting evaluates instead; None = the chosen trial itself is evaluated.
+    """
+
+    evaluation: HeldOutEvaluation
+    outcome: SearchOutcome
+    dataset: Dataset
+    fit: CrossFit | None = None
+
+    @cached_property
+    def _values(self) -> FloatArray:
+        """(2, Q): of the default and of the chosen trial."""
+        objective = self.evaluation.objective
+        return objective.evaluate_params([objective.default_params, self.outcome.chosen.params])
+
+    @property
+    def default(self) -> FloatArray:
+        """(Q,): values of the default."""
+        values: FloatArray = self._values[0]
+        return values
+
+    @property
+    def chosen(self) -> FloatArray:
+        """(Q,): values of the chosen trial."""
+        values: FloatArray = self._values[1]
+        return values
+
+    @property
+    def tuned(self) -> FloatArray:
+        """(Q,): of what is evaluated: the chosen trial, or by fold what the others choose."""
+        return self.chosen if self.fit is None else self.default + self.fit.values
+
+    @cached_property
+    def system(self) -> System:
+        """The chosen one."""
+        return self.evaluation.objective.build_system(self.outcome.chosen.params)
+
+    @cached_property
+    def thresholds(self) -> list[FittedThresholds]:
+        """CRAG's thresholds of each list; empty = not asked for."""
+        crag, objective = self.evaluation.tuning.crag, self.evaluation.objective
+        if crag is None:
+            return []
+        lists = collect_evidence(objective, self.system, self.dataset, crag)
+        return fit_lists(lists, self.evaluation.split, crag)
+
+    @cached_property
+    def family(self) -> tuple[Gain, Gain | None, list[Gain]]:
+        """Tuned − default, by class − one set for all (None = not asked for), and thresholds.
+
+        All verdicts of the run are one family.
+        """
+        mask, per_type = self.evaluation.split.held_out, self.outcome.per_type
+        rows = [(self.tuned[mask], self.default[mask])]
+        if per_type is not None:
+            rows.append((per_type.values[mask], per_type.overall[mask]))
+        rows += [
+            (each.utilities(each.tuned), each.utilities(each.default)) for each in self.thresholds
+        ]
+        gain, *others = self.evaluation.judge_family(rows)
+        if self.fit is not None:
+            gain = adopt_fit(gain, self.fit, is_bounded=self.evaluation.is_bounded)
+        return gain, (others.pop(0) if per_type is not None else None), others
+
+    @cached_property
+    def _checker(self) -> HeldOutUnjudged:
+        evaluation = self.evaluation
+        return HeldOutUnjudged(
+            evaluation.objective, evaluation.split, self.dataset, evaluation.alpha
+        )
+
+    def compare_unjudged(self) -> UnjudgedDifference | None:
+        """Of what is evaluated − the default; None with complete judgments."""
+        objective = self.evaluation.objective
+        if self.fit is None:
+            return self._checker.compare(self.system, objective.system)
+        split, tuning = self.evaluation.split, self.evaluation.tuning
+        params, codes = params_by_query(objective, split, tuning, self.outcome.result, self.fit)
+        systems = [objective.build_system(each) for each in params]
+        return self._checker.compare_by_query(systems, codes, objective.system)
+
+    def compare_classes_unjudged(self) -> UnjudgedDifference | None:
+        """Of the parameters by class − those for all."""
+        per_type = self.outcome.per_type
+        if per_type is None:
+            return None
+        return self._checker.compare(per_type.system, per_type.base)
+
+    def check_front(self) -> ParetoFront | None:
+        """The front, with what unjudged documents could change in the gain of its best point."""
+        front, objective = self.outcome.front, self.evaluation.objective
+        if front is None or "default" in front.best.roles:
+            return front
+        system = parse_model(System, {**front.best.config, "name": "best"})
+        unjudged = self._checker.compare(system, objective.system)
+        if unjudged is None:
+            return front
+        is_contradicted = unjudged.decides(1, self.evaluation.tuning.min_gain)
+        return front.model_copy(
+            update={"unjudged": unjudged.record, "is_contradicted": is_contradicted}
+        )
+
+    def gains_by(self, field: str) -> Iterator[tuple[str | None, Gain]]:
+        """The held-out gain of each value of a field of the queries; nothing with fewer than two.
+
+        The value None stands for queries without it. The gains are not adjusted.
+        """
+        held_out, runs = self.evaluation.split.held_out, self.evaluation.objective.runs
+        values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
+        names = sorted(set(values[held_out]), key=lambda name: (name is None, name or ""))
+        for name in names if len(names) > 1 else ():
+            mask = held_out & np.equal(values, name)
+            yield name, self.evaluation.measure_gain(self.tuned, self.default, mask)

@@ -1,0 +1,6 @@
+"""JSON over HTTP: bounded in size and time, and without a word of a server that shows a key."""
+
+from fusion_bench.util.http.address import check_url
+from fusion_bench.util.http.client import JsonClient, open_client
+
+__all__ = ["JsonClient", "check_url", "open_client"]

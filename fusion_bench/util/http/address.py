@@ -1,0 +1,34 @@
+"""Addresses of servers."""
+
+from __future__ import annotations
+
+import urllib.parse
+
+from fusion_bench.errors import ConfigError
+
+
+def check_url(url: str) -> str:
+    """A base URL without its trailing slash.
+
+    Raises:
+        ConfigError: It is no http(s) URL, or has a user, a query or a fragment.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ConfigError(
+            "base_url: not a valid URL: it reads http://HOST:PORT/PATH, with a port from 1 to 65535"
+        ) from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ConfigError(
+            f"base_url of host {host!r}: a user, a query or a fragment is not allowed; "
+            "API keys come from environment variables"
+        )
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ConfigError(f"base_url {url!r}: an http:// or https:// URL is needed")
+    if port == 0 or " " in url or not url.isprintable():
+        raise ConfigError(
+            f"base_url {url!r}: blanks, control characters and port 0 are not allowed"
+        )
+    return url.rstrip("/")

@@ -1,0 +1,236 @@
+"""A client of a server that takes and returns JSON.
+
+A key comes from the environment and reaches httpx as an authenticator, so that it is in no local
+variable, URL or message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http.cookiejar import CookieJar
+from typing import TYPE_CHECKING, Any, Final
+
+from fusion_bench.errors import ConfigError, FailureKind, ProviderError
+from fusion_bench.util.api_key import ApiKey
+from fusion_bench.util.http.address import check_url
+from fusion_bench.util.http.body import ACCEPTED_ENCODING, BodyError, read_body, read_start
+from fusion_bench.util.http.retry_after import retry_after
+from fusion_bench.util.http.server_text import NOT_SHOWN, LogGuard, show_text
+from fusion_bench.util.http.strict_json import parse_strict_json
+from fusion_bench.util.optional_imports import import_optional
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Most bytes of a response: this many, and four for each of the request.
+BASE_BYTES: Final = 2 * 2**20
+BYTES_PER_REQUEST_BYTE: Final = 4
+#: Bytes of an error page that are read.
+ERROR_BYTES: Final = 16 * 2**10
+#: Kind of failure by status; others below 500 are "refused", from 500 "server".
+STATUS_KINDS: Final[dict[int, FailureKind]] = {
+    408: "server",  # the server gave up waiting; our own limit is "timeout"
+    409: "server",
+    413: "too_large",
+    424: "server",  # Text-Embeddings-Inference: the model failed
+    429: "rate_limit",
+    499: "server",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class _Answer:
+    """A response whose body was read as far as it is needed.
+
+    Attributes:
+        status: Its status.
+        body: All of it; of an error page the start.
+        retry_after: Seconds that the server asks to wait; None = it does not say.
+    """
+
+    status: int
+    body: bytes
+    retry_after: float | None
+
+
+class JsonClient:
+    """A client of one server that takes and returns JSON.
+
+    A response has at most 2 MB and four bytes for each byte of the request, after decompression.
+    Redirects are not followed, and cookies are not kept.
+
+    Args:
+        base_url: URL of the server.
+        key: Sent as a bearer token; None = no authentication.
+        timeout: Seconds for a whole request, from the connection to the last byte.
+        connections: Most concurrent connections.
+
+    Raises:
+        ConfigError: The base URL is not valid.
+        MissingExtraError: httpx is not installed.
+    """
+
+    def __init__(
+        self, base_url: str, *, key: ApiKey | None, timeout: float, connections: int = 100
+    ) -> None:
+        self.base_url = check_url(base_url)
+        self._key, self._timeout = key, timeout
+        library = _import_httpx()
+        try:
+            library.URL(self.base_url)
+        except (library.InvalidURL, UnicodeError):
+            raise ConfigError(f"base_url {self.base_url!r}: the host is not valid") from None
+        self._client: httpx.AsyncClient = library.AsyncClient(
+            auth=None if key is None else _bearer_auth(key),
+            headers={"Accept-Encoding": ACCEPTED_ENCODING, "Content-Type": "application/json"},
+            cookies=_NoCookies(),
+            timeout=timeout,
+            limits=library.Limits(max_connections=connections),
+            verify=self.base_url.startswith("https"),  # loading certificates is slow
+            trust_env=False,  # no proxy and no .netrc may see the key
+        )
+        self._guard = LogGuard(key)
+        self._guard.install()
+
+    async def post_json(self, path: str, body: dict[str, Any], *, extra_bytes: int = 0) -> Any:  # noqa: ANN401 - JSON
+        """Send JSON and return the JSON response.
+
+        Args:
+            path: Of the endpoint, below the base URL.
+            body: What is sent.
+            extra_bytes: By how much the response may be longer than that of other endpoints.
+
+        Raises:
+            ProviderError: The request failed; its kind says how.
+        """
+        content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+        limit = BASE_BYTES + BYTES_PER_REQUEST_BYTE * len(content) + extra_bytes
+        return await self._request_json("POST", path, limit, content)
+
+    async def get_json(self, path: str) -> Any:  # noqa: ANN401 - JSON
+        """Return the JSON response to GET; see :meth:`post_json`."""
+        return await self._request_json("GET", path, BASE_BYTES, None)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._guard.remove()
+        await self._client.aclose()
+
+    def read_name(self, text: str | None) -> str | None:
+        """A name of a model that the server states, as it may be shown and stored.
+
+        None where it states none, or where the name resembles the API key.
+        """
+        return show_text(text, self._key) if text else None
+
+    def quote_text(self, text: str) -> str:
+        """A server's text as an error may show it."""
+        shown = show_text(text, self._key)
+        return NOT_SHOWN if shown is None else repr(shown)
+
+    def redact_text(self, text: str) -> str:
+        """A passage or another text that a model wrote, as it may be stored: without the key."""
+        plain = text.encode(errors="replace").decode()  # without halves of surrogate pairs
+        return plain if self._key is None else self._key.matcher.redact_text(plain)
+
+    async def _request_json(self, method: str, path: str, limit: int, content: bytes | None) -> Any:  # noqa: ANN401 - JSON
+        where = f"{self.base_url}{path}"
+        answer = await self._exchange(method, where, limit, content)
+        if isinstance(answer, ProviderError):
+            # Raised here, so that the traceback holds no frame with the request.
+            raise answer
+        if not 200 <= answer.status < 300:
+            raise self._status_error(where, answer)
+        try:
+            return parse_strict_json(answer.body)
+        except ValueError as error:
+            quoted = self.quote_text(answer.body[:ERROR_BYTES].decode(errors="replace"))
+            message = f"{where}: the response is not valid JSON ({error}): {quoted}"
+        raise ProviderError(message, kind="malformed")
+
+    async def _exchange(
+        self, method: str, where: str, limit: int, content: bytes | None
+    ) -> _Answer | ProviderError:
+        library = _import_httpx()
+        try:
+            async with (
+                asyncio.timeout(self._timeout),
+                self._client.stream(method, where, content=content) as response,
+            ):
+                is_good = response.is_success
+                body = await (
+                    read_body(response, limit) if is_good else read_start(response, ERROR_BYTES)
+                )
+                wait = retry_after(response.headers, datetime.now(UTC))
+                return _Answer(response.status_code, body, wait)
+        except (TimeoutError, library.TimeoutException):
+            return ProviderError(f"{where}: no answer within {self._timeout:g} s", kind="timeout")
+        except BodyError as error:
+            return ProviderError(f"{where}: malformed answer: {error}", kind="malformed")
+        except (library.HTTPError, library.InvalidURL, OSError, ValueError) as error:
+            reason = self.quote_text(str(error) or type(error).__name__)
+            is_sent = not isinstance(error, library.ConnectError)
+            return ProviderError(f"{where}: {reason}", kind="connection", is_billable=is_sent)
+
+    def _status_error(self, where: str, answer: _Answer) -> ProviderError:
+        kind = STATUS_KINDS.get(answer.status, "server" if answer.status >= 500 else "refused")
+        hint = ""
+        if answer.status == 401:
+            hint = f": check {self._key.name}" if self._key else ": it requires an API key"
+        quoted = self.quote_text(answer.body.decode(errors="replace"))
+        return ProviderError(
+            f"{where}: status {answer.status}{hint}: {quoted}",
+            kind=kind,
+            retry_after=answer.retry_after,
+        )
+
+
+@asynccontextmanager
+async def open_client(
+    base_url: str, key_name: str | None, timeout: float, connections: int
+) -> AsyncIterator[JsonClient]:
+    """A client, closed in the end.
+
+    Args:
+        base_url: URL of the server.
+        key_name: The environment variable that holds the API key; None = no authentication.
+        timeout: Seconds for a whole request.
+        connections: Most concurrent connections.
+
+    Raises:
+        ConfigError: The key is missing, or the base URL is not valid.
+        MissingExtraError: httpx is not installed.
+    """
+    key = None if key_name is None else ApiKey.from_environment(key_name)
+    client = JsonClient(base_url, key=key, timeout=timeout, connections=connections)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+class _NoCookies(CookieJar):
+    """Keeps no cookie, and does not read any."""
+
+    def extract_cookies(self, response: object, request: object) -> None:
+        """Do nothing."""
+
+
+def _bearer_auth(key: ApiKey) -> httpx.Auth:
+    """An authenticator, so that no local variable holds the key."""
+    base: type[httpx.Auth] = _import_httpx().Auth
+
+    def auth_flow(_: httpx.Auth, request: httpx.Request) -> Generator[httpx.Request]:
+        request.headers["Authorization"] = f"Bearer {key.reveal_key()}"
+        yield request
+
+    return type("Bearer", (base,), {"auth_flow": auth_flow})()  # type: ignore[no-any-return]
+
+
+def _import_httpx() -> Any:  # noqa: ANN401 - a module
+    return import_optional("httpx", extra="remote", purpose="calling a server")

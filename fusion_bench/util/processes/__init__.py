@@ -1,0 +1,1 @@
+"""How processes of the command line start, are interrupted, and end."""

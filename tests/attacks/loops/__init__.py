@@ -1,0 +1,1 @@
+"""Each module holds one ``LOOP`` of ``make torture``."""

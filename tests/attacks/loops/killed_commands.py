@@ -1,0 +1,78 @@
+"""A command gets a signal at a random moment; the same command then ends as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.attacks.project import EVAL, TUNE, UPDATE, make_project
+from tests.attacks.runner import LIMIT, child_environment, read_files, run_here
+from tests.attacks.torture import Loop, Tally
+
+COMMANDS = (EVAL, UPDATE, TUNE, (*TUNE, "--workers", "2"))
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+#: Signals in a round.
+KILLS = 3
+#: Seconds until the signal at most: a command takes one or two.
+LONGEST = 2.5
+#: Fields of a record that differ from run to run.
+CHANGING = {"provenance", "look"}
+
+
+def run_round(seed: int, folder: Path) -> Tally:
+    """A command that is ended a few times: what it finally writes is what it always writes."""
+    rng = random.Random(seed)
+    command = rng.choice(COMMANDS)
+    whole = make_project(folder / "whole")
+    killed = Path(shutil.copytree(whole, folder / "killed"))
+    assert run_here(command, whole).code == 0
+    kills = sum(_run_and_kill(command, killed, rng) for _ in range(KILLS))
+    outcome = run_here(command, killed)
+    assert outcome.code == 0, outcome
+    assert _comparable(killed) == _comparable(whole), command
+    return Tally(kills=kills, inputs=1)
+
+
+def _run_and_kill(command: tuple[str, ...], root: Path, rng: random.Random) -> bool:
+    """Whether a command got its signal before it ended; nobody may hold its output afterwards."""
+    number = rng.choice(SIGNALS)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fusion_bench", *command],
+        cwd=root,
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    time.sleep(rng.uniform(0.0, LONGEST))
+    process.send_signal(number)
+    _, err = process.communicate(timeout=LIMIT)
+    if process.returncode in {143, 130}:
+        lines = [line for line in err.splitlines() if not line.startswith("progress: ")]
+        assert lines == ["error: terminated" if process.returncode == 143 else "error: interrupted"]
+    elif process.returncode != 0:  # Python itself, before the command's first line
+        assert process.returncode == -number or "fusion_bench" not in err, err
+    return process.returncode != 0
+
+
+def _comparable(root: Path) -> dict[str, Any]:
+    """Each file's name, with the content of a record that is the same in every run."""
+    files: dict[str, Any] = {}
+    for name, data in read_files(root).items():
+        record = json.loads(data) if name.endswith(".json") else None
+        if isinstance(record, dict):
+            record = {key: value for key, value in record.items() if key not in CHANGING}
+        files[name] = record
+    return files
+
+
+LOOP = Loop("killed commands", run_round, test_rounds=0)

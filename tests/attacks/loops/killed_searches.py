@@ -1,0 +1,34 @@
+"""Processes of a shared search are killed, also between the start of a trial and its heartbeat."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.attacks.runner import LIMIT, child_environment
+from tests.attacks.torture import Loop, Tally
+
+#: Kills in a round of ``make torture`` and of the tests.
+KILLS = 20
+TEST_KILLS = 2
+
+
+def run_round(seed: int, folder: Path) -> Tally:
+    """A search whose processes are killed: the next one finishes it, and leaves no trial."""
+    kills = TEST_KILLS if "PYTEST_CURRENT_TEST" in os.environ else KILLS
+    module = "tests.attacks.killed_searches"
+    done = subprocess.run(
+        [sys.executable, "-m", module, str(folder / "s.db"), str(seed), str(kills)],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT * 4,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Tally(kills=int(done.stdout))
+
+
+LOOP = Loop("killed searches", run_round)

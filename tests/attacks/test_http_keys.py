@@ -1,0 +1,227 @@
+"""No piece of a key that a server sends back is shown, logged or stored, in any form."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.classify.chat_client import ChatClassifierClient
+from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.rerank.clients import providers
+from fusion_bench.rerank.protocol import Reranker
+from fusion_bench.rerank.store import ScoreStore
+from fusion_bench.retrieve.answers.chat import PassageWriter
+from fusion_bench.retrieve.encoders import encoders
+from fusion_bench.util.api_key import ApiKey
+from fusion_bench.util.secret_matcher import SecretMatcher
+from tests.attacks.attack import Attack
+from tests.attacks.hostile_server import Request, respond, serve_answers
+from tests.attacks.http_answers import plain_json
+from tests.attacks.http_echoes import FORMS, KEY, PLACES
+from tests.attacks.runner import run_attack, run_here
+from tests.rerank.collection import make
+
+VARIABLE = "ECHO_API_KEY"
+#: Characters in a row that must not be shown.
+PIECE = 6
+STEP = 3
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, KEY)
+
+
+def pieces_of(text: str) -> set[str]:
+    """All pieces of a text, in small letters."""
+    return {text[i : i + PIECE].lower() for i in range(len(text) - PIECE + 1)}
+
+
+def assert_hidden(shown: str, echo: str) -> None:
+    """Neither the key nor its echo is shown, not even with what separates its letters left out."""
+    letters = "".join(filter(str.isalnum, KEY))
+    plain = "".join(filter(str.isalnum, shown)).lower()
+    for text in (shown.lower(), plain):
+        for piece in pieces_of(KEY) | pieces_of(KEY[::-1]) | pieces_of(letters):
+            assert piece not in text, (piece, shown)
+    # Its ends may be words of the form, such as "&#115;".
+    assert echo[len(echo) // 4 : 3 * len(echo) // 4] not in shown
+
+
+async def ask(reranker: Reranker) -> str:
+    """All that a call leaves behind: its error with the traceback, or the model that it names."""
+    try:
+        reply = await reranker.score("q", ["a", "b"])
+    except ProviderError as error:
+        return "".join(traceback.format_exception(error))
+    return f"{reply.model} {reranker.identity}"
+
+
+def open_provider(url: str) -> AbstractAsyncContextManager[Reranker]:
+    return providers.build({"method": "jina", "base_url": url, "key": VARIABLE}).open_reranker()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_echo_is_not_shown(place: str, caplog: pytest.LogCaptureFixture) -> None:
+    """At level DEBUG httpx logs headers, reasons and errors; each place gets every third form."""
+    caplog.set_level(logging.DEBUG)
+    first = list(PLACES).index(place)
+    forms = list(FORMS.values())[first % STEP :: STEP]
+    echo = ""
+
+    def answer(request: Request) -> Iterable[bytes]:
+        assert request.key == KEY
+        return PLACES[place](request, echo)
+
+    async def try_forms(url: str) -> None:
+        nonlocal echo
+        async with open_provider(url) as reranker:
+            for form in forms:
+                echo = form(KEY)
+                caplog.clear()
+                assert_hidden(await ask(reranker) + caplog.text, echo)
+
+    with serve_answers(answer) as server:
+        asyncio.run(try_forms(server.url))
+    assert len(server.requests) == len(forms)
+
+
+def test_what_does_not_resemble_the_key_is_quoted() -> None:
+    """An error page is what a user needs to mend a request."""
+    page = "model 'rerank-2' is not available in your region; request id 4f1c-9a70-88de-2b31"
+
+    async def go(url: str) -> str:
+        async with open_provider(url) as reranker:
+            return await ask(reranker)
+
+    with serve_answers(lambda _: respond(page.encode(), status="403 No")) as server:
+        assert page in asyncio.run(go(server.url))
+
+
+@pytest.mark.parametrize("form", ["plain", "in fives", "entities"])
+def test_a_run_shows_and_stores_no_echo_of_info(form: str, tmp_path: Path) -> None:
+    """A proxy in front of a server may repeat the request's header in ``/info``."""
+    echo = FORMS[form](KEY)
+    make(tmp_path)
+
+    def answer(request: Request) -> Iterable[bytes]:
+        if request.path == "/info":
+            return plain_json({"model_id": f"m Bearer {echo[:9]}", "model_sha": echo[9:]})
+        count = len(request.body["texts"])
+        return plain_json([{"index": i, "score": 0.5} for i in range(count)])
+
+    with serve_answers(answer) as server:
+        before = {path for path in tmp_path.rglob("*") if path.is_file()}
+        arguments = ("rerank", "--dataset", "tiny", "--system", "rrf", "--provider", "tei")
+        options = ("--set", f"base_url={server.url}", "--set", f"key={VARIABLE}")
+        outcome = run_here((*arguments, *options, "--store", "s.sqlite"), tmp_path)
+    assert outcome.code == 0, outcome
+    written = {path for path in tmp_path.rglob("*") if path.is_file()} - before
+    assert {"s.sqlite", "rrf-tei.jsonl.meta.json"} <= {path.name for path in written}
+    for path in written:
+        assert_hidden(path.read_bytes().decode(errors="replace"), echo)
+    assert_hidden(outcome.out + outcome.err, echo)
+
+
+def test_other_clients_show_and_store_no_echo(tmp_path: Path) -> None:
+    """Passages and entities are stored: only the pieces of the key are missing there."""
+    message = f"A passage about {KEY[:12]} and {KEY[::-1]}, and more."
+    entity = json.dumps({"type": "local", "confidence": 1, "entities": [message]})
+
+    def answer(request: Request) -> Iterable[bytes]:
+        if request.path == "/info":
+            return plain_json({"model_id": message})
+        is_passage = "passage" in request.body["messages"][0]["content"]
+        content = message if is_passage else entity
+        return plain_json({"model": message, "choices": [{"message": {"content": content}}]})
+
+    async def go(url: str) -> str:
+        options = {"model": "m", "base_url": url, "key": VARIABLE}
+        async with PassageWriter(**options).open_model() as model:
+            (passage,) = (await model.answer(["q"])).values
+        store = ScoreStore(tmp_path / "s.sqlite")
+        client = ChatClassifierClient(**options)
+        async with client.connect(store) as classifier:
+            reply = await classifier.score("q", ())
+        stored = store.read_answer(client.model_identity, "q") or ""
+        store.close()
+        encoder = encoders.build({"method": "tei", "base_url": url, "key": VARIABLE})
+        async with encoder.open_model() as model:
+            identity = model.identity
+        return f"{passage.decode()} {stored} {reply.model} {identity}"
+
+    with serve_answers(answer) as server:
+        shown = asyncio.run(go(server.url))
+    assert_hidden(shown, KEY)
+    assert shown.count("A passage about") == 2
+    assert shown.count("and more.") == 2
+
+
+SECRET_OPTIONS: list[tuple[str, ...]] = [
+    (f"key={KEY}",),
+    (f"key=[{KEY}]",),
+    (f"key={{a: {KEY}}}",),
+    (f"key={KEY}{{",),
+    (f'key="{KEY} "',),
+    ("key=hf_QmFzZTY0Zx9v7LrT2wNp8Hd",),
+    ("key=AKIAQMFZZTY0ZX9V7LRT",),
+    (f"base_url=http://me:{KEY}@host",),
+    (f"base_url=http://{KEY}@host",),
+    (f"base_url=ftp://me:{KEY}@host",),
+    (f"base_url=http://host?key={KEY}",),
+    (f"base_url=http://host#{KEY}",),
+]
+
+
+@pytest.mark.parametrize("options", SECRET_OPTIONS, ids=str)
+def test_a_key_in_an_option_is_refused_and_not_printed(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    make(tmp_path)
+    words = [word for option in options for word in ("--set", option)]
+    start = ("rerank", "--dataset", "tiny", "--system", "rrf", "--provider", "jina")
+    hidden = {"QmFzZTY0Zx9v7LrT2wNp8Hd", "AKIAQMFZZTY0ZX9V7LRT", KEY[:PIECE], KEY[-PIECE:]}
+    attack = Attack(
+        "key", (*start, *words, "--store", "s.sqlite"), never=tuple(hidden), writes=("s.sqlite",)
+    )
+    run_attack(attack, tmp_path)
+
+
+CONFIGS: Mapping[str, str] = {
+    "a list": f"providers: {{a: {{method: jina, key: [{KEY}]}}}}\nchain: [a]\n",
+    "the key": f"providers: {{a: {{method: jina, key: {KEY}}}}}\nchain: [a]\n",
+    "a mapping": f"providers: {{a: {{method: jina, key: {{b: {KEY}}}}}}}\nchain: [a]\n",
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_a_key_in_a_file_is_refused_and_not_printed(config: str, tmp_path: Path) -> None:
+    make(tmp_path)
+    (tmp_path / "c.yaml").write_text(config, encoding="utf-8")
+    words = ("rerank", "--dataset", "tiny", "--system", "rrf", "--config", "c.yaml")
+    run_attack(Attack("key", words, never=(KEY[:PIECE], KEY[-PIECE:])), tmp_path)
+
+
+def test_a_variable_that_is_not_set_is_named_if_it_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(VARIABLE)
+    with pytest.raises(ConfigError, match=VARIABLE):
+        ApiKey.from_environment(VARIABLE)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_redacted_text_shows_no_key(form: str) -> None:
+    matcher = SecretMatcher(KEY)
+    echo = FORMS[form](KEY)
+    text = f"before {echo} after"
+    assert matcher.is_shown_in(text)
+    assert not matcher.is_shown_in("before after")
+    assert matcher.redact_text("before, after") == "before, after"

@@ -1,0 +1,73 @@
+"""What Ctrl-C and SIGTERM do before, in and after a command."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+CASE = """
+import os, signal, sys, time
+from fusion_bench.util.processes import signals
+
+def send(name):
+    os.kill(os.getpid(), getattr(signal, name))
+    time.sleep(60)
+
+signals.PATIENCE = 0.1
+signals.handlers.install()
+{code}
+print("not reached")
+"""
+IN_COMMAND = """
+try:
+    with signals.handlers.raise_in_command():
+        send({name!r})
+except BaseException as error:
+    print(type(error).__name__, flush=True)
+    {then}
+    raise
+"""
+
+
+def run_case(code: str, interrupt: signal.Handlers = signal.SIG_DFL) -> tuple[int, str, str]:
+    """How a process ends; ``interrupt``: what it does with Ctrl-C when it starts."""
+    done = subprocess.run(
+        [sys.executable, "-c", CASE.format(code=code)],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, interrupt),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_before_a_command_a_signal_ends_the_process() -> None:
+    assert run_case('send("SIGINT")') == (130, "", "error: interrupted\n")
+    assert run_case('send("SIGTERM")') == (143, "", "error: terminated\n")
+
+
+def test_in_a_command_a_signal_raises() -> None:
+    code, out, _ = run_case(IN_COMMAND.format(name="SIGINT", then="os._exit(7)"))
+    assert (code, out) == (7, "KeyboardInterrupt\n")
+    case = IN_COMMAND.format(name="SIGTERM", then="")
+    assert run_case(case) == (143, "SystemExit\n", "error: terminated\n")
+
+
+@pytest.mark.parametrize("then", ["time.sleep(60)", 'send("SIGTERM")'])
+def test_a_command_that_does_not_end_is_ended(then: str) -> None:
+    case = IN_COMMAND.format(name="SIGTERM", then=then)
+    assert run_case(case) == (143, "SystemExit\n", "error: terminated\n")
+
+
+def test_a_second_ctrl_c_ends_the_process_without_another_line() -> None:
+    case = IN_COMMAND.format(name="SIGINT", then='send("SIGINT")')
+    assert run_case(case) == (130, "KeyboardInterrupt\n", "")
+
+
+def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    code, out, _ = run_case("os.kill(os.getpid(), signal.SIGINT)", signal.SIG_IGN)
+    assert (code, out) == (0, "not reached\n")

@@ -1,0 +1,35 @@
+"""A folder's lock holds until its holder is done."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.folder_lock import lock_folder
+
+
+def test_read_change_write_loses_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    count = folder / "count"
+
+    def add(_: int) -> None:
+        with lock_folder(folder):
+            before = int(count.read_text()) if count.exists() else 0
+            count.write_text(str(before + 1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(200)))
+    assert count.read_text() == "200"
+    assert [path.name for path in folder.iterdir()] == ["count"]
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(FusionBenchError, match="file: cannot be used"),
+        lock_folder(tmp_path / "file"),
+    ):
+        pass
