@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas test check lint layers types tests torture coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas test test-browser check lint layers types tests torture coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -72,7 +72,12 @@ pictures: eval ## Renew the README's picture from the default experiment
 schemas: $(VENV)/.run ## Renew fusion_bench/schemas from the records' models
 	$(BIN)/fusion-bench schema --out fusion_bench/schemas
 
-test: check ## Set up and run everything that CI runs
+test: check ## Set up and run everything that CI runs, but the browser
+	@echo "Left out: tests/browser. Run 'make test-browser', which needs Debian's chromium."
+
+test-browser: $(VENV)/.browser ## Test the report page and the console in Debian's chromium
+	@command -v chromium > /dev/null || { echo "no chromium: run 'apt-get install chromium' as root"; exit 1; }
+	$(BIN)/pytest tests/browser
 
 check: lint layers types tests ## Lint, types, tests, layers: what CI runs
 
@@ -118,6 +123,10 @@ $(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) for tests (a minute or two, once)"
 	$(INSTALL) '.[dev]'
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.browser: pyproject.toml $(VENV)/.dev
+	$(INSTALL) '.[browser]'
+	@touch $@
 
 $(VENV)/.collections: pyproject.toml | $(BIN)/python
 	$(INSTALL) '.[collections]'

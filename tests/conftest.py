@@ -6,6 +6,9 @@ import os
 
 from hypothesis import settings
 
+# They need a browser: `make test-browser` names this folder, and then it is collected.
+collect_ignore = ["browser"]
+
 # Compiling ranx takes every process a minute; tests/parity/test_ranx.py compares both forms of it.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 # No test finds what another one left behind; those of the cache name a folder of their own.

@@ -1,0 +1,66 @@
+"""One chromium for all tests of this folder, and pages that must do nothing wrong.
+
+These tests need Debian's ``chromium`` and the extra ``browser``: ``make test-browser`` runs them,
+``make test`` leaves them out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.observed_page import ObservedPage, observe
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+#: Neither a sandbox, which root has none of, nor a shared memory that containers keep small.
+ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless chromium."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.exit("no chromium: run 'apt-get install chromium' as root", returncode=2)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=ARGUMENTS, env={**os.environ, "LANG": "C.UTF-8"}
+        )
+        yield chromium
+        chromium.close()
+
+
+class Opener:
+    """Opens pages; at the end none of them may have done anything wrong."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._pages: list[ObservedPage] = []
+
+    def __call__(self, url: str, **options: Any) -> ObservedPage:  # noqa: ANN401 - of observe
+        """Open a page, as :func:`tests.browser.observed_page.observe` does."""
+        self._pages.append(observe(self._browser, url, **options))
+        return self._pages[-1]
+
+    def close(self) -> None:
+        """Close every page, and fail where one did something wrong."""
+        problems = [problem for page in self._pages for problem in page.problems()]
+        for page in self._pages:
+            page.page.context.close()
+        assert problems == []
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Opener]:
+    """Opens pages whose problems fail the test."""
+    opener = Opener(browser)
+    yield opener
+    opener.close()

@@ -1,0 +1,112 @@
+"""A page in a real browser, and whatever it did that a page of ours must not do.
+
+A page of ours asks no other host for anything, opens no dialog, prints no error and breaks no rule
+of its Content-Security-Policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
+
+#: Nobody waits longer for a condition; a slow machine needs a part of it.
+LIMIT_MS = 60_000
+#: These never leave the page.
+INNER_SCHEMES = ("data:", "blob:", "about:")
+WATCH_POLICY = """
+window.policyViolations = [];
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.policyViolations.push(`${event.effectiveDirective}: ${event.blockedURI}`);
+});
+"""
+
+Scheme = Literal["light", "dark"]
+
+
+@dataclass
+class ObservedPage:
+    """A page and what was observed of it.
+
+    Attributes:
+        page: The page of Playwright.
+        allowed: Addresses that begin so may be asked for.
+        requests: Addresses that were asked for and are not allowed.
+        errors: What the console and uncaught exceptions said.
+        dialogs: Texts of ``alert``, ``confirm`` and ``prompt``.
+    """
+
+    page: Page
+    allowed: str
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def violations(self) -> list[str]:
+        """What the Content-Security-Policy has blocked."""
+        blocked: list[str] = self.page.evaluate("window.policyViolations")
+        return blocked
+
+    def problems(self) -> list[str]:
+        """Everything that a page of ours must not do."""
+        return [
+            *(f"request: {address}" for address in self.requests),
+            *(f"error: {text}" for text in self.errors),
+            *(f"dialog: {text}" for text in self.dialogs),
+            *(f"policy: {text}" for text in self.violations()),
+        ]
+
+    def overflow(self) -> float:
+        """CSS pixels by which the page is wider than its window."""
+        width: float = self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return width
+
+    def _hear_request(self, request: Request) -> None:
+        if not request.url.startswith((self.allowed, *INNER_SCHEMES)):
+            self.requests.append(request.url)
+
+    def _hear_console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.errors.append(message.text)
+
+    def _hear_dialog(self, dialog: Dialog) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+
+def observe(
+    browser: Browser,
+    url: str,
+    *,
+    width: int = 1200,
+    height: int = 900,
+    scheme: Scheme = "light",
+    allowed: str | None = None,
+) -> ObservedPage:
+    """Open a page in a context of its own, with every observer in place before it loads.
+
+    Args:
+        browser: A started browser.
+        url: A ``file:`` or ``http:`` address.
+        width: Of the window, in CSS pixels.
+        height: Of the window, in CSS pixels.
+        scheme: What the user prefers.
+        allowed: Addresses that begin so may be asked for; None = this page only.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    context.set_default_timeout(LIMIT_MS)
+    context.add_init_script(WATCH_POLICY)
+    page = context.new_page()
+    observed = ObservedPage(page, allowed or url)
+    page.on("request", observed._hear_request)
+    page.on("console", observed._hear_console)
+    page.on("pageerror", lambda error: observed.errors.append(str(error)))
+    page.on("dialog", observed._hear_dialog)
+    page.goto(url)
+    return observed
