@@ -35,7 +35,8 @@ def run_round(seed: int, folder: Path) -> Tally:
     assert run_here(command, whole).code == 0
     kills = sum(_run_and_kill(command, killed, rng) for _ in range(KILLS))
     outcome = run_here(command, killed)
-    assert outcome.code == 0, outcome
+    if not (command == UPDATE and "nothing to update" in outcome.err):  # a killed one was done
+        assert outcome.code == 0, outcome
     assert _comparable(killed) == _comparable(whole), command
     return Tally(kills=kills, inputs=1)
 
