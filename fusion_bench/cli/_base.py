@@ -111,6 +111,24 @@ class PlotFormat(StrEnum):
 PlotFormatOption = Annotated[PlotFormat, typer.Option("--plot-format", help="Format of plots.")]
 
 
+class TableFormat(StrEnum):
+    """The format of tables."""
+
+    LATEX = "latex"
+    CSV = "csv"
+
+
+TableFormats = Annotated[
+    list[TableFormat] | None,
+    typer.Option(
+        "--tables",
+        help="Also write each table of the page as a file: latex (booktabs) or csv; repeatable.",
+        show_choices=False,
+        metavar="FORMAT",
+    ),
+]
+
+
 def _require_file(path: Path | None) -> Path | None:
     """A file to write; what is no file is refused before the work begins."""
     from fusion_bench.errors import ConfigError

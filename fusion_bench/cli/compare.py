@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,6 +34,7 @@ command = base.command_app()
         "fusion-bench compare reports/default/report.json --baseline rrf --candidate rrf-v2",
         "fusion-bench compare reports/default/report.json --candidate rrf-v2 --markdown -",
         "fusion-bench compare before/report.json after/report.json --candidate rrf",
+        "fusion-bench compare reports/default/report.json --tables latex --out paper",
     ),
 )
 def compare(
@@ -71,11 +72,17 @@ def compare(
         list[str] | None,
         typer.Option(help="System to compare; may be given again.", metavar="NAME"),
     ] = None,
+    tables: base.TableFormats = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the tables. Default: reports/compare.", metavar="DIR"),
+    ] = None,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
     base.refuse_two_outputs(markdown, as_json=json)
+    write = _table_writer(out, tables or ())
     options: dict[str, Sequence[object] | None] = {
         "--measure": measure,
         "--binary-relevance": None if binary_relevance is None else [binary_relevance],
@@ -85,7 +92,8 @@ def compare(
     if qrels is None:
         base.refuse_options("reports", options)
         paths = [Path(file) for file in files]
-        _compare_reports(paths, baseline, candidate or [], markdown, as_json=json)
+        record, page = _compare_reports(paths, baseline, candidate or [], markdown)
+        print_result(record, page, as_json=json, written=write(page), markdown=markdown)
         return
     base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
     from fusion_bench.evaluation.compare_files import compare_files
@@ -101,7 +109,7 @@ def compare(
         run_layout=parse_run_columns(run_columns),
     )
     page = _build_files_page(report, qrels, lists, options)
-    print_result(report, page, as_json=json, markdown=markdown)
+    print_result(report, page, as_json=json, written=write(page), markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
 
 
@@ -110,9 +118,8 @@ def _compare_reports(
     baseline: str | None,
     candidates: list[str],
     markdown: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+) -> tuple[object, Page]:
+    """The record and the page of compared reports."""
     from fusion_bench.cli._next_steps_compare import after_compare_reports
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.report.comparison_page import build_comparison_page
@@ -143,8 +150,30 @@ def _compare_reports(
     ]
     has_summary = markdown is not None
     steps = after_compare_reports(files, reports, collections[0], has_summary=has_summary)
-    page = replace(build_comparison_page(collections, origins), next_steps=tuple(steps))
-    print_result(records, page, as_json=as_json, markdown=markdown)
+    return records, replace(build_comparison_page(collections, origins), next_steps=tuple(steps))
+
+
+def _table_writer(out: Path | None, formats: Sequence[str]) -> Callable[[Page], list[Path]]:
+    """Writes the tables of a page; the folder is checked before the work begins.
+
+    Raises:
+        ConfigError: A file is in the way of the folder.
+        typer.BadParameter: A folder without tables.
+    """
+    from fusion_bench.util.atomic_files import require_folder
+
+    if not formats:
+        base.refuse_options("a comparison that writes no tables", {"--out": out})
+        return lambda _: []
+    folder = require_folder(out or Path("reports/compare"))
+
+    def write(page: Page) -> list[Path]:
+        from fusion_bench.report.table_files.table_files import render_tables
+        from fusion_bench.report.write import write_files
+
+        return write_files(folder, render_tables(page, "comparison", formats))
+
+    return write
 
 
 def _build_files_page(

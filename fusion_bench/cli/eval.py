@@ -22,6 +22,7 @@ command = base.command_app()
         "fusion-bench eval experiments/mine.yaml --markdown - --plot-format svg",
         "fusion-bench eval experiments/mine.yaml --set systems.rrf.fusion.k=20",
         "fusion-bench eval --split dev --no-plots --json",
+        "fusion-bench eval experiments/mine.yaml --tables latex --tables csv",
     ),
 )
 def eval_command(
@@ -49,6 +50,7 @@ def eval_command(
     overrides: base.SetOption = None,
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
+    tables: base.TableFormats = None,
     cache: Annotated[bool, typer.Option(help="Cache the parsed files beside the dataset.")] = True,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
@@ -79,7 +81,9 @@ def eval_command(
         )
         report = report.model_copy(update={"lint": lint_datasets(parsed, source, folders)})
         progress("writing the report", 1, 1)
-        written = write_report(report, folder, plots=plots, plot_format=plot_format.value)
+        written = write_report(
+            report, folder, plots=plots, plot_format=plot_format.value, tables=tables or ()
+        )
     steps = tuple(after_eval(report, experiment, parsed, datasets))
     page = replace(build_page(report), next_steps=steps)
     print_result(report, page, as_json=json, written=written, markdown=markdown)

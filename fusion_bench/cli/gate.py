@@ -79,6 +79,7 @@ def gate(
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
     out: base.OutFolder = None,
+    tables: base.TableFormats = None,
     markdown: base.MarkdownFile = None,
     junit: Annotated[Path | None, typer.Option(help="File for JUnit XML.", metavar="FILE")] = None,
     json: base.JsonFlag = False,
@@ -97,6 +98,7 @@ def gate(
             "--against": against,
             "--markdown": markdown,
             "--junit": junit,
+            "--tables": tables,
         }
     )
     base.refuse_two_outputs(markdown, as_json=json)
@@ -116,7 +118,7 @@ def gate(
             _run_self_test(context, folder, runs or 2000, against, as_json=json)
         else:
             page, verdict = _run_gate(context, path, datasets, overrides)
-            written = _write_outputs(verdict, page, folder, junit)
+            written = _write_outputs(verdict, page, folder, junit, tables or ())
             _print_verdict(verdict, page, written, markdown, as_json=json)
             raise typer.Exit(verdict.exit_code)
 
@@ -135,7 +137,7 @@ def _refuse_combinations(options: Mapping[str, Any]) -> None:
     if not is_self_test:
         refuse("a check: it needs --self-test", "--runs", "--against")
     if is_update or is_self_test:
-        refuse("--update or --self-test", "--markdown", "--junit")
+        refuse("--update or --self-test", "--markdown", "--junit", "--tables")
     if is_update:
         refuse("--update: a baseline is of a committed file", "--set")
         if not (options["--reason"] or "").strip():
@@ -164,15 +166,21 @@ def _run_gate(
 
 
 def _write_outputs(
-    verdict: GateVerdict, page: Page, folder: Path, junit: Path | None
+    verdict: GateVerdict, page: Page, folder: Path, junit: Path | None, tables: Sequence[str]
 ) -> list[Path]:
     from fusion_bench.gate.pages.junit import render_junit
     from fusion_bench.report.markdown import render_page
+    from fusion_bench.report.table_files.table_files import render_tables
     from fusion_bench.report.write import write_files
     from fusion_bench.util.atomic_files import write_atomic
 
     record, xml = f"{verdict.model_dump_json(indent=1)}\n", render_junit(verdict)
-    texts = {"gate.json": record, "gate.md": render_page(page), "gate.xml": xml}
+    texts = {
+        "gate.json": record,
+        "gate.md": render_page(page),
+        "gate.xml": xml,
+        **render_tables(page, "gate", tables),
+    }
     written = write_files(folder, texts, committed=[Path(verdict.baseline)])
     return written if junit is None else [*written, write_atomic(junit, xml.encode())]
 

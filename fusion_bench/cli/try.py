@@ -82,6 +82,7 @@ def try_command(
     run_columns: RunColumns = None,
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
+    tables: base.TableFormats = None,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
@@ -113,7 +114,12 @@ def try_command(
         done = _add_lint(done)
         progress("writing the report", 1, 1)
         written = write_report(
-            done.report, out, plots=plots, plot_format=plot_format.value, max_figures=1
+            done.report,
+            out,
+            plots=plots,
+            plot_format=plot_format.value,
+            max_figures=1,
+            tables=tables or (),
         )
         if save is not None:
             written += save_starter(given, done, save)

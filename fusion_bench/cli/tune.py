@@ -91,6 +91,7 @@ def tune(
     ] = None,
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
+    tables: base.TableFormats = None,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
@@ -122,6 +123,7 @@ def tune(
         export=export,
         plots=plots,
         plot_format=plot_format.value,
+        tables=tables or (),
     )
     verdicts = []
     with base.open_experiment(experiment, replaced) as (parsed, source):

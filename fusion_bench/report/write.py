@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -14,18 +13,17 @@ from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
+from fusion_bench.report.file_names import make_safe_name
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
 from fusion_bench.report.policies.policy_page import build_policy_page
 from fusion_bench.report.policies.policy_records import PolicyStudy
+from fusion_bench.report.table_files.table_files import render_tables
 from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.atomic_files import make_write_error, replace_files
 from fusion_bench.util.output_folder import make_output_folder
-
-#: Longer parts of a file name are cut.
-MAX_NAME_LENGTH = 60
 
 
 def write_report(
@@ -35,6 +33,7 @@ def write_report(
     plots: bool = True,
     plot_format: str = "png",
     max_figures: int | None = None,
+    tables: Sequence[str] = (),
 ) -> list[Path]:
     """Write ``report.json``, ``report.md`` and the figures of an evaluation.
 
@@ -44,6 +43,7 @@ def write_report(
         plots: Whether to draw figures, which imports Matplotlib.
         plot_format: ``png`` or ``svg``.
         max_figures: Only the first figures of each collection; None = all.
+        tables: Formats of tables, ``latex`` and ``csv``, each in a file of its own.
 
     Returns:
         The files, ``report.json`` first.
@@ -54,8 +54,12 @@ def write_report(
     page = evaluation_page.build_page(
         report, _evaluation_figures(report, plot_format, max_figures) if plots else ()
     )
-    record = f"{report.model_dump_json()}\n"
-    return write_files(folder, {"report.json": record, "report.md": render_page(page)}, page)
+    texts = {
+        "report.json": f"{report.model_dump_json()}\n",
+        "report.md": render_page(page),
+        **render_tables(page, "report", tables),
+    }
+    return write_files(folder, texts, page)
 
 
 def write_tuning(
@@ -65,6 +69,7 @@ def write_tuning(
     tuned: str,
     plots: bool = True,
     plot_format: str = "png",
+    tables: Sequence[str] = (),
 ) -> list[Path]:
     """Write ``tuning.json``, ``tuning.md``, ``tuned.yaml``, ``front.yaml`` and the figures.
 
@@ -74,6 +79,7 @@ def write_tuning(
         tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
         plots: Whether to draw figures, which imports Matplotlib.
         plot_format: ``png`` or ``svg``.
+        tables: Formats of tables, ``latex`` and ``csv``, each in a file of its own.
 
     Returns:
         The files, ``tuning.json`` first.
@@ -95,6 +101,7 @@ def write_tuning(
         "tuning.md": render_page(page),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
+        **render_tables(page, "tuning", tables),
     }
     return write_files(folder, texts, page)
 
@@ -176,21 +183,14 @@ def _evaluation_figures(
     for collection in report.collections:
         figures.append([])
         for figure in islice(make_figures("evaluation", report, collection), max_figures):
-            name = _safe_name(figure.file.removesuffix(".png"))
-            stem = f"{_safe_name(collection.name)}-{name}"
+            name = make_safe_name(figure.file.removesuffix(".png"))
+            stem = f"{make_safe_name(collection.name)}-{name}"
             # The first free one; case does not tell two names apart.
             stems = (stem, *(f"{stem}-{n}" for n in range(1, len(names) + 1)))
             stem = next(stem for stem in stems if stem.lower() not in names)
             names.add(stem.lower())
             figures[-1].append(replace(figure, file=f"{stem}.{plot_format}"))
     return figures
-
-
-def _safe_name(text: str) -> str:
-    """A part of a file name: letters, digits and few marks, so no path and no hidden file."""
-    kept = re.sub(r"[^A-Za-z0-9@._-]+", "-", text)
-    kept = re.sub(r"-*@-*", "@", kept).strip("-.")
-    return kept[:MAX_NAME_LENGTH].strip("-.") or "unnamed"
 
 
 def _front_experiment(tuned: str, front: ParetoFront) -> str:

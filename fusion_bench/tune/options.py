@@ -29,6 +29,7 @@ class TuneOptions:
         export: Database that the finished search is copied to; None = not copied.
         plots: Whether plots are drawn.
         plot_format: ``png`` or ``svg``.
+        tables: Formats of tables, ``latex`` and ``csv``.
 
     Raises:
         ConfigError: A cluster together with a storage or several workers.
@@ -44,6 +45,7 @@ class TuneOptions:
     export: str | None = None
     plots: bool = True
     plot_format: str = "png"
+    tables: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         other = "--storage" if self.storage else "--workers" if self.workers > 1 else None

@@ -57,9 +57,13 @@ def run_tuning(
             report = _tune_dataset(experiment, source, tuning, options, file, folder, progress)
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(experiment, report, relocate_dataset(name, file, folder))
-            plots = options.plots
             files = write_tuning(
-                report, folder, tuned=tuned, plots=plots, plot_format=options.plot_format
+                report,
+                folder,
+                tuned=tuned,
+                plots=options.plots,
+                plot_format=options.plot_format,
+                tables=options.tables,
             )
         yield report, files
         if report.interrupted:
