@@ -154,6 +154,7 @@ MarkdownFile = Annotated[
         metavar="FILE",
     ),
 ]
+HtmlFlag = Annotated[bool, typer.Option("--html/--no-html", help="Write the page for a browser.")]
 PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Write plots.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -51,13 +51,15 @@ def eval_command(
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
     tables: base.TableFormats = None,
+    html: base.HtmlFlag = True,
     cache: Annotated[bool, typer.Option(help="Cache the parsed files beside the dataset.")] = True,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.
 
-    Prints one table per dataset and writes report.json, report.md and plots.
+    Prints one table per dataset and writes report.json, report.md, report.html and
+    plots.
     """
     from fusion_bench.cli._next_steps import after_eval
     from fusion_bench.evaluation.run_experiment import run_experiment
@@ -82,7 +84,12 @@ def eval_command(
         report = report.model_copy(update={"lint": lint_datasets(parsed, source, folders)})
         progress("writing the report", 1, 1)
         written = write_report(
-            report, folder, plots=plots, plot_format=plot_format.value, tables=tables or ()
+            report,
+            folder,
+            plots=plots,
+            plot_format=plot_format.value,
+            tables=tables or (),
+            html=html,
         )
     steps = tuple(after_eval(report, experiment, parsed, datasets))
     page = replace(build_page(report), next_steps=steps)

@@ -199,6 +199,7 @@ class Section:
         findings: What it says: findings first, warnings last.
         parts: Tables, figures and data, in reading order.
         is_folded: Only for readers who ask for it.
+        key: What it is about, for programs: ``collection 0``.
     """
 
     title: str = ""
@@ -208,6 +209,7 @@ class Section:
     findings: tuple[Finding, ...] = ()
     parts: tuple[Part, ...] = ()
     is_folded: bool = False
+    key: str = ""
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -14,6 +14,7 @@ from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.file_names import make_safe_name
+from fusion_bench.report.html.pages import evaluation_html
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
 from fusion_bench.report.policies.policy_page import build_policy_page
@@ -34,8 +35,9 @@ def write_report(
     plot_format: str = "png",
     max_figures: int | None = None,
     tables: Sequence[str] = (),
+    html: bool = True,
 ) -> list[Path]:
-    """Write ``report.json``, ``report.md`` and the figures of an evaluation.
+    """Write ``report.json``, ``report.md``, ``report.html`` and the figures of an evaluation.
 
     Args:
         report: What to write.
@@ -44,6 +46,7 @@ def write_report(
         plot_format: ``png`` or ``svg``.
         max_figures: Only the first figures of each collection; None = all.
         tables: Formats of tables, ``latex`` and ``csv``, each in a file of its own.
+        html: Whether to write ``report.html``, which imports Jinja.
 
     Returns:
         The files, ``report.json`` first.
@@ -57,6 +60,7 @@ def write_report(
     texts = {
         "report.json": f"{report.model_dump_json()}\n",
         "report.md": render_page(page),
+        **({"report.html": evaluation_html(report)} if html else {}),
         **render_tables(page, "report", tables),
     }
     return write_files(folder, texts, page)

@@ -10,6 +10,7 @@ import pytest
 
 from fusion_bench.cli import main
 from tests import tiny
+from tests.report.html.pages import parse_page
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 #: Colour, title of the window, an element, a table's border, a link, a rich tag, text turned round.
@@ -84,6 +85,10 @@ def test_no_name_becomes_markup_in_a_report(root: Path, capsys: Capture) -> None
     said(capsys, "eval", EXPERIMENT, "--no-plots")
     page = (root / "reports/e/report.md").read_text(encoding="utf-8")
     plain_text(page)
+    html = (root / "reports/e/report.html").read_text(encoding="utf-8")
+    assert "&lt;script&gt;" in html
+    assert [tag for tag, _ in parse_page(html).tags].count("script") == 2
+    assert not set(html) & {"\x1b", "\x07", "\u202e"}
     contrast = said(capsys, "compare", "reports/e/report.json")
     assert r"\x1b[31m" in contrast
     assert "[red]" in contrast

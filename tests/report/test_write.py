@@ -32,6 +32,7 @@ def test_everything_is_written(tmp_path: Path) -> None:
     names = [
         "report.json",
         "report.md",
+        "report.html",
         f"tiny-{PRIMARY}-forest.png",
         f"tiny-{PRIMARY}.png",
         f"tiny-{SECOND}.png",
@@ -43,9 +44,10 @@ def test_everything_is_written(tmp_path: Path) -> None:
     assert read_report(files[0]) == report
     assert files[0].read_bytes().endswith(b"}\n")
     text = files[1].read_text(encoding="utf-8")
-    assert re.findall(r"!\[.*?\]\((.*?)\)", text) == names[2:]
+    assert re.findall(r"!\[.*?\]\((.*?)\)", text) == names[3:]
     assert "é 中" in text
-    for picture in files[2:]:
+    assert "é 中" in files[2].read_text(encoding="utf-8")
+    for picture in files[3:]:
         data = picture.read_bytes()
         assert data.startswith(b"\x89PNG")
         assert data.endswith(b"IEND\xaeB`\x82")
@@ -72,7 +74,7 @@ def test_writing_again_replaces(tmp_path: Path) -> None:
 
 
 def test_one_system_has_no_differences(tmp_path: Path) -> None:
-    files = write_report(cases.report(one_picture()), tmp_path)
+    files = write_report(cases.report(one_picture()), tmp_path, html=False)
     assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{PRIMARY}.png"]
 
 
@@ -103,8 +105,8 @@ def test_nothing_is_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     new = cases.report(one_picture(system="new"))
-    write_report(cases.report(one_picture(system="old")), tmp_path)
-    write_report(new, tmp_path / "other")
+    write_report(cases.report(one_picture(system="old")), tmp_path, html=False)
+    write_report(new, tmp_path / "other", html=False)
     before, after = contents(tmp_path), contents(tmp_path / "other")
     replace, calls = os.replace, []
 
@@ -118,7 +120,7 @@ def test_nothing_is_half_written(
 
     monkeypatch.setattr("os.replace", failing)
     with pytest.raises(FusionBenchError, match=r"cannot be written: .*No space left"):
-        write_report(new, tmp_path)
+        write_report(new, tmp_path, html=False)
     monkeypatch.undo()
     assert len(calls) == fails_at
     picture = f"tiny-{PRIMARY}.png"  # the record is absent, so nobody takes the rest for a report
@@ -178,7 +180,7 @@ def test_pictures_stay_in_the_folder(tmp_path: Path, name: str, stem: str) -> No
 
 def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
     same = [one_picture(name) for name in ("x/y", "x y", "X?Y", "x-y-1")]
-    files = write_report(cases.report(*same), tmp_path)
+    files = write_report(cases.report(*same), tmp_path, html=False)
     names = [path.name for path in files[2:]]
     assert names == [
         f"x-y-{PRIMARY}.png",
@@ -206,8 +208,9 @@ def test_the_file_is_strict_json(tmp_path: Path) -> None:
 
 def test_without_pictures(tmp_path: Path) -> None:
     files = write_report(cases.report(cases.full()), tmp_path, plots=False)
-    assert [path.name for path in files] == ["report.json", "report.md"]
-    assert listed(tmp_path) == ["report.json", "report.md"]
+    names = ["report.json", "report.md", "report.html"]
+    assert [path.name for path in files] == names
+    assert listed(tmp_path) == sorted(names)
     assert "![" not in files[1].read_text(encoding="utf-8")
 
 

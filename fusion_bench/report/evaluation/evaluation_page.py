@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
@@ -36,7 +37,8 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
     sections = [Section(text=description)] if description else []
     sections += lint_section(report.lint)
     for i, collection in enumerate(report.collections):
-        sections.append(_collection_section(report, collection, figures[i] if figures else ()))
+        section = _collection_section(report, collection, figures[i] if figures else ())
+        sections.append(replace(section, key=f"collection {i}"))
     sections += [_details(report, collection) for collection in report.collections]
     return Page(report.name, tuple(sections), _headline(report), _provenance(report))
 

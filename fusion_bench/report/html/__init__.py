@@ -1,0 +1,1 @@
+"""Pages as one HTML file each: no network, opened from disk, read without script as well."""

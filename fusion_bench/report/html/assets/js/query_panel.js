@@ -1,0 +1,76 @@
+// One query: its text, the value of every system, its documents.
+
+import { button, element, isolated } from "./dom.js";
+import { formatNumber, formatSigned } from "./numbers.js";
+
+/** The panel beside the page; one for all collections. */
+export function createPanel(onclose) {
+  const body = element("div", { class: "panel-body" });
+  const panel = element("aside", {
+    id: "query-panel", class: "panel", hidden: true, tabindex: "-1", "aria-label": "Query",
+  }, body);
+  let opener = null;
+  document.body.append(panel);
+  function close() {
+    if (panel.hidden) return false;
+    panel.hidden = true;
+    opener?.focus?.();
+    onclose();
+    return true;
+  }
+  return {
+    close,
+    isOpen: () => !panel.hidden,
+    open(collection, query, name, moves) {
+      if (panel.hidden) opener = document.activeElement;
+      body.replaceChildren(...contentOf(collection, query, name, { ...moves, close }));
+      panel.dataset.query = collection.queries[query];
+      if (panel.hidden) {
+        panel.hidden = false;
+        panel.focus({ preventScroll: true });
+      }
+      panel.scrollTop = 0;
+    },
+  };
+}
+
+function contentOf(collection, query, name, moves) {
+  const id = collection.queries[query];
+  const text = collection.texts?.[query];
+  const slices = Object.entries(collection.slices)
+    .filter(([, values]) => values[query] !== null)
+    .map(([field, values]) => element("span", { class: "chip" }, `${field}: `, isolated(values[query])));
+  return [
+    element("div", { class: "panel-tools" },
+      button("‹ Previous", moves.previous, { title: "Previous query (k)" }),
+      button("Next ›", moves.next, { title: "Next query (j)" }),
+      button("Close", moves.close, { class: "close", title: "Close (Escape)" })),
+    element("h2", { dir: "auto" }, text || id),
+    element("p", { class: "chips" }, element("span", { class: "chip" }, isolated(id)), slices),
+    ...collection.measures.map((measure, i) => valuesOf(collection, query, name, i)),
+  ];
+}
+
+/** The systems by their value on this query; the chosen one and the baseline are marked. */
+function valuesOf(collection, query, name, measure) {
+  const base = collection.row(collection.baseline, measure)[query];
+  const rows = collection.systems
+    .map((system) => ({ system, value: collection.row(system.name, measure)[query] }))
+    .sort((a, b) => (Number.isNaN(a.value) - Number.isNaN(b.value)) || b.value - a.value);
+  const list = element("ol", { class: "value-list" }, rows.map(({ system, value }) => {
+    const kinds = [system.name === name && "chosen", system.name === collection.baseline && "baseline",
+      system.kind !== "system" && "bound"].filter(Boolean);
+    return element("li", { class: kinds.join(" ") || null, "data-system": system.name },
+      element("span", { class: "value-name" }, isolated(system.name)),
+      element("span", { class: "value-track", "aria-hidden": "true" },
+        element("span", { style: { width: `${100 * Math.max(0, Math.min(1, value || 0))}%` } })),
+      element("span", { class: "number-cell" }, formatNumber(value)),
+      element("span", { class: `number-cell ${value < base ? "loss" : value > base ? "gain" : "tie"}` },
+        system.name === collection.baseline ? "" : formatSigned(value - base)));
+  }));
+  const chosen = collection.row(name, measure)[query];
+  return element("details", { open: measure === 0, class: "values" },
+    element("summary", {}, `${collection.measure_titles[measure]}: `, isolated(name),
+      ` ${formatNumber(chosen)}, baseline ${formatNumber(base)}`),
+    list);
+}

@@ -1,0 +1,56 @@
+"""How to read each picture of a page: what is drawn, what to look for, what it does not say."""
+
+from __future__ import annotations
+
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.util.formatting import format_coverage
+
+
+def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]]:
+    """Picture → paragraphs.
+
+    Args:
+        report: Whose level is named.
+        collection: Whose baseline and measure are named.
+    """
+    primary, baseline = collection.primary_measure, collection.baseline
+    coverage = format_coverage(report.alpha)
+    together = (
+        "All intervals hold together: with no true difference anywhere, one or more of them miss "
+        f"0 in at most {report.alpha:.0%} of all runs."
+        if report.correction == "max_t"
+        else "Each interval holds alone. Among many systems, one may miss 0 by luck."
+    )
+    return {
+        "systems": [
+            f"Each row is a system; the dot is its mean, the bar the {coverage} interval of that "
+            "mean. All bars of a column share one scale.",
+            "Overlapping bars do not mean “no difference”: systems answer the same queries, so "
+            "the paired difference decides, and the verdict rests on it alone.",
+            "Floor and ceiling rows are no competitors. The floor is the best single source; "
+            "nothing can pass the perfect order of the candidates.",
+        ],
+        "forest": [
+            f"Each mark is the mean of system − {baseline} in {primary} over the same queries, "
+            f"with its {coverage} interval. Right of 0 is better.",
+            f"{together} An interval that crosses 0 does not show that the systems are equal.",
+            "Gray: differences too small to be detected with 80 % power. A mark inside it needs "
+            "more queries.",
+        ],
+        "heat": [
+            "One row a system, one column a query. Blue: better than the baseline on this query; "
+            "orange: worse; the stronger, the more.",
+            "Columns are in the order of the chosen system's gain. A row that fades from blue to "
+            "orange as that one does wins and loses on the same queries; one that does not, on "
+            "others: that is where a mix could gain.",
+            "Where there are more queries than pixels, a column shows the mean of its neighbors. "
+            "Enlarge it to see each query; click one to open it.",
+        ],
+        "queries": [
+            "Each row is a query, with the baseline's value, the chosen system's, and their "
+            "difference. Open one to see the documents.",
+            "Single queries explain a difference; they do not prove one. Any system loses some "
+            "queries by chance.",
+        ],
+    }

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from fusion_bench.report.html.packed_data import pack_json
+from fusion_bench.report.html.render import render_html
+from fusion_bench.report.page import (
+    Column,
+    Figure,
+    Finding,
+    Page,
+    Row,
+    Section,
+    Table,
+    YamlBlock,
+)
+from tests.report.html.pages import page_data, parse_page
+
+#: An element, an end of one, an end of CDATA, an entity, line ends, NUL, and text turned round.
+EVIL = "<script>alert(1)</script>]]>&amp;\u2028\x00\u202e\u200f'\"-->"
+SHOWN = "<script>alert(1)</script>]]>&amp;\\u2028\\x00\\u202e\\u200f'\"-->"
+
+
+def evil_page() -> Page:
+    table = Table(EVIL, (Column(EVIL, is_text=True), Column(EVIL)), (Row((EVIL, EVIL)),), (EVIL,))
+    finding = Finding(EVIL, details=(EVIL,))
+    section = Section(
+        EVIL,
+        text=EVIL,
+        facts={EVIL: EVIL},
+        findings=(finding, Finding(EVIL, "warning", details=(EVIL,))),
+        parts=(table, YamlBlock(EVIL, {"key": EVIL.replace("\x00", "")})),
+        key=EVIL,
+    )
+    return Page(EVIL, (section, Section(EVIL, is_folded=True)), finding, section)
+
+
+def test_no_text_becomes_markup() -> None:
+    plain = parse_page(render_html(Page("t", ())))
+    page = parse_page(render_html(evil_page(), {"text": EVIL}, number=EVIL))
+    scripts = [tag for tag, _ in page.tags].count("script")
+    assert scripts == [tag for tag, _ in plain.tags].count("script") + 1  # the data
+    # Title, heading, number twice, headline, a folded section; each part of both other sections.
+    assert page.text.count(SHOWN) == 7 + 2 * 15
+    assert not set(page.text) & set("\u2028\x00\u202e\u200f")
+
+
+def test_the_data_come_out_as_they_went_in() -> None:
+    data = {"text": EVIL, "numbers": [0.1, -1, None]}
+    assert page_data(render_html(Page("t", ()), data)) == data
+
+
+def test_the_same_page_is_the_same_text() -> None:
+    assert render_html(evil_page(), {"a": 1}) == render_html(evil_page(), {"a": 1})
+
+
+def test_packed_data_have_no_character_that_html_knows() -> None:
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", pack_json({"text": EVIL}))
+
+
+def test_a_number_that_json_has_not_is_an_error() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        pack_json([float("nan")])
+
+
+def test_the_policy_allows_what_is_inline_by_its_hash_only() -> None:
+    html = render_html(evil_page(), {"a": 1})
+    page = parse_page(html)
+    (policy,) = (a["content"] for tag, a in page.tags if "http-equiv" in a and tag == "meta")
+    assert policy is not None
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    for kind, text in (
+        ("script-src", page.texts["script"][-1]),
+        ("style-src", *page.texts["style"]),
+    ):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[kind] == f"'sha256-{digest}'"
+    for _, attributes in page.tags:
+        assert "style" not in attributes
+        assert not any(name.startswith("on") for name in attributes)
+    assert not [a for tag, a in page.tags if tag in {"link", "iframe", "base"} or "src" in a]
+
+
+def test_a_page_reads_without_script() -> None:
+    table = Table(
+        "Checks", (Column("check", is_text=True), Column("p")), (Row(("a", ".5")),), ("n",)
+    )
+    provenance = Section("Provenance", facts={"seed": "7"})
+    findings = (Finding("good"), Finding("bad", "warning"))
+    section = Section("Results", findings=findings, parts=(table,))
+    page = Page("T", (section,), Finding("the answer"), provenance)
+    text = parse_page(render_html(page, number="+0.1")).text
+    shown = [
+        "T",
+        "+0.1",
+        "the answer",
+        "Results",
+        "1 warning",
+        "bad",
+        "good",
+        "Checks",
+        ".5",
+        "seed",
+    ]
+    for part in shown:
+        assert part in text
+
+
+def test_warnings_stand_before_findings_and_provenance_last() -> None:
+    findings = (Finding("a finding"), Finding("a warning", "warning"))
+    provenance = Section("Provenance", facts={"seed": "7"})
+    html = render_html(Page("T", (Section("S", findings=findings),), Finding("answer"), provenance))
+    places = [html.index(text) for text in ("answer<", "a warning<", "a finding<", ">Provenance<")]
+    assert places == sorted(places)
+
+
+def test_a_figure_stands_in_the_page() -> None:
+    def draw() -> None: ...
+
+    figures = (Figure("a.png", "A", "about a", draw), Figure("b.svg", "B", "", draw))  # type: ignore[arg-type]
+    page = Page("T", (Section(parts=figures),))
+    images = [
+        a for tag, a in parse_page(render_html(page, figures={"a.png": b"x"})).tags if tag == "img"
+    ]
+    assert images == [{"src": "data:image/png;base64,eA==", "alt": "A"}]
