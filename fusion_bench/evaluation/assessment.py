@@ -12,6 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.details.rank_collector import Observer
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
@@ -48,6 +49,7 @@ def assess_system(
     *,
     spaces: Mapping[str, ScoreSpace],
     qrels: Qrels,
+    observe: Observer | None = None,
 ) -> Assessment:
     """Measure everything that a report says of one system.
 
@@ -57,6 +59,7 @@ def assess_system(
         measures: M measures, the primary one first.
         spaces: Score space of each rerank list.
         qrels: The judgements.
+        observe: Called with the lists of each part of the queries.
     """
     size = (len(measures), len(runs.queries))
     values, extremes = np.zeros(size), np.zeros((3, *size))
@@ -74,6 +77,8 @@ def assess_system(
         extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
         affected += ties.affected
         candidates += int((positions > 0).sum())
+        if observe is not None:
+            observe(index, view, positions)
     ties = TieSensitivity(affected, *extremes)
     return Assessment(values, ties, unjudged.make_values(), candidates)
 

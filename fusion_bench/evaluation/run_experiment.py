@@ -20,6 +20,7 @@ from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
+from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.fusion_systems import compare_fusions
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
@@ -57,6 +58,7 @@ def run_experiment(
     where: Mapping[str, tuple[str, ...]] | None = None,
     cache: bool = True,
     progress: Progress = ignore_progress,
+    details: DetailsCollector | None = None,
 ) -> Report:
     """Run an experiment.
 
@@ -69,10 +71,13 @@ def run_experiment(
         where: Values that fields of the queries must have, beside the experiment's own.
         cache: Whether what was read before may be taken from the cache beside a dataset.
         progress: Called as the work goes on.
+        details: Collects what stands behind the values.
 
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
+    if details is not None:
+        details.check_names(experiment, str(source.path))
     paths = [path for _, path in find_datasets(experiment, source, folders)]
     _check(experiment, source, paths)
     conditions = {**experiment.where, **(where or {})} or None
@@ -82,7 +87,7 @@ def run_experiment(
     systems = experiment.systems.values()
     load = load_lists if experiment.crag is None else load_judged_lists
     datasets = (load(path, systems, progress, cache=cache) for path in paths)
-    return run_on_datasets(experiment, source, datasets, progress)
+    return run_on_datasets(experiment, source, datasets, progress, details)
 
 
 def find_datasets(
@@ -163,6 +168,7 @@ def run_on_datasets(
     source: Source,
     datasets: Iterable[Dataset],
     progress: Progress = ignore_progress,
+    details: DetailsCollector | None = None,
 ) -> Report:
     """Run an experiment on datasets that are at hand; see :func:`run_experiment`."""
     collections = []
@@ -170,7 +176,7 @@ def run_on_datasets(
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
         task = prepare_dataset(experiment, source, dataset)
-        collections.append(_collection(task, progress))
+        collections.append(_collection(task, progress, details))
         distributions |= measure.list_distributions(task.measures)
     name = name_experiment(source.path)
     progress("comparing", 0, 1)
@@ -187,11 +193,12 @@ def run_on_datasets(
 
 
 def _assess_systems(
-    task: EvaluationSet, progress: Progress
+    task: EvaluationSet, progress: Progress, details: DetailsCollector | None
 ) -> tuple[dict[str, Assessment], dict[str, SourceTies]]:
     """What was measured of each system, and what ties inside its lists do to it."""
     dataset, systems = task.dataset, task.experiment.systems
     fitted, assessments = {}, {}
+    observe = observers(details, task)
     for done, (name, system) in enumerate(systems.items()):
         progress(f"{dataset.name}: {name}", done, len(systems))
         fitted[name] = task.fit_system(system)
@@ -201,6 +208,7 @@ def _assess_systems(
             task.measures,
             spaces=dataset.spaces,
             qrels=dataset.qrels,
+            observe=observe(fitted[name]),
         )
     progress(f"{dataset.name}: ties", len(systems), len(systems))
     source_ties = find_source_ties(
@@ -216,9 +224,11 @@ def _assess_systems(
     return assessments, source_ties
 
 
-def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
+def _collection(
+    task: EvaluationSet, progress: Progress, details: DetailsCollector | None
+) -> CollectionRecord:
     dataset, systems = task.dataset, task.experiment.systems
-    assessments, source_ties = _assess_systems(task, progress)
+    assessments, source_ties = _assess_systems(task, progress, details)
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
     sources = score_sources(task)
     spec = dataset.spec

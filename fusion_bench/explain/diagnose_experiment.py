@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.evaluation.details.relevant_documents import list_relevant
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.run_experiment import (
@@ -29,7 +30,6 @@ from fusion_bench.explain.diagnose_failures import (
 from fusion_bench.explain.diagnose_stages import rank_stages
 from fusion_bench.explain.diagnosed_system import DiagnosedSystem, Scope
 from fusion_bench.explain.diagnosis import DiagnosedCollection, Diagnosis
-from fusion_bench.explain.relevant_documents import list_relevant
 from fusion_bench.util.output_folder import name_experiment
 
 #: Settings of the experiment that the record repeats.

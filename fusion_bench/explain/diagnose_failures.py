@@ -13,7 +13,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, IntArray
-from fusion_bench.explain.relevant_documents import RelevantDocuments, take_relevant
+from fusion_bench.evaluation.details.relevant_documents import RelevantDocuments, take_relevant
 
 FailureKind: TypeAlias = Literal["dilution", "burial", "miss", "inversion"]
 KINDS: Final[tuple[FailureKind, ...]] = get_args(FailureKind)

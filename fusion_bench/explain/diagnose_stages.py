@@ -12,12 +12,12 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import rows_of
 from fusion_bench.data.ordering import BoolArray, IntArray, tie_group_starts
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.details.relevant_documents import find_keys
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import fused_list, ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.diagnose_failures import StageRanks
-from fusion_bench.explain.relevant_documents import find_keys
 
 #: The role of the lists that were asked with the user's question.
 QUESTION = "question"

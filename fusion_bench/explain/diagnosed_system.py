@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.evaluation.details.relevant_documents import RelevantDocuments, take_relevant
 from fusion_bench.explain.diagnose_failures import LAST, FailureKind, Failures, StageRanks
-from fusion_bench.explain.relevant_documents import RelevantDocuments, take_relevant
 
 
 @dataclass(frozen=True, eq=False)

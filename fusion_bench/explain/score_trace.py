@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.fuse import name_term
+
 
 @dataclass(frozen=True)
 class ScoreTerm:
@@ -38,7 +40,7 @@ class ScoreTerm:
     @property
     def name(self) -> str:
         """Label and source, once."""
-        return self.label if self.source in {None, self.label} else f"{self.label} {self.source}"
+        return name_term(self.label, self.source)
 
 
 @dataclass(frozen=True)

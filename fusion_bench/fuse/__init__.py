@@ -7,6 +7,7 @@ from fusion_bench.fuse._base import Homogeneity as Homogeneity
 from fusion_bench.fuse._base import ScoreTerms as ScoreTerms
 from fusion_bench.fuse._base import WeightedFusion as WeightedFusion
 from fusion_bench.fuse._base import fusions as fusions
+from fusion_bench.fuse._base import name_term as name_term
 from fusion_bench.fuse._engine_form import CandidateScores as CandidateScores
 from fusion_bench.fuse._engine_form import EngineForm as EngineForm
 from fusion_bench.fuse._engine_form import RankSum as RankSum

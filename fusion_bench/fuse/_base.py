@@ -44,6 +44,15 @@ class ScoreTerms:
     terms: FloatArray
     divisor: FloatArray
 
+    def names(self, sources: Sequence[str]) -> tuple[str, ...]:
+        """(T,): the name of each term; see :func:`name_term`.
+
+        Args:
+            sources: The fused sources.
+        """
+        owners = (None if row is None else sources[row] for row in self.sources)
+        return tuple(map(name_term, self.labels, owners))
+
     @property
     def scores(self) -> FloatArray:
         """(N,): the sum of the terms over the divisor.
@@ -57,6 +66,11 @@ class ScoreTerms:
         except OverflowError:
             problem = "fused scores are greater than any number: lower weights, or rescale scores"
             raise AlignmentError(problem) from None
+
+
+def name_term(label: str, source: str | None) -> str:
+    """Label of a term and the source that it belongs to, once; None = of no single source."""
+    return label if source in {None, label} else f"{label} {source}"
 
 
 class Fusion(Method):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -21,12 +22,14 @@ from fusion_bench.util.regular_files import open_regular
 MAX_LENGTH = 60
 #: Bytes of a documents file, unpacked, in which titles are looked for (a second or two).
 MAX_BYTES = 200_000_000
+#: The value of a key that may be a document's id: a text, or anything else.
+ID_VALUE = re.compile(rb'"_?id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,}\]]+))')
 
 
-def shorten(text: str) -> str:
-    """The first 60 characters of a text in one line, with ``…`` where there are more."""
+def shorten(text: str, length: int = MAX_LENGTH) -> str:
+    """The first characters of a text in one line, with ``…`` where there are more."""
     line = " ".join(text.split())
-    return line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH].rstrip()}…"
+    return line if len(line) <= length else f"{line[:length].rstrip()}…"
 
 
 def query_excerpt(query: Query | None) -> str:
@@ -45,24 +48,57 @@ def read_titles(path: Path | None, documents: Collection[str]) -> dict[str, str]
     Returns:
         Document → title, without those that are not found.
     """
-    titles: dict[str, str] = {}
+    return {name: shorten(title or text) for name, title, text in _read_documents(path, documents)}
+
+
+def read_excerpts(
+    path: Path | None, documents: Collection[str], *, length: int, limit: int
+) -> dict[str, str]:
+    """The titles of some documents together with the beginnings of their texts.
+
+    Args:
+        path: As for :func:`read_titles`.
+        documents: Ids of the documents.
+        length: Characters of each excerpt.
+        limit: Characters of all excerpts; documents that come later in the file have none.
+
+    Returns:
+        Document → excerpt, without those that are not found.
+    """
+    excerpts: dict[str, str] = {}
+    for name, title, text in _read_documents(path, documents):
+        parts = (part for part in (title, text) if part)
+        excerpts[name] = shorten(": ".join(parts), length)
+        limit -= len(excerpts[name])
+        if limit < 0:
+            del excerpts[name]
+            break
+    return excerpts
+
+
+def _read_documents(
+    path: Path | None, documents: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Id, title and text of each of these documents that is found; each may be empty."""
     wanted = set(documents)
     if path is None or not wanted:
-        return titles
+        return
     try:
-        for name, title in _read_all_titles(path):
-            if name in wanted:
-                titles[name] = title
-                wanted.discard(name)
+        for line in _read_lines(path):
+            if not _may_name(line, wanted):
+                continue
+            document = _parse_document(line)
+            if document is not None and document[0] in wanted:
+                yield document
+                wanted.discard(document[0])
                 if not wanted:
-                    break
+                    return
     except (OSError, EOFError, zlib.error):
-        return titles  # no such file, or a damaged one
-    return titles
+        return  # no such file, or a damaged one
 
 
-def _read_all_titles(path: Path) -> Iterator[tuple[str, str]]:
-    """Each document of a file with its title; lines that are no documents are skipped."""
+def _read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of the first 200 MB of a file, unpacked."""
     with open_regular(path) as file:
         packed = file.read(len(GZIP)) == GZIP
     remaining = MAX_BYTES
@@ -71,20 +107,36 @@ def _read_all_titles(path: Path) -> Iterator[tuple[str, str]]:
             remaining -= len(line)
             if remaining < 0:
                 return
-            title = _parse_title(line)
-            if title is not None:
-                yield title
+            yield line
 
 
-def _parse_title(line: bytes) -> tuple[str, str] | None:
-    """The id and the title of a document; None where the line is none."""
+def _may_name(line: bytes, wanted: Collection[str]) -> bool:
+    """Whether the id of a line may be wanted; False only where it is not.
+
+    Most lines of a large file are not wanted, and to parse each takes five times as long.
+    """
+    for match in ID_VALUE.finditer(line):
+        text, other = match.groups()
+        value = other if text is None else text
+        is_plain = b"\\" not in text if text is not None else other.isdigit()
+        if not is_plain or value.decode(errors="replace") in wanted:
+            return True
+    return False
+
+
+def _parse_document(line: bytes) -> tuple[str, str, str] | None:
+    """The id, the title and the text of a document; None where the line is none."""
     try:
         item = json.loads(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(item, dict):
         return None
-    name, text = item.get("id", item.get("_id")), item.get("title") or item.get("text")
-    if name is None or not isinstance(text, str) or not is_encodable(text):
-        return None
-    return str(name), shorten(text)
+    name = item.get("id", item.get("_id"))
+    title, text = (_read_text(item.get(key)) for key in ("title", "text"))
+    return None if name is None or not (title or text) else (str(name), title, text)
+
+
+def _read_text(value: object) -> str:
+    """A text; empty where it is none, or cannot be written to a file."""
+    return value if isinstance(value, str) and is_encodable(value) else ""

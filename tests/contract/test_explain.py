@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusion_bench.evaluation.details.score_contributions import Contributions, list_contributions
 from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_order, explain_ranking
@@ -34,6 +35,12 @@ def reason(above: ScoreTrace, below: ScoreTrace) -> str:
     return f"{' > '.join(format_apart(above.score, below.score))}: mostly "
 
 
+def summands(parts: Contributions, row: int) -> dict[str, float]:
+    """Those of one score, by name."""
+    values = zip(parts.labels, parts.values[:, row].tolist(), strict=True)
+    return {label: value for label, value in values if not np.isnan(value)}
+
+
 def hold(config: dict[str, Any]) -> int:
     """Compare every trace with the ranking; how many documents that were."""
     fusion = ready_fusion(config["fusion"])
@@ -42,6 +49,8 @@ def hold(config: dict[str, Any]) -> int:
     for dataset, query in product(DATASETS, QUERIES):
         runs = aligned(dataset)
         ranking = rank_candidates(system, runs, SPACES)
+        every_row = np.arange(len(ranking.runs.documents))
+        parts = list_contributions(system, ranking.runs, every_row, SPACES)
         found = explain_ranking(system, runs, query, SPACES)
         view = ranking.runs
         q = view.queries.index(query)
@@ -54,6 +63,8 @@ def hold(config: dict[str, Any]) -> int:
             assert trace is not None
             assert trace.score == ranking.scores[row]
             assert (trace.rank or 0) == ranking.positions[row]
+            assert summands(parts, row) == trace.contributions
+            assert parts.scores[row] == trace.score
             assert trace.recomputed_score == trace.score, (
                 "the terms that score_terms gives do not add up to the score that fuse gives"
             )

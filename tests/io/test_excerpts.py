@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.data.records import Query
-from fusion_bench.io.excerpts import MAX_LENGTH, query_excerpt, read_titles, shorten
+from fusion_bench.io import excerpts
+from fusion_bench.io.excerpts import (
+    MAX_LENGTH,
+    query_excerpt,
+    read_excerpts,
+    read_titles,
+    shorten,
+)
 
 LINES = """\
 {"id": "d1", "title": "A title", "text": "and a text"}
@@ -55,3 +62,45 @@ def test_a_file_that_cannot_be_read_has_no_titles(tmp_path: Path) -> None:
     assert read_titles(tmp_path, ["d1"]) == {}
     (tmp_path / "damaged.gz").write_bytes(gzip.compress(LINES.encode() * 9)[:40])
     assert read_titles(tmp_path / "damaged.gz", ["d7"]) == {}
+
+
+def test_excerpts_have_title_and_text(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    path.write_text(LINES, encoding="utf-8")
+    wanted = ["d1", "d2", "3", "d4"]
+    assert read_excerpts(path, wanted, length=14, limit=100) == {
+        "d1": "A title: and a…",
+        "d2": "only a text",
+        "3": "a number as it…",
+    }
+    assert list(read_excerpts(path, wanted, length=14, limit=26)) == ["d1", "d2"]
+    assert list(read_excerpts(path, wanted, length=14, limit=25)) == ["d1"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": "d1", "text": "t"}',
+        '{"text": "t", "id":"d1"}',
+        '{"meta": {"id": "other"}, "id"  :\t"d1", "text": "t"}',
+        '{"text": "t", "meta": {"id": 3}, "_id": "d1"}',
+        r'{"id": "d\u0031", "text": "t"}',
+        r'{"id": "d1", "text": "t", "title": "\ud800"}',
+    ],
+)
+def test_a_document_is_found_however_its_line_is_written(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "documents.jsonl"
+    path.write_text(f'{{"id": "x", "text": "\\"id\\": \\"d1\\""}}\n{line}\n', encoding="utf-8")
+    assert read_titles(path, ["d1"]) == {"d1": "t"}
+
+
+def test_lines_of_other_documents_are_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "documents.jsonl"
+    lines = [f'{{"id": "d{n}", "text": "t"}}\n' for n in range(100)]
+    path.write_text("".join(lines), encoding="utf-8")
+    parsed = []
+    monkeypatch.setattr(excerpts, "_parse_document", lambda line: parsed.append(line))
+    read_titles(path, ["d7", "d42"])
+    assert parsed == [lines[7].encode(), lines[42].encode()]

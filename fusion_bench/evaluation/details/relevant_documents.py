@@ -50,11 +50,13 @@ def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> Rel
     vocabulary, (of_runs, of_qrels) = unite_vocabularies([runs.vocabulary, qrels.vocabulary])
     size = len(vocabulary)
     keys = query[kept] * size + of_qrels[qrels.documents[kept]]
+    rows = np.flatnonzero(runs.judged & (runs.grades >= binary_relevance))
+    at = find_keys(runs.query_index[rows] * size + of_runs[runs.documents[rows]], keys)
     return RelevantDocuments(
         query=query[kept],
         documents=tuple(qrels.vocabulary[code] for code in qrels.documents[kept].tolist()),
         grades=qrels.grades[kept],
-        rows=find_keys(runs.query_index * size + of_runs[runs.documents], keys),
+        rows=np.where(at >= 0, rows[at] if len(rows) else -1, -1),
     )
 
 
