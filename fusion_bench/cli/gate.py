@@ -81,6 +81,13 @@ def gate(
     out: base.OutFolder = None,
     tables: base.TableFormats = None,
     markdown: base.MarkdownFile = None,
+    comment: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the text of a pull request's comment to FILE: verdict, numbers, bars.",
+            metavar="FILE",
+        ),
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="File for JUnit XML.", metavar="FILE")] = None,
     json: base.JsonFlag = False,
 ) -> None:
@@ -99,6 +106,7 @@ def gate(
             "--markdown": markdown,
             "--junit": junit,
             "--tables": tables,
+            "--comment": comment,
         }
     )
     base.refuse_two_outputs(markdown, as_json=json)
@@ -118,7 +126,8 @@ def gate(
             _run_self_test(context, folder, runs or 2000, against, as_json=json)
         else:
             page, verdict = _run_gate(context, path, datasets, overrides)
-            written = _write_outputs(verdict, page, folder, junit, tables or ())
+            written = _write_outputs(verdict, page, folder, tables or ())
+            written += _write_named(verdict, junit, comment)
             _print_verdict(verdict, page, written, markdown, as_json=json)
             raise typer.Exit(verdict.exit_code)
 
@@ -137,7 +146,7 @@ def _refuse_combinations(options: Mapping[str, Any]) -> None:
     if not is_self_test:
         refuse("a check: it needs --self-test", "--runs", "--against")
     if is_update or is_self_test:
-        refuse("--update or --self-test", "--markdown", "--junit", "--tables")
+        refuse("--update or --self-test", "--markdown", "--junit", "--tables", "--comment")
     if is_update:
         refuse("--update: a baseline is of a committed file", "--set")
         if not (options["--reason"] or "").strip():
@@ -166,23 +175,34 @@ def _run_gate(
 
 
 def _write_outputs(
-    verdict: GateVerdict, page: Page, folder: Path, junit: Path | None, tables: Sequence[str]
+    verdict: GateVerdict, page: Page, folder: Path, tables: Sequence[str]
 ) -> list[Path]:
     from fusion_bench.gate.pages.junit import render_junit
     from fusion_bench.report.markdown import render_page
     from fusion_bench.report.table_files.table_files import render_tables
     from fusion_bench.report.write import write_files
-    from fusion_bench.util.atomic_files import write_atomic
 
-    record, xml = f"{verdict.model_dump_json(indent=1)}\n", render_junit(verdict)
     texts = {
-        "gate.json": record,
+        "gate.json": f"{verdict.model_dump_json(indent=1)}\n",
         "gate.md": render_page(page),
-        "gate.xml": xml,
+        "gate.xml": render_junit(verdict),
         **render_tables(page, "gate", tables),
     }
-    written = write_files(folder, texts, committed=[Path(verdict.baseline)])
-    return written if junit is None else [*written, write_atomic(junit, xml.encode())]
+    return write_files(folder, texts, committed=[Path(verdict.baseline)])
+
+
+def _write_named(verdict: GateVerdict, junit: Path | None, comment: Path | None) -> list[Path]:
+    """The files that options name."""
+    from fusion_bench.gate.pages.comment import render_comment
+    from fusion_bench.gate.pages.junit import render_junit
+    from fusion_bench.util.atomic_files import write_atomic
+
+    renderers = ((junit, render_junit), (comment, render_comment))
+    return [
+        write_atomic(path, render(verdict).encode())
+        for path, render in renderers
+        if path is not None
+    ]
 
 
 def _print_verdict(

@@ -175,7 +175,9 @@ def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
     ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "<start> & [go]")
     worse(root)
     code, out, _ = ran(
-        capsys, "gate", EXPERIMENT, "--json", "--junit", "ci/gate.xml", "--markdown", "ci/gate.md"
+        capsys,
+        *("gate", EXPERIMENT, "--json", "--junit", "ci/gate.xml"),
+        *("--markdown", "ci/gate.md", "--comment", "ci/comment.md"),
     )
     assert code == 1
     result = json.loads(out)
@@ -190,6 +192,9 @@ def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
     assert page.startswith("# ❌ fusion-bench gate: mine\n")
     assert "“\\<start\\> \\& \\[go\\]”" in page
     assert "| runs | \\['a'\\] | \\['b'\\] |" in page
+    comment = (root / "ci/comment.md").read_text(encoding="utf-8")
+    assert "| 1.0000 → 0.5208 | -0.4792, allowed -0.0100 | 0 better, 45 worse of 60 |" in comment
+    assert "### Checks" in comment
     for name in ("gate.json", "gate.md", "gate.xml"):
         assert (root / "reports/mine" / name).exists()
     _, out, _ = ran(capsys, "gate", EXPERIMENT, "--markdown", "-")

@@ -22,6 +22,7 @@ from tests.tiny import edit
 ROOT = Path(__file__).parent.parent.parent
 ACTION = ROOT / ".github/actions/gate"
 STEPS = yaml.safe_load((ACTION / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+SCRIPTS = [step for step in STEPS if "run" in step]
 BOT, TOKEN = "github-actions[bot]", "secret-of-this-test"
 COMMENTS = "/repos/me/shop/issues"
 
@@ -117,6 +118,27 @@ def test_a_comment_is_created_then_replaced(tmp_path: Path, environment: dict[st
     assert Comments.tokens == {f"Bearer {TOKEN}"}
 
 
+@pytest.mark.parametrize(
+    ("url", "is_linked"),
+    [("https://github.example/a/1", True), ("", False), ("javascript:alert(1)", False)],
+)
+def test_the_page_is_linked(
+    tmp_path: Path, environment: dict[str, str], url: str, *, is_linked: bool
+) -> None:
+    post(tmp_path, environment | {"PAGE_URL": url})
+    [body] = bodies()
+    assert (f"]({url}) · [Log of this run](https://" in body) == is_linked
+    assert body.count("](") == 1 + is_linked
+
+
+def test_the_artifact_is_what_the_gate_wrote() -> None:
+    [upload] = [step for step in STEPS if "uses" in step]
+    assert upload["with"]["path"] == "${{ inputs.out }}/gate.*"
+    assert upload["with"]["name"] == "${{ steps.gate.outputs.artifact }}"
+    assert "${{ steps.page.outputs.artifact-url }}" in yaml.safe_dump(SCRIPTS)
+    assert STEPS.index(upload) < STEPS.index(SCRIPTS[1])
+
+
 def test_each_experiment_has_its_own_comment(tmp_path: Path, environment: dict[str, str]) -> None:
     for key in ("a.yaml", "b.yaml", "--> <b>.yaml", "a.yaml"):
         post(tmp_path, environment, key)
@@ -202,11 +224,12 @@ def run_steps(root: Path, environment: dict[str, str], script: str = GATE) -> tu
         "GITHUB_ACTION_PATH": str(ACTION),
         "COMMAND": str(command),
         "EXPERIMENT": EXPERIMENT,
-        "ARGUMENTS": "--out reports/ci  --junit gate.xml",
+        "ARGUMENTS": "--datasets datasets  --junit gate.xml",
+        "OUT": "reports/ci",
         "AUTHOR": BOT,
     }
     code = 0
-    for step in STEPS:
+    for step in SCRIPTS:
         outputs = dict(line.split("=") for line in (root / "out").read_text().splitlines())
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
@@ -231,6 +254,8 @@ def test_the_steps_check_comment_and_end_with_the_gates_code(
     assert code == 1
     [body] = bodies()
     assert "**regressed: 4 checks" in body
+    assert "| 1.0000 → 0.5208 | -0.4792, allowed -0.0100 | 0 better, 45 worse of 60 |" in body
+    assert body.count("█│") + body.count("┊│") == 4
     assert summary.strip() in body
     assert (root / "gate.xml").exists()
     assert (root / "reports/ci/gate.json").exists()
@@ -242,4 +267,4 @@ def test_the_steps_check_comment_and_end_with_the_gates_code(
 
 
 def test_no_input_is_pasted_into_a_script() -> None:
-    assert not any("${{" in step["run"] for step in STEPS)
+    assert not any("${{" in step["run"] for step in SCRIPTS)

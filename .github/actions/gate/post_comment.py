@@ -90,13 +90,17 @@ def make_marker(key: str) -> str:
 
 
 def make_body(page: str, key: str, environment: Mapping[str, str]) -> str:
-    """The text of the comment: marker, page and a link to the log."""
+    """The text of the comment: marker, page, and links to the whole page and to the log."""
     if len(page) > MAX_LENGTH:
         page = f"{page[:MAX_LENGTH]}\n\n… The log has the rest.\n"
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, run = (environment.get(name) for name in names)
-    link = f"\n[Log of this run]({server}/{repository}/actions/runs/{run})\n" if run else ""
-    return f"{make_marker(key)}\n{page.rstrip()}\n{link}"
+    links = [f"[Log of this run]({server}/{repository}/actions/runs/{run})"] if run else []
+    artifact = environment.get("PAGE_URL", "")
+    if artifact.startswith("https://"):
+        links.insert(0, f"[Page and record, as an archive]({artifact})")
+    line = f"\n{' · '.join(links)}\n" if links else ""
+    return f"{make_marker(key)}\n{page.rstrip()}\n{line}"
 
 
 def post_comment(api: Api, body: str, *, author: str) -> str:
