@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from fusion_bench.api.datasets import DATA_OPTIONS, read_dataset
@@ -10,6 +10,7 @@ from fusion_bench.api.inputs import list_measures
 from fusion_bench.api.results.comparisons import Comparisons
 from fusion_bench.api.systems import name_systems
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
@@ -26,6 +27,7 @@ def compare(
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
+    detail: Collection[str] = (),
     **options: Any,  # noqa: ANN401 - the models check them
 ) -> Comparisons:
     """Compare systems with a baseline: means, paired differences, intervals, adjusted p-values.
@@ -44,6 +46,8 @@ def compare(
         rerankers: Rerank lists by name, for systems with a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
+        detail: Systems whose top documents ``.details()`` lists too, beside the baseline and the
+            best one.
         options: Keys of an experiment (``alpha``, ``correction``, ``min_gain``, ``resamples``,
             ``seed``, ``ties``, ``split``, ``query_type``), and of a dataset (``binary_relevance``,
             ``groups``, ``judgments``).
@@ -75,8 +79,10 @@ def compare(
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
-    report = run_on_datasets(experiment, source, [dataset])
+    collector = DetailsCollector(tuple(detail))
+    collector.check_names(experiment, "compare: detail")
+    report = run_on_datasets(experiment, source, [dataset], details=collector)
     if any(system.class_key is not None for system in experiment.systems.values()):
         findings = lint_experiment(experiment, source, [describe_dataset(dataset)])
         report = report.model_copy(update={"lint": findings})
-    return Comparisons(report)
+    return Comparisons(report.with_lazy_details(collector.make_details))

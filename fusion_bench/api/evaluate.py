@@ -14,6 +14,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation import run_experiment as experiments
 from fusion_bench.evaluation import scores
+from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
@@ -120,6 +121,7 @@ def run_experiment(
     query_type: str | None = None,
     where: Mapping[str, str | Collection[str]] | None = None,
     cache: bool = True,
+    detail: Collection[str] = (),
 ) -> Report:
     """Run an experiment, as ``fusion-bench eval`` does.
 
@@ -133,6 +135,8 @@ def run_experiment(
         where: Values that fields of the queries must have, beside the experiment's own:
             ``{"language": "ja"}``.
         cache: Whether what was read before may be taken from the cache beside a dataset.
+        detail: Systems whose top documents ``.details()`` lists too, beside the baseline, the
+            best, the guarded and the tuned one.
 
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
@@ -142,6 +146,7 @@ def run_experiment(
     origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
     check_ignored(experiment, origin)
     places = find_folders(folders or None, origin.path)
+    collector = DetailsCollector(tuple(detail))
     report = experiments.run_experiment(
         experiment,
         origin,
@@ -150,5 +155,7 @@ def run_experiment(
         query_type=query_type,
         where={k: (v,) if isinstance(v, str) else tuple(v) for k, v in (where or {}).items()},
         cache=cache,
+        details=collector,
     )
-    return report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
+    report = report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
+    return report.with_lazy_details(collector.make_details)

@@ -23,6 +23,7 @@ command = base.command_app()
         "fusion-bench eval experiments/mine.yaml --set systems.rrf.fusion.k=20",
         "fusion-bench eval --split dev --no-plots --json",
         "fusion-bench eval experiments/mine.yaml --tables latex --tables csv",
+        "fusion-bench eval experiments/mine.yaml --details-json --detail hybrid",
     ),
 )
 def eval_command(
@@ -52,6 +53,22 @@ def eval_command(
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
     tables: base.TableFormats = None,
     html: base.HtmlFlag = True,
+    detail: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also list the top documents of this system and the terms of their scores, as of "
+            "the baseline, the best, the guarded and the tuned system; repeatable.",
+            metavar="SYSTEM",
+        ),
+    ] = None,
+    details_json: Annotated[
+        bool,
+        typer.Option(
+            "--details-json",
+            help="Also write details.json: ranks of the relevant documents, top documents, terms "
+            "of scores, and what each source contributes.",
+        ),
+    ] = False,
     cache: Annotated[bool, typer.Option(help="Cache the parsed files beside the dataset.")] = True,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
@@ -62,6 +79,7 @@ def eval_command(
     plots.
     """
     from fusion_bench.cli._next_steps import after_eval
+    from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.run_experiment import run_experiment
     from fusion_bench.lint import lint_datasets
     from fusion_bench.report.evaluation.evaluation_page import build_page
@@ -71,6 +89,7 @@ def eval_command(
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
         folder = base.out_folder(out, experiment)
+        collector = DetailsCollector(tuple(detail or ())) if details_json or detail else None
         report = run_experiment(
             parsed,
             source,
@@ -80,8 +99,13 @@ def eval_command(
             where=read_conditions(where or []),
             cache=cache,
             progress=progress,
+            details=collector,
         )
         report = report.model_copy(update={"lint": lint_datasets(parsed, source, folders)})
+        details = None
+        if collector is not None:
+            progress("details", 0, 1)
+            details = collector.make_details(report)
         progress("writing the report", 1, 1)
         written = write_report(
             report,
@@ -90,6 +114,8 @@ def eval_command(
             plot_format=plot_format.value,
             tables=tables or (),
             html=html,
+            details=details,
+            details_json=details_json,
         )
     steps = tuple(after_eval(report, experiment, parsed, datasets))
     page = replace(build_page(report), next_steps=steps)

@@ -77,7 +77,7 @@ def run_experiment(
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
     if details is not None:
-        details.check_names(experiment, str(source.path))
+        details.check_names(experiment, f"{source.path}: detail")
     paths = [path for _, path in find_datasets(experiment, source, folders)]
     _check(experiment, source, paths)
     conditions = {**experiment.where, **(where or {})} or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from fusion_bench.evaluation.details.records import ReportDetails
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
@@ -36,6 +38,8 @@ def write_report(
     max_figures: int | None = None,
     tables: Sequence[str] = (),
     html: bool = True,
+    details: ReportDetails | None = None,
+    details_json: bool = False,
 ) -> list[Path]:
     """Write ``report.json``, ``report.md``, ``report.html`` and the figures of an evaluation.
 
@@ -47,6 +51,8 @@ def write_report(
         max_figures: Only the first figures of each collection; None = all.
         tables: Formats of tables, ``latex`` and ``csv``, each in a file of its own.
         html: Whether to write ``report.html``, which imports Jinja.
+        details: What stands behind the values; None = it was not collected.
+        details_json: Whether to write ``details.json``, where there are details.
 
     Returns:
         The files, ``report.json`` first.
@@ -61,9 +67,15 @@ def write_report(
         "report.json": f"{report.model_dump_json()}\n",
         "report.md": render_page(page),
         **({"report.html": evaluation_html(report)} if html else {}),
+        **({"details.json": _format_details(details)} if details and details_json else {}),
         **render_tables(page, "report", tables),
     }
     return write_files(folder, texts, page)
+
+
+def _format_details(details: ReportDetails) -> str:
+    text = json.dumps(details.to_dict(), ensure_ascii=False, separators=(",", ":"))
+    return f"{text}\n"
 
 
 def write_tuning(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
+    from fusion_bench.evaluation.details.records import CollectionDetails
+
 #: What is said of each system against the baseline, on the primary measure.
 DIFFERENCE_FIELDS = (
     *("difference", "low", "high", "p", "p_adjusted", "effect_size"),
@@ -74,6 +76,13 @@ class Comparisons(TableView):
     def best(self) -> str:
         """The system with the highest mean on the primary measure; it need not be proven."""
         return self.collection.ranked_systems[0].name
+
+    def details(self) -> CollectionDetails:
+        """Ranks, terms, texts and sources behind the values, computed when first asked for.
+
+        Until then this object holds the aligned runs.
+        """
+        return self.report.details().collections[0]
 
     def __getitem__(self, system: str) -> ComparisonResult | None:
         """That system against the baseline on the primary measure; None for the baseline.

@@ -11,18 +11,23 @@ Format history:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.lazy_details import LazyDetails
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.stats.compare_family import MIN_GAIN
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.util.table_view import Columns, TableView
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.details.records import ReportDetails
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
 FORMAT_VERSION = 4
@@ -68,6 +73,23 @@ class Report(TableView, ReportRecord):
     provenance: Provenance
     collections: tuple[Collection, ...]
     lint: tuple[LintFinding, ...] = ()
+    _lazy: LazyDetails = PrivateAttr(default_factory=LazyDetails)
+
+    def details(self) -> ReportDetails:
+        """Ranks, terms, texts and sources behind the values, computed when first asked for.
+
+        Until then a report of ``run_experiment`` or ``compare`` holds the aligned runs.
+
+        Raises:
+            ConfigError: The report was read from a file.
+        """
+        return self._lazy.of_report(self)
+
+    def with_lazy_details(self, compute: Callable[[Report], ReportDetails]) -> Report:
+        """The same report, which can compute its details."""
+        report = self.model_copy()
+        report._lazy = LazyDetails(compute)
+        return report
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as ``report.json`` has it."""
