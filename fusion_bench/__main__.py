@@ -8,9 +8,6 @@ from __future__ import annotations
 import os
 import sys
 
-#: The exit code after Ctrl-C.
-INTERRUPTED = 130
-
 
 def run() -> int:
     """Run the command line as a process of its own; returns the exit code."""
@@ -20,24 +17,10 @@ def run() -> int:
         handlers.install()
     except KeyboardInterrupt:
         os.write(2, b"error: interrupted\n")
-        os._exit(INTERRUPTED)
+        os._exit(130)
     from fusion_bench.cli import main
 
-    code = main()
-    if code == INTERRUPTED:
-        # Where Ctrl-C came in code that a string held, such as a dataclass's, Python notes that
-        # nobody handled it, and would end by the signal.
-        _flush_streams()
-        os._exit(code)
-    return code
-
-
-def _flush_streams() -> None:
-    import contextlib
-
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    return main()
 
 
 if __name__ == "__main__":

@@ -75,8 +75,7 @@ def eval_command(
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.
 
-    Prints one table per dataset and writes report.json, report.md, report.html and
-    plots.
+    Prints one table per dataset and writes report.json, report.md, report.html and plots.
     """
     from fusion_bench.cli._next_steps import after_eval
     from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -86,10 +85,12 @@ def eval_command(
     from fusion_bench.report.write import write_report
 
     base.refuse_two_outputs(markdown, as_json=json)
+    if not (html or details_json):
+        base.refuse_options("--no-html, unless --details-json writes them", {"--detail": detail})
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
         folder = base.out_folder(out, experiment)
-        collector = DetailsCollector(tuple(detail or ())) if details_json or detail else None
+        collector = DetailsCollector(tuple(detail or ())) if html or details_json else None
         report = run_experiment(
             parsed,
             source,

@@ -66,7 +66,7 @@ def write_report(
     texts = {
         "report.json": f"{report.model_dump_json()}\n",
         "report.md": render_page(page),
-        **({"report.html": evaluation_html(report)} if html else {}),
+        **({"report.html": evaluation_html(report, details)} if html else {}),
         **({"details.json": _format_details(details)} if details and details_json else {}),
         **render_tables(page, "report", tables),
     }

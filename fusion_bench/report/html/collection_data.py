@@ -6,19 +6,23 @@ from typing import Any
 
 import yaml
 
+from fusion_bench.evaluation.details.records import CollectionDetails
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
+from fusion_bench.report.html.details_data import details_data
 from fusion_bench.report.html.picture_texts import picture_texts
 from fusion_bench.report.html.value_table import encode_values
 from fusion_bench.stats.answers import BETTER, WORSE
 from fusion_bench.util.formatting import escape_control_chars
 
 
-def collection_data(report: Report, collection: Collection) -> dict[str, Any]:
+def collection_data(
+    report: Report, collection: Collection, details: CollectionDetails | None = None
+) -> dict[str, Any]:
     """The data of one collection; see :mod:`fusion_bench.report.html.evaluation_data`."""
     rows = (*collection.ranked_systems, *collection.reference_rows)
     fields = {"type": collection.types, **collection.slices}
@@ -41,6 +45,7 @@ def collection_data(report: Report, collection: Collection) -> dict[str, Any]:
             for name in collection.measures
         ],
         "help": picture_texts(report, collection),
+        **({} if details is None else details_data(details)),
     }
 
 

@@ -7,14 +7,14 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
         "name", "measures": [M names], "measure_titles": [M], "primary", "baseline", "best",
         "queries": [Q ids],
         "slices": {field: [Q values or null]},         # fields with two values or more
-        "texts": [Q texts or null],                    # where the dataset has texts
         "systems": [ { "name", "kind": "system|floor|ceiling",
             "group": "better|baseline|open|worse|floor|ceiling", "note", "config": YAML text,
             "means": [M], "low": [M], "high": [M], "unjudged": share of the top 10,
             "difference": null | { "value", "low", "high", "p": text, "wins", "ties", "losses",
                 "detectable", "answer", "verdict": text, "few_changes" } } ],   # by primary mean
         "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],
-        "help": {picture: [paragraphs]} } ] }
+        "help": {picture: [paragraphs]},
+        "texts", "details": see fusion_bench.report.html.details_data } ] }
 
 Names, ids and texts have no control characters: these are shown as codes. A key may be absent; the
 page then leaves out what it would show.
@@ -24,19 +24,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusion_bench.evaluation.details.records import ReportDetails
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.html.collection_data import collection_data
 from fusion_bench.util.formatting import escape_control_chars, format_number
 
 
-def evaluation_data(report: Report) -> dict[str, Any]:
-    """The data of the page of an evaluation."""
+def evaluation_data(report: Report, details: ReportDetails | None = None) -> dict[str, Any]:
+    """The data of the page of an evaluation.
+
+    Args:
+        report: Its values.
+        details: What stands behind them; None = not computed.
+    """
+    tables = [None] * len(report.collections) if details is None else details.collections
     return {
         "kind": "evaluation",
         "name": escape_control_chars(report.name),
         "alpha": report.alpha,
         "min_gain": report.min_gain,
-        "collections": [collection_data(report, each) for each in report.collections],
+        "collections": [
+            collection_data(report, each, table)
+            for each, table in zip(report.collections, tables, strict=True)
+        ],
     }
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from fusion_bench.evaluation.details.records import ReportDetails
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.html.evaluation_data import evaluation_data, evaluation_number
 from fusion_bench.report.html.render import render_html
 
 
-def evaluation_html(report: Report) -> str:
-    """The page of an evaluation; its views take the place of the figures."""
-    page = build_page(report)
-    return render_html(page, evaluation_data(report), number=evaluation_number(report))
+def evaluation_html(report: Report, details: ReportDetails | None = None) -> str:
+    """The page of an evaluation; its views take the place of the figures.
+
+    Args:
+        report: What it shows.
+        details: Documents, terms and sources; None = its views leave them out.
+    """
+    data = evaluation_data(report, details)
+    return render_html(build_page(report), data, number=evaluation_number(report))

@@ -53,4 +53,21 @@ def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]
             "Single queries explain a difference; they do not prove one. Any system loses some "
             "queries by chance.",
         ],
+        "overlap": [
+            "Shares of common documents in the first ranks of two sources, as a mean over queries. "
+            "Sources that share little have more to give each other, if both find relevant "
+            "documents.",
+            "“Only by this source” counts relevant documents that no other source returns at any "
+            "rank: without it, no fusion can reach them.",
+        ],
+        "leave_one_out": [
+            f"Mean {primary} of a system without one source, minus the mean with it. Left of 0 the "
+            "source helps; right of 0 the system is better without it.",
+            "The intervals are paired by query and not adjusted for their number: take them as a "
+            "hint which source to look at.",
+        ],
+        "depth_curve": [
+            "Every source is cut at this rank before it is fused. Where a line is flat, deeper "
+            "lists cost time and change nothing.",
+        ],
     }

@@ -80,6 +80,7 @@ def _template() -> Template:
     environment.tests["table"] = lambda part: isinstance(part, Table)
     environment.tests["figure"] = lambda part: isinstance(part, Figure)
     environment.tests["data"] = lambda part: isinstance(part, YamlBlock)
+    environment.tests["about_lint"] = lambda key: key.startswith("lint ")
     environment.filters["warnings"] = _warnings
     environment.filters["statements"] = _statements
     return environment.get_template("page.html.j2")

@@ -1,5 +1,7 @@
 // The data of the page: compressed JSON in a block of text, written by Python.
 
+import { createDetails } from "./details.js";
+
 /** Read the block; null where the page has none. */
 export async function readData() {
   const block = document.getElementById("page-data");
@@ -13,6 +15,7 @@ export async function readData() {
 export class Collection {
   constructor(data, index) {
     Object.assign(this, data);
+    this.details = createDetails(data.details);
     this.index = index;
     this.competitors = this.systems.filter((system) => system.kind === "system");
     this.position = new Map(this.systems.map((system, i) => [system.name, i]));

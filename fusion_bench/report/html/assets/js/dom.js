@@ -61,12 +61,17 @@ export function understanding(paragraphs) {
 /** Call a function now, and whenever the width of an element changes. */
 export function onWidth(node, draw) {
   let width = 0;
-  new ResizeObserver(() => {
+  onResize(node, () => {
     if (node.clientWidth && node.clientWidth !== width) {
       width = node.clientWidth;
       draw(width);
     }
-  }).observe(node);
+  });
+}
+
+/** Call a function in the next frame after each change of an element's size. */
+export function onResize(node, call) {
+  new ResizeObserver(() => requestAnimationFrame(call)).observe(node);
 }
 
 /** The value of a color of the style sheet, such as "--better". */

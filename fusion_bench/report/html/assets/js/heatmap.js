@@ -1,6 +1,6 @@
 // The heat map: systems × queries, colored by the difference from the baseline.
 
-import { button, element, isolated, understanding } from "./dom.js";
+import { button, element, isolated, onResize, understanding } from "./dom.js";
 import { differenceColors } from "./heat_colors.js";
 import { paintCells } from "./heat_paint.js";
 import { formatNumber, formatSigned, pluralize } from "./numbers.js";
@@ -158,10 +158,10 @@ export function heatmapView(collection, store, openQuery) {
     drawRuns(view.order, state);
   }
 
-  new ResizeObserver(() => {
+  onResize(scroller, () => {
     paint();
     drawRuns(view.order, store.state);
-  }).observe(scroller);
+  });
   window.addEventListener("themechange", paint);
   const scales = element("div", { class: "segments", role: "group", "aria-label": "Size" },
     SCALES.map(([scale, label]) => button(label, (event) => {

@@ -7,6 +7,7 @@ import { heatmapView } from "./heatmap.js";
 import { createHelp, listenToKeys } from "./keys.js";
 import { queriesView, queryControls } from "./queries.js";
 import { createPanel } from "./query_panel.js";
+import { sourcesView } from "./sources.js";
 import { systemsView } from "./systems.js";
 import { enhanceTables } from "./tables.js";
 import { themeButton } from "./theme.js";
@@ -22,6 +23,7 @@ function mountCollection(data, index, panel) {
   });
   const openQuery = (query, name) => {
     store.set({ query, system: name });
+    showAddress(index, collection.queries[query]);
     panel.open(collection, query, name, {
       next: () => moveOpened(1),
       previous: () => moveOpened(-1),
@@ -37,9 +39,27 @@ function mountCollection(data, index, panel) {
   const forest = forestView(collection, store);
   if (forest) place.append(forest);
   place.append(queryControls(collection, store), heatmapView(collection, store, openQuery), queries.block);
+  const sources = collection.details && sourcesView(collection, collection.details);
+  if (sources) place.append(sources);
   const tables = place.parentElement.querySelector(":scope > details.all-tables");
   if (tables) tables.open = false;
-  return { collection, place, systems, queries, moveOpened };
+  const openId = (id) => {
+    const query = collection.queries.indexOf(id);
+    if (query >= 0) openQuery(query, store.state.system);
+  };
+  return { collection, place, systems, queries, moveOpened, openId };
+}
+
+/** The address names the query that is open; empty = none. */
+function showAddress(index, id) {
+  const hash = id === undefined ? "" : `#query=${index}:${encodeURIComponent(id)}`;
+  history.replaceState(null, "", hash || location.pathname + location.search);
+}
+
+/** Open the query that the address names. */
+function openAddress(views) {
+  const match = location.hash.match(/^#query=(\d+):(.*)$/);
+  if (match) views.find(({ collection }) => collection.index === Number(match[1]))?.openId(decodeURIComponent(match[2]));
 }
 
 /** The system whose queries are shown first: the best one, or of no gain the highest mean. */
@@ -87,7 +107,7 @@ async function start() {
   tools.append(help.toggle, themeButton());
   tools.hidden = false;
   enhanceTables();
-  const panel = createPanel(() => document.body.classList.remove("has-panel"));
+  const panel = createPanel(() => showAddress());
   let data = null;
   try {
     data = await readData();
@@ -100,6 +120,7 @@ async function start() {
     .map((collection, i) => mountCollection(collection, i, panel))
     .filter(Boolean);
   listenToKeys(actionsOf(views, panel, help));
+  openAddress(views);
   document.documentElement.dataset.ready = "true";
 }
 

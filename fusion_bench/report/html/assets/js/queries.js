@@ -1,6 +1,6 @@
 // The list of queries: only the rows that are seen are in the document.
 
-import { button, choice, element, isolated, understanding } from "./dom.js";
+import { button, choice, element, isolated, onResize, understanding } from "./dom.js";
 import { formatNumber, formatSigned, pluralize } from "./numbers.js";
 import { queryOrder } from "./order.js";
 
@@ -149,7 +149,7 @@ export function queriesView(collection, store, openQuery) {
     drawRows();
   });
   scroller.addEventListener("scroll", () => requestAnimationFrame(drawRows));
-  new ResizeObserver(drawRows).observe(scroller);
+  onResize(scroller, drawRows);
   scroller.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && view.current !== null) openAt(view.current);
   });

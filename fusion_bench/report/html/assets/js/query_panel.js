@@ -2,6 +2,8 @@
 
 import { button, element, isolated } from "./dom.js";
 import { formatNumber, formatSigned } from "./numbers.js";
+import { relevantTable } from "./relevant_table.js";
+import { topLists } from "./top_lists.js";
 
 /** The panel beside the page; one for all collections. */
 export function createPanel(onclose) {
@@ -46,9 +48,21 @@ function contentOf(collection, query, name, moves) {
       button("Next ›", moves.next, { title: "Next query (j)" }),
       button("Close", moves.close, { class: "close", title: "Close (Escape)" })),
     element("h2", { dir: "auto" }, text || id),
-    element("p", { class: "chips" }, element("span", { class: "chip" }, isolated(id)), slices),
+    element("p", { class: "chips" }, text && element("span", { class: "chip" }, isolated(id)), slices),
+    ...documentsOf(collection, query, name),
+    element("h3", {}, "Values of all systems"),
     ...collection.measures.map((measure, i) => valuesOf(collection, query, name, i)),
   ];
+}
+
+function documentsOf(collection, query, name) {
+  const { details } = collection;
+  if (details === null) return [];
+  if (!details.isKept(query)) {
+    return [element("p", { class: "note" },
+      `This page keeps the documents of the ${details.keptCount} queries on which the systems differ most.`)];
+  }
+  return [relevantTable(collection, details, query, name), topLists(collection, details, query, name)];
 }
 
 /** The systems by their value on this query; the chosen one and the baseline are marked. */
