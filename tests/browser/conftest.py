@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browser.observed_page import ObservedPage, observe
+from tests.browser.project import Evaluation, evaluate_project
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 #: Neither a sandbox, which root has none of, nor a shared memory that containers keep small.
 ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
@@ -64,3 +65,22 @@ def open_page(browser: Browser) -> Iterator[Opener]:
     opener = Opener(browser)
     yield opener
     opener.close()
+
+
+@pytest.fixture(scope="session")
+def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    """The evaluated project, with its page."""
+    return evaluate_project(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture
+def report_page(open_page: Opener, evaluation: Evaluation) -> Page:
+    """``report.html``, once its views are there."""
+    return open_ready(open_page, evaluation.page).page
+
+
+def open_ready(open_page: Opener, url: str, **options: Any) -> ObservedPage:  # noqa: ANN401 - of observe
+    """Open a page of ours, and wait until its views are there."""
+    opened = open_page(url, **options)
+    opened.page.wait_for_selector("html[data-ready=true]", state="attached")
+    return opened

@@ -1,0 +1,171 @@
+"""``report.html`` in use: sorting, filtering, keys, and what an opened query shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fusion_bench.util.formatting import format_number
+from tests.browser.project import EVIL_INDEX, EVIL_QUERY, EVIL_SYSTEM, QUERIES, Evaluation
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PRIMARY, SECOND = "nDCG@10", "RR@10"
+ROWS = "[data-queries] [role=option]"
+
+
+def values_of(evaluation: Evaluation, system: str, measure: str = PRIMARY) -> dict[str, float]:
+    """The value of each query, as the record has it."""
+    result = evaluation.collection.system(system).measures[measure]
+    pairs = zip(evaluation.collection.queries, result.values, strict=True)
+    return {query: value for query, value in pairs if value is not None}
+
+
+def gains_of(evaluation: Evaluation, system: str) -> dict[str, float]:
+    base = values_of(evaluation, evaluation.collection.baseline)
+    return {query: value - base[query] for query, value in values_of(evaluation, system).items()}
+
+
+def shown_systems(page: Page) -> list[str]:
+    return page.eval_on_selector_all(
+        "#systems-0 tr[data-system]", "rows => rows.map(row => row.dataset.system)"
+    )
+
+
+def shown_queries(page: Page) -> list[str]:
+    """The queries of the drawn rows."""
+    return page.eval_on_selector_all(ROWS, "rows => rows.map(row => row.dataset.query)")
+
+
+def current_query(page: Page) -> str | None:
+    return page.locator(f"{ROWS}[aria-selected=true]").get_attribute("data-query")
+
+
+@pytest.mark.parametrize(("key", "measure"), [("1", PRIMARY), ("2", SECOND)])
+def test_a_click_and_a_key_sort_a_column(
+    report_page: Page, evaluation: Evaluation, key: str, measure: str
+) -> None:
+    report_page.get_by_label("Group by verdict").uncheck()
+    heading = report_page.locator(f"#systems-0 th[data-sort='{key}']")
+    assert heading.get_attribute("aria-sort") is None
+    heading.locator("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    rows = (*evaluation.collection.ranked_systems, *evaluation.collection.reference_rows)
+    means = {row.name: row.measures[measure].mean or 0.0 for row in rows}
+    order = [means[name] for name in shown_systems(report_page)]
+    assert len(order) == len(means)
+    assert order == sorted(order, reverse=True)
+    report_page.keyboard.press(key)
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert [means[name] for name in shown_systems(report_page)] == sorted(order)
+
+
+def test_systems_are_grouped_by_their_verdict(report_page: Page, evaluation: Evaluation) -> None:
+    comparisons = evaluation.collection.comparisons
+    answers = {each.candidate: each.answer for each in comparisons if each.measure == PRIMARY}
+    for group in ("better", "worse"):
+        names = report_page.eval_on_selector_all(
+            f"#systems-0 tbody[data-group={group}] tr[data-system]",
+            "rows => rows.map(row => row.dataset.system)",
+        )
+        assert sorted(names) == sorted(name for name in answers if answers[name] == group)
+
+
+def test_the_filter_has_a_key_and_keeps_what_matches(report_page: Page) -> None:
+    report_page.keyboard.press("/")
+    report_page.keyboard.type("q1")
+    report_page.wait_for_function(f"document.querySelectorAll('{ROWS}').length === 10")
+    assert all(query.startswith("q1") for query in shown_queries(report_page))
+    report_page.keyboard.press("Escape")
+    report_page.keyboard.press("j")  # a letter is a command again
+    assert current_query(report_page) == shown_queries(report_page)[0]
+
+
+def test_keys_walk_over_queries(report_page: Page, evaluation: Evaluation) -> None:
+    gains = gains_of(evaluation, evaluation.collection.best_system)
+    report_page.keyboard.press("j")
+    report_page.keyboard.press("j")
+    second = shown_queries(report_page)[1]
+    assert current_query(report_page) == second
+    report_page.keyboard.press("k")
+    assert current_query(report_page) == shown_queries(report_page)[0]
+    report_page.keyboard.press("n")
+    lost = current_query(report_page)
+    assert lost is not None
+    assert gains[lost] < 0
+    report_page.keyboard.press("P")  # the one before that it wins
+    won = current_query(report_page)
+    assert won is not None
+    assert gains[won] > 0
+
+
+def test_a_key_shows_the_keys(report_page: Page) -> None:
+    report_page.keyboard.press("?")
+    dialog = report_page.locator("#keys")
+    assert dialog.is_visible()
+    for key in ("/", "j", "k", "n", "p", "?"):
+        assert dialog.locator("kbd", has_text=key).count() > 0
+    report_page.keyboard.press("Escape")
+    assert dialog.is_hidden()
+
+
+@pytest.mark.parametrize("opens", ["click", "keys"])
+def test_a_query_opens_with_the_values_of_the_record(
+    report_page: Page, evaluation: Evaluation, opens: str
+) -> None:
+    if opens == "click":
+        report_page.locator(f'{ROWS}[data-query="{EVIL_QUERY}"]').click()
+    else:
+        report_page.locator("[data-queries]").focus()
+        while (
+            report_page.locator(f'{ROWS}[aria-selected=true][data-query="{EVIL_QUERY}"]').count()
+            == 0
+        ):
+            report_page.keyboard.press("j")
+        report_page.keyboard.press("Enter")
+    panel = report_page.locator("#query-panel")
+    panel.wait_for()
+    assert panel.get_attribute("data-query") == EVIL_QUERY
+    lists = panel.locator("details.values")
+    for i, measure in enumerate((PRIMARY, SECOND)):
+        for row in evaluation.collection.ranked_systems:
+            value = row.measures[measure].values[query_index(evaluation)]
+            item = lists.nth(i).locator(f'li[data-system="{row.name}"]')
+            assert (item.text_content() or "").startswith(f"{row.name}{format_number(value)}")
+    report_page.keyboard.press("Escape")
+    assert panel.is_hidden()
+
+
+def query_index(evaluation: Evaluation) -> int:
+    index = evaluation.collection.queries.index(EVIL_QUERY)
+    assert 0 <= EVIL_INDEX < QUERIES
+    return index
+
+
+def test_the_heat_map_is_sorted_by_the_gain_of_any_system(
+    report_page: Page, evaluation: Evaluation
+) -> None:
+    label = report_page.locator("#heat-0 .heat-labels button", has_text=EVIL_SYSTEM)
+    label.click()
+    assert label.get_attribute("aria-pressed") == "true"
+    gains = gains_of(evaluation, EVIL_SYSTEM)
+    drawn = [gains[query] for query in shown_queries(report_page)]
+    assert drawn == sorted(gains.values(), reverse=True)[: len(drawn)]
+    scroller = report_page.locator("#heat-0 .heat-scroller")
+    scroller.focus()
+    report_page.keyboard.press("ArrowRight")
+    first = shown_queries(report_page)[0]
+    status = report_page.locator("#heat-status-0")
+    assert first in (status.text_content() or "")
+    report_page.keyboard.press("Enter")
+    assert report_page.locator("#query-panel").get_attribute("data-query") == first
+
+
+def test_a_slice_keeps_its_queries(report_page: Page, evaluation: Evaluation) -> None:
+    report_page.locator("select[data-choice=slice]").select_option(value='["type","local"]')
+    types = dict(zip(evaluation.collection.queries, evaluation.collection.types, strict=True))
+    assert {types[query] for query in shown_queries(report_page)} == {"local"}
+    note = report_page.locator("[data-view=queries] h3").text_content() or ""
+    assert f"{list(types.values()).count('local')} queries" in note

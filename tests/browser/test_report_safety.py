@@ -1,0 +1,126 @@
+"""``report.html`` keeps nobody out, and no name from outside becomes more than text.
+
+What a page must not do at all (requests, dialogs, errors, violations) fails every test of this
+folder, through ``open_page``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.accessibility import grave_findings
+from tests.browser.conftest import open_ready
+from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.browser.conftest import Opener
+    from tests.browser.observed_page import Scheme
+
+#: What can take the focus, by the rules of HTML.
+FOCUSABLE = "a[href], button, input, select, summary, textarea, [tabindex='0']"
+VISIBLE_FOCUSABLE = f"""
+[...document.querySelectorAll("{FOCUSABLE}")].filter((node) => node.checkVisibility(
+  {{visibilityProperty: true}}) && !node.disabled)
+"""
+#: Marks the element with the focus; null at the page's end, else whether one sees that it has it.
+VISIT = """
+() => {
+  const node = document.activeElement;
+  if (node === document.body || node.visited) return null;
+  node.visited = true;
+  const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(node);
+  return (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+}
+"""
+
+
+def open_query(page: Page) -> None:
+    page.locator(f'[data-queries] [data-query="{EVIL_QUERY}"]').click()
+    page.locator("#query-panel").wait_for()
+
+
+def test_hostile_names_stay_text(report_page: Page) -> None:
+    open_query(report_page)
+    report_page.locator(f'#systems-0 [data-system="{EVIL_SYSTEM}"] button').click()
+    report_page.evaluate(
+        "for (const each of document.querySelectorAll('details')) each.open = true"
+    )
+    elements = report_page.evaluate(
+        "['script', 'iframe', 'img', 'svg[onload]'].map("
+        "(name) => document.querySelectorAll(name).length)"
+    )
+    assert elements == [2, 0, 0, 0]  # the page's data and its own script
+    text = report_page.inner_text("body")
+    assert EVIL_QUERY in text
+    assert EVIL_SYSTEM in text
+
+
+def test_the_policy_allows_inline_by_hash_alone(report_page: Page) -> None:
+    policy = report_page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute(
+        "content"
+    )
+    assert policy is not None
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert all(rules[name].startswith("'sha256-") for name in ("script-src", "style-src"))
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_has_no_serious_finding(
+    open_page: Opener, evaluation: Evaluation, scheme: Scheme
+) -> None:
+    page = open_ready(open_page, evaluation.page, scheme=scheme).page
+    assert grave_findings(page) == []
+    open_query(page)
+    assert grave_findings(page) == []
+
+
+def test_tab_reaches_everything_and_one_sees_where(report_page: Page) -> None:
+    open_query(report_page)
+    visible = []
+    report_page.locator(".skip").focus()
+    for key in ("Tab", "Shift+Tab"):  # a focus that keys have moved is shown
+        report_page.keyboard.press(key)
+    while (is_visible := report_page.evaluate(VISIT)) is not None:
+        visible.append(is_visible)
+        report_page.keyboard.press("Tab")
+    missed = report_page.evaluate(
+        f"{VISIBLE_FOCUSABLE}.filter((node) => !node.visited).map((node) => node.outerHTML)"
+    )
+    assert missed == []
+    assert len(visible) > 20
+    assert all(visible)
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_the_page_fits_its_window(open_page: Opener, evaluation: Evaluation, width: int) -> None:
+    opened = open_ready(open_page, evaluation.page, width=width)
+    assert opened.overflow() == 0
+    opened.page.evaluate(
+        "for (const each of document.querySelectorAll('details')) each.open = true"
+    )
+    assert opened.overflow() == 0
+    open_query(opened.page)
+    assert opened.overflow() == 0
+
+
+def test_print_shows_results_and_no_controls(report_page: Page) -> None:
+    report_page.emulate_media(media="print")
+    assert report_page.locator("#answer .headline").is_visible()
+    assert report_page.locator("#systems-0").is_visible()
+    assert report_page.locator("#page-tools").is_hidden()
+    assert report_page.locator("[data-filter]").is_hidden()
+
+
+def test_it_reads_without_script(browser: Browser, evaluation: Evaluation) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(evaluation.page)
+    assert page.locator("#answer .headline").is_visible()
+    assert page.get_by_role("row", name=EVIL_SYSTEM).first.is_visible()
+    context.close()
