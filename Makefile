@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas test test-browser check lint layers types tests torture coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas docs test test-browser check lint layers types tests torture coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -69,6 +69,9 @@ pictures: eval ## Renew the README's picture from the default experiment
 	mkdir -p reports/pictures
 	cp reports/default/attack-nDCG@10-forest.png reports/pictures/default.png
 
+docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
+	$(BIN)/python -m docs.website
+
 schemas: $(VENV)/.run ## Renew fusion_bench/schemas from the records' models
 	$(BIN)/fusion-bench schema --out fusion_bench/schemas
 
@@ -79,7 +82,7 @@ test-browser: $(VENV)/.browser ## Test the report page and the console in Debian
 	@command -v chromium > /dev/null || { echo "no chromium: run 'apt-get install chromium' as root"; exit 1; }
 	$(BIN)/pytest tests/browser
 
-check: lint layers types tests ## Lint, types, tests, layers: what CI runs
+check: lint layers types docs tests ## Lint, layers, types, docs, tests: what CI runs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

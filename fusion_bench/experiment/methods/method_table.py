@@ -40,7 +40,7 @@ def list_methods() -> dict[str, list[MethodEntry]]:
         "policy": policies,
     }
     return {
-        kind: [_describe_method(name, model) for name, model in registry.load_all().items()]
+        kind: [describe_method(name, model) for name, model in registry.load_all().items()]
         for kind, registry in registries.items()
     }
 
@@ -53,7 +53,7 @@ def list_aliases() -> dict[str, dict[str, str]]:
     }
 
 
-def _describe_method(name: str, model: type[StrictModel]) -> MethodEntry:
+def describe_method(name: str, model: type[StrictModel]) -> MethodEntry:
     """The entry of a method; without a formula, its docstring's first sentence after the name."""
     first = (model.__doc__ or "").split("\n\n")[0]
     sentence = " ".join(first.split(": ", 1)[-1].split()).rstrip(".")

@@ -1,0 +1,1 @@
+"""The documentation site: the repository's Markdown, and pages made from the code."""
