@@ -15,8 +15,9 @@ RANKS = range(1, 21)
 def draw(method: str, changes: dict[str, list[dict[str, object]]]) -> Figure:
     """One panel a setting, one color a rerank score."""
     lists = {name: {"q": {d: 20.0 - i for i, d in enumerate(DOCUMENTS)}} for name in ("a", "b")}
-    figure, panels = plt.subplots(1, len(changes), figsize=(3.4 * len(changes), 3.2), squeeze=False)
-    for panel, (title, [options]) in zip(panels[0], changes.items(), strict=True):
+    rows = (len(changes) + 1) // 2
+    figure, panels = plt.subplots(rows, 2, figsize=(6.8, 2.8 * rows), squeeze=False)
+    for panel, (title, [options]) in zip(panels.flat, changes.items(), strict=False):
         for score in (1.0, 0.5, 0.0):
             blended = fb.fuse(
                 lists,
@@ -27,7 +28,8 @@ def draw(method: str, changes: dict[str, list[dict[str, object]]]) -> Figure:
             ).to_dict()["q"]
             heights = [blended[document] for document in DOCUMENTS]
             panel.plot(RANKS, heights, ".-", label=f"rerank score {score:g}")
-        panel.set(title=title, xlabel="fused rank", xticks=range(1, 21, 3))
-    panels[0][0].set_ylabel("final score")
-    panels[0][0].legend(fontsize=8)
+        panel.set(title=title, xlabel="fused rank", ylabel="final score", xticks=range(1, 21, 3))
+        panel.legend(fontsize=7)
+    for panel in panels.flat[len(changes) :]:
+        panel.set_visible(False)
     return figure

@@ -15,7 +15,7 @@ SCORES = np.geomspace(20, 2, 20)
 def draw(method: str, changes: dict[str, list[dict[str, object]]]) -> Figure:
     """One panel a parameter, one color a value of it."""
     run = {"q": {f"d{i:02}": score for i, score in enumerate(SCORES)}}
-    figure, panels = plt.subplots(1, len(changes), figsize=(4.2 * len(changes), 3.2), squeeze=False)
+    figure, panels = plt.subplots(1, len(changes), figsize=(3.3 * len(changes), 2.8), squeeze=False)
     for panel, (title, values) in zip(panels[0], changes.items(), strict=True):
         for options in values:
             normalizer = {"method": method, **options}

@@ -19,7 +19,7 @@ ROLES = {"bm25": frozenset({"keyword"}), "dense": frozenset({"question", "semant
 
 def draw(method: str, changes: dict[str, list[dict[str, Any]]]) -> Figure:
     """One panel a parameter, one color a value of it."""
-    figure, panels = plt.subplots(1, len(changes), figsize=(4.2 * len(changes), 3.2), squeeze=False)
+    figure, panels = plt.subplots(1, len(changes), figsize=(3.3 * len(changes), 2.8), squeeze=False)
     for panel, (title, values) in zip(panels[0], changes.items(), strict=True):
         for i, options in enumerate(values):
             label = ", ".join(str(value) for value in options.values()) or "defaults"

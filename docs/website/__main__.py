@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
+from docs.website.check_html import check_html
 from docs.website.page import ROOT
 from docs.website.source_folder import write_source
 
@@ -16,14 +17,17 @@ SETTINGS = Path(__file__).parent / "sphinx_settings"
 
 
 def main() -> int:
-    """Write the source folder and run Sphinx; its exit code."""
+    """Write the source folder, run Sphinx and check what it wrote; the exit code."""
     source, html = BUILD / "source", BUILD / "html"
     write_source(source)
     arguments = ["-q", "-E", "-W", "--keep-going", "-c", str(SETTINGS), "-d", str(BUILD / "cache")]
     code = build_main([*arguments, "-b", "html", str(source), str(html)])
-    if code == 0:
-        print(f"The site is built: {html / 'index.html'}")
-    return code
+    if code != 0:
+        return code
+    problems = check_html(html)
+    print(*problems, sep="\n", end="\n" if problems else "")
+    print(f"The site is built: {html / 'index.html'}")
+    return 2 if problems else 0
 
 
 if __name__ == "__main__":

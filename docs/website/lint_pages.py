@@ -84,5 +84,5 @@ def run_lint(name: str, section: str) -> str:
     findings = tuple(finding for finding in report.findings if finding.id == name)
     page = build_lint_page(report.model_copy(update={"findings": findings, "untranslated": {}}))
     with io.StringIO() as stream:
-        print_page(page, Console(file=stream, width=WIDTH, color_system=None))
+        print_page(page, Console(file=stream, width=WIDTH, color_system=None, force_terminal=True))
         return re.sub(r"[ ]+$", "", stream.getvalue().strip(), flags=re.MULTILINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -114,7 +115,7 @@ def _build_page(
     kind: Kind, entry: MethodEntry, model: type[StrictModel]
 ) -> tuple[Page, Picture | None]:
     name, described = entry["method"], parse_docstring(model.__doc__ or "")
-    summary = described.summary.replace("\\", "")
+    summary = _strip(described.summary)
     experiment = example_experiment(kind.key, name, model)
     space = list_space(kind.key, model, name)
     picture = picture_of(kind.key, name, space)
@@ -122,7 +123,7 @@ def _build_page(
         f"# {name}\n",
         f"{kind.noun}:\n",
         format_code(entry["formula"]),
-        *([f"In full: {described.summary}\n"] if entry["formula"] not in summary else []),
+        *([f"In full: {described.summary}\n"] if summary != _strip(entry["formula"]) else []),
         *(f"{paragraph}\n" for paragraph in described.prose),
         f"**Source.** {described.source or entry['source'] or 'The formula itself.'}\n",
         *([f"**Example.** {described.example}\n"] if described.example else []),
@@ -137,6 +138,11 @@ def _build_page(
     if issubclass(model, Fusion):
         parts += ["## What always holds\n", *_describe_contract(model(method=name))]
     return Page(f"{kind.folder}/{name}.md", "\n".join(parts)), picture
+
+
+def _strip(formula: str) -> str:
+    """The formula without what says nothing: blanks, a full stop, Markdown's backslashes."""
+    return re.sub(r"[\s\\]|\.$", "", formula)
 
 
 def list_space(kind: str, model: type[StrictModel], name: str) -> tuple[Parameter, ...]:

@@ -12,6 +12,8 @@ import yaml
 
 #: The repository.
 ROOT = Path(__file__).parents[2]
+#: Columns of a line of YAML; a longer mapping is broken into lines.
+LONGEST_LINE = 80
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,12 @@ def format_yaml(data: Mapping[str, Any], *, block_levels: int = 2) -> str:
 def _format_lines(data: Mapping[str, Any], indent: str, levels: int) -> list[str]:
     lines = []
     for key, value in data.items():
-        if isinstance(value, Mapping) and value and levels > 0:
+        line = f"{indent}{_format_flow(key)}: {_format_flow(value)}\n"
+        if isinstance(value, Mapping) and value and (levels > 0 or len(line) > LONGEST_LINE):
             lines.append(f"{indent}{_format_flow(key)}:\n")
             lines += _format_lines(value, f"{indent}  ", levels - 1)
         else:
-            lines.append(f"{indent}{_format_flow(key)}: {_format_flow(value)}\n")
+            lines.append(line)
     return lines
 
 

@@ -70,7 +70,7 @@ def _describe_type(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
         key = "up to a rank" if "integer" in json.dumps(schema.get("propertyNames", {})) else "key"
         return f"{kind}: {key} → {values}" if values else kind
     bounds = [
-        f"{words} {schema[key]:,}"
+        f"{words} {format_number(schema[key])}"
         for key, words in (
             ("minimum", "at least"),
             ("exclusiveMinimum", "above"),
@@ -81,6 +81,11 @@ def _describe_type(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
         if key in schema
     ]
     return " ".join([kind, ", ".join(bounds)]).strip()
+
+
+def format_number(number: float) -> str:
+    """``1,000,000``, ``0.5``, ``1e-06``."""
+    return f"{int(number):,}" if float(number).is_integer() else f"{number:g}"
 
 
 def describe_search(name: str, space: Iterable[Parameter]) -> str:
@@ -94,4 +99,5 @@ def _describe_range(parameter: Parameter) -> str:
         return ", ".join(f"`{json.dumps(value).strip(chr(34))}`" for value in parameter.choices)
     low, high = parameter.bounds
     step = f", in steps of {parameter.step:g}" if parameter.step else ""
-    return f"{low:,g} to {high:,g}{step}{', by its logarithm' if parameter.log else ''}"
+    scale = ", by its logarithm" if parameter.log else ""
+    return f"{format_number(low)} to {format_number(high)}{step}{scale}"

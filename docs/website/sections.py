@@ -12,12 +12,14 @@ _BLOCK = re.compile(r"^(```+).*?^\1[ ]*$|^(#{1,6}) ([^\n]+)$", re.MULTILINE | re
 def split_sections(text: str) -> tuple[str, dict[str, str]]:
     """What stands before the first second-level heading, and title → text of each section."""
     starts = [match for match in _BLOCK.finditer(text) if match[2] == "##"]
+    if not starts:
+        return text, {}
     ends = [match.start() for match in starts[1:]] + [len(text)]
     sections = {
         match[3].strip(): text[match.end() : end].strip("\n") + "\n"
         for match, end in zip(starts, ends, strict=True)
     }
-    return text[: starts[0].start()] if starts else text, sections
+    return text[: starts[0].start()], sections
 
 
 def raise_headings(text: str) -> str:
