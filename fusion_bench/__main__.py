@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 import sys
 
+#: The exit code after Ctrl-C.
+INTERRUPTED = 130
+
 
 def run() -> int:
     """Run the command line as a process of its own; returns the exit code."""
@@ -17,10 +20,24 @@ def run() -> int:
         handlers.install()
     except KeyboardInterrupt:
         os.write(2, b"error: interrupted\n")
-        os._exit(130)
+        os._exit(INTERRUPTED)
     from fusion_bench.cli import main
 
-    return main()
+    code = main()
+    if code == INTERRUPTED:
+        # Where Ctrl-C came in code that a string held, such as a dataclass's, Python notes that
+        # nobody handled it, and would end by the signal.
+        _flush_streams()
+        os._exit(code)
+    return code
+
+
+def _flush_streams() -> None:
+    import contextlib
+
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
 
 
 if __name__ == "__main__":

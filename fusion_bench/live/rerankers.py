@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.calls.chain import ProviderChain
+from fusion_bench.rerank.calls.opening import LateReranker, connect_provider
 from fusion_bench.rerank.calls.session import UNLIMITED, ProviderSession
 from fusion_bench.rerank.clients import HttpProvider, Provider, providers
 from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_providers
-from fusion_bench.rerank.protocol import Reply, Reranker
+from fusion_bench.rerank.protocol import Reranker
 from fusion_bench.rerank.recent_scores import RecentScores
 from fusion_bench.rerank.settings import RerankSettings
 
@@ -148,37 +148,13 @@ async def open_chain(
 async def _open_provider(
     provider: Provider, settings: RerankSettings, stack: AsyncExitStack
 ) -> Reranker:
-    if settings.strict or not isinstance(provider, HttpProvider):
+    if not isinstance(provider, HttpProvider):
         return await stack.enter_async_context(provider.open_reranker())
+    seconds = settings.timeout_ms / 1e3
+    if settings.strict:
+        return await connect_provider(provider, seconds, stack)
     try:
-        async with asyncio.timeout(OPENING_SECONDS):
-            return await stack.enter_async_context(provider.open_reranker())
-    except (ProviderError, TimeoutError) as error:
+        return await connect_provider(provider, OPENING_SECONDS, stack)
+    except ProviderError as error:
         log.warning("%s is connected later: %s", provider.model_identity.label, error)
-        return LateReranker(provider, stack)
-
-
-class LateReranker:
-    """A provider that could not be reached: connected when it is asked.
-
-    Args:
-        provider: The provider.
-        stack: Releases the connection.
-    """
-
-    def __init__(self, provider: Provider, stack: AsyncExitStack) -> None:
-        self.identity, self.batch = provider.model_identity, provider.batch
-        self._provider, self._stack = provider, stack
-        self._opened: Reranker | None = None
-
-    async def score(self, query: str, documents: Sequence[str]) -> Reply:
-        """Connect, then score.
-
-        Raises:
-            ProviderError: It cannot be reached, or the call failed.
-        """
-        if self._opened is None:
-            self._opened = await self._stack.enter_async_context(self._provider.open_reranker())
-            self.batch = self._opened.batch
-        reply = await self._opened.score(query, documents)
-        return replace(reply, model=reply.model or self._opened.identity.model)
+        return LateReranker(provider, seconds, stack)

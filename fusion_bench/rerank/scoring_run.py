@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.errors import FusionBenchError, ProviderError
 from fusion_bench.rerank.calls.chain import ProviderChain
 from fusion_bench.rerank.calls.limits import Budget
+from fusion_bench.rerank.calls.opening import LateReranker, connect_provider
 from fusion_bench.rerank.calls.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.candidates import QueryCandidates, ScoringRequest
-from fusion_bench.rerank.clients import Provider
+from fusion_bench.rerank.clients import HttpProvider, Provider
 from fusion_bench.rerank.ledger import sum_booked_costs
+from fusion_bench.rerank.protocol import Reranker
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
+
+log = logging.getLogger("fusion_bench.rerank")
 
 #: Called with queries done, queries in all, and the cost so far.
 OnProgress = Callable[[int, int, float], None]
@@ -72,15 +77,17 @@ async def score_queries(
             on_progress(len(answers), len(work.queries), budget.spent)
 
     async with AsyncExitStack() as stack:
+        rerankers = await _open_rerankers(providers, settings, deadline, stack)
         sessions = []
-        for provider in providers:
-            reranker = await stack.enter_async_context(provider.open_reranker())
+        for provider, reranker in zip(providers, rerankers, strict=True):
             configured = provider.model_identity
             if reranker.identity.model != provider.model and configured != reranker.identity:
                 store.save_model(configured, reranker.identity.model)
             session = ProviderSession(
                 reranker, settings, provider=provider, store=store, run=run, budget=budget
             )
+            if isinstance(reranker, LateReranker):
+                session.breaker.open_now()
             sessions.append(session)
         chain = ProviderChain(sessions, settings)
         on_progress(0, len(work.queries), budget.spent)
@@ -90,6 +97,40 @@ async def score_queries(
     if errors:
         raise errors[0]
     return chain, answers
+
+
+async def _open_rerankers(
+    providers: Sequence[Provider],
+    settings: RerankSettings,
+    deadline: float | None,
+    stack: AsyncExitStack,
+) -> list[Reranker]:
+    """Connect all providers; one that cannot be connected is an error if no other one can be.
+
+    Args:
+        providers: In the order they are asked.
+        settings: Their ``timeout_ms`` is the limit of each.
+        deadline: Seconds, another limit of each.
+        stack: Releases the connections.
+    """
+    limit = settings.timeout_ms / 1e3
+    rerankers: list[Reranker] = []
+    errors: list[ProviderError] = []
+    for provider in providers:
+        is_remote = isinstance(provider, HttpProvider)  # to load a model takes its time
+        seconds = min(limit, deadline or limit) if is_remote else None
+        try:
+            rerankers.append(await connect_provider(provider, seconds, stack))
+        except ProviderError as error:
+            if error.kind == "refused" and settings.strict:
+                raise
+            errors.append(error)
+            rerankers.append(LateReranker(provider, limit, stack))
+    if len(errors) == len(providers):
+        raise errors[0]
+    for failure in errors:
+        log.warning("not connected, so another provider is asked: %s", failure)
+    return rerankers
 
 
 async def _score_query(

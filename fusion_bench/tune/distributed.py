@@ -24,6 +24,7 @@ from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
+from fusion_bench.tune.local_cluster import START_SECONDS, start_cluster
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
 from fusion_bench.tune.worker_calls import (
@@ -227,25 +228,13 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         target: Any = address
+        workers = 1
         if address.startswith(LOCAL):
-            count = address.removeprefix(LOCAL)
-            is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
-            if not (is_short and 0 < int(count) <= MOST_WORKERS):
-                raise ConfigError(
-                    f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, "
-                    f"such as {LOCAL}4"
-                )
-            options: dict[str, Any] = {"threads_per_worker": 1, "silence_logs": logging.CRITICAL}
-            options["dashboard_address"] = "127.0.0.1:0"
-            # By default it gives up a worker that is gone 15 seconds after it was killed once.
-            patience = {"distributed.deploy.lost-worker-timeout": "1h"}
-            config = import_optional("dask.config", extra="cluster", purpose="--cluster")
-            stack.enter_context(config.set(patience))
-            local = distributed.LocalCluster(n_workers=int(count), **options)
-            target = stack.enter_context(local)
+            workers, timeout = _read_count(address), START_SECONDS
+            target = stack.enter_context(start_cluster(workers))
         try:
             client = stack.enter_context(distributed.Client(target, timeout=timeout))
-            client.wait_for_workers(1, timeout=timeout)
+            client.wait_for_workers(workers, timeout=timeout)
         except (OSError, ValueError, TypeError, KeyError, ImportError) as error:
             reason = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
             raise ConfigError(
@@ -257,3 +246,14 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         addresses: list[str | None] = [*running_workers(client)]
         start = partial(DaskExecutor, client, addresses)
         yield WorkerPool([partial(start, number) for number in range(len(addresses))])
+
+
+def _read_count(address: str) -> int:
+    """How many processes ``local:N`` asks for."""
+    count = address.removeprefix(LOCAL)
+    is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
+    if is_short and 0 < int(count) <= MOST_WORKERS:
+        return int(count)
+    raise ConfigError(
+        f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, such as {LOCAL}4"
+    )

@@ -19,7 +19,9 @@ class SignalFinder(MetaPathFinder):
     def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == self._module:
             sys.meta_path.remove(self)
-            os.kill(os.getpid(), self._number)
+            # Dataclasses and named tuples run code in strings while they are imported.
+            names = {"kill": os.kill, "process": os.getpid(), "number": self._number}
+            exec("kill(process, number)", names)  # noqa: S102
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Processes that take part in one search through a database, each killed at a chosen moment.
 
-``python -m tests.attacks.killed_searches DATABASE SEED KILLS`` imports what a search needs, forks
-and kills so many processes, and then checks that another one finishes the search and takes up every
-trial. It prints how many were killed while they were at work.
+``python -m tests.attacks.killed_searches URL SEED KILLS [COMPANIONS]`` imports what a search needs,
+forks and kills so many processes, beside others that go on, and then checks that another one
+finishes the search and that no trial is lost. It prints how many were killed at work.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
-from pathlib import Path
+from contextlib import AbstractContextManager, suppress
+from datetime import datetime, timedelta
 
 import numpy as np
-from sqlalchemy import Connection, Engine, event
+import optuna
+from optuna.storages._rdb.models import TrialHeartbeatModel
+from optuna.trial import TrialState
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text, update
+from sqlalchemy.exc import DBAPIError
 
 from fusion_bench.experiment.tune_settings import SearchSettings
+from fusion_bench.tune.search.heartbeat_storage import MOST_REPETITIONS, REPEATED
 from fusion_bench.tune.search.shared_study import search_shared_study
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
@@ -33,30 +37,37 @@ KEEP = np.ones(24, dtype=bool)
 TRANSACTIONS = 60
 #: Seconds after which a process is killed at the latest, and those of a short one.
 LONGEST, SHORTEST = 60.0, 0.5
+#: Seconds between heartbeats, and after which a process counts as dead.
+HEARTBEAT = (1, 60)
 ORPHANS = (
     "SELECT count(*) FROM trials WHERE state = 'RUNNING' AND trial_id NOT IN "
     "(SELECT trial_id FROM trial_heartbeats)"
 )
 
 
-def search(database: Path, trials: int) -> int:
+def search(url: str, trials: int) -> int:
     """Take part in the search until so many trials are finished; returns how many are."""
     settings = SearchSettings(trials=trials)
-    url = f"sqlite:///{database}"
-    result = search_shared_study(OBJECTIVE, KEEP, settings, url, heartbeat=(1, 60))
+    result = search_shared_study(OBJECTIVE, KEEP, settings, url, heartbeat=HEARTBEAT)
     return len(result.trials)
 
 
-def run_and_kill(database: Path, rng: random.Random) -> bool:
-    """Fork a process that searches, and kill it: before some transaction, or after a time."""
-    by_transaction = rng.random() < 0.7
+def start(url: str, transactions: int | None) -> int:
+    """Fork a process that searches without end, or is killed before a transaction."""
     process = os.fork()
     if process == 0:
         with suppress(Exception):
-            if by_transaction:
-                event.listen(Engine, "commit", _kill_at_commit(rng.randint(1, TRANSACTIONS)))
-            search(database, trials=100_000)
+            if transactions is not None:
+                event.listen(Engine, "commit", _kill_at_commit(transactions))
+            search(url, trials=100_000)
         os._exit(1)  # refused: only a killed one is as it should be
+    return process
+
+
+def run_and_kill(url: str, rng: random.Random) -> bool:
+    """Whether a process that searches was killed: before some transaction, or after a time."""
+    by_transaction = rng.random() < 0.7
+    process = start(url, rng.randint(1, TRANSACTIONS) if by_transaction else None)
     if not by_transaction:
         time.sleep(rng.uniform(0.0, SHORTEST))
         os.kill(process, signal.SIGKILL)
@@ -79,29 +90,64 @@ def _kill_at_commit(number: int) -> Callable[[Connection], None]:
     return count
 
 
-def query(database: Path, statement: str) -> int:
+def query(url: str, statement: str) -> int:
     """The number that a statement gives; 0 where there are no tables yet."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        try:
-            row = connection.execute(statement).fetchone()
-        except sqlite3.OperationalError:
-            return 0
-        return int(row[0]) if row else 0
+    with suppress(DBAPIError), connect(url) as connection:
+        return int(connection.execute(text(statement)).scalar() or 0)
+    return 0
 
 
-def main(database: Path, seed: int, kills: int) -> None:
+def age_heartbeats(url: str) -> None:
+    """As if all processes had been dead for long; those that live have a heartbeat soon."""
+    with suppress(DBAPIError), connect(url) as connection:
+        connection.execute(
+            update(TrialHeartbeatModel).values(heartbeat=datetime.now() - timedelta(days=2))
+        )
+
+
+def connect(url: str) -> AbstractContextManager[Connection]:
+    """A transaction that is committed in the end."""
+    return create_engine(url, poolclass=NullPool).begin()
+
+
+def check_trials(url: str) -> None:
+    """No trial runs; each preset is done, and each that failed was repeated, or is given up."""
+    storage = optuna.storages.RDBStorage(url)
+    (study,) = storage.get_all_studies()
+    trials = storage.get_all_trials(study._study_id)
+    histories = [trial.system_attrs.get(REPEATED, []) for trial in trials]
+    given_up, repeated = [], {number for history in histories for number in history}
+    for trial, history in zip(trials, histories, strict=True):
+        assert trial.state != TrialState.RUNNING, trial
+        if trial.state == TrialState.FAIL and trial.number not in repeated:
+            assert len(history) >= MOST_REPETITIONS, trial
+            given_up.append(trial.system_attrs.get("fixed_params"))
+    done = [t.system_attrs.get("fixed_params") for t in trials if t.state in FINISHED]
+    for preset in filter(OBJECTIVE.contains, OBJECTIVE.preset_params):
+        assert done.count(dict(preset)) + given_up.count(dict(preset)) == 1, preset
+
+
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+def main(url: str, seed: int, kills: int, companions: int = 0) -> None:
     """Kill, check after each kill, and let another process finish the search."""
     rng = random.Random(seed)
+    others = [start(url, None) for _ in range(companions)]
     for _ in range(kills):
-        assert run_and_kill(database, rng), "a process ended by itself"
-        assert query(database, ORPHANS) == 0, "a trial runs without a heartbeat"
-    # As if the last heartbeats were an hour old.
-    query(database, "UPDATE trial_heartbeats SET heartbeat = datetime('now', '-1 hour')")
-    done = query(database, "SELECT count(*) FROM trials WHERE state IN ('COMPLETE', 'PRUNED')")
-    assert search(database, done + 4) == max(done + 4, 4), "the search is not finished"
-    assert query(database, "SELECT count(*) FROM trials WHERE state = 'RUNNING'") == 0
-    sys.stdout.write(f"{kills}\n")
+        assert run_and_kill(url, rng), "a process ended by itself"
+        assert query(url, ORPHANS) == 0, "a trial runs without a heartbeat"
+        if rng.random() < 0.3:
+            age_heartbeats(url)
+    for process in others:
+        os.kill(process, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+    age_heartbeats(url)
+    done = query(url, "SELECT count(*) FROM trials WHERE state IN ('COMPLETE', 'PRUNED')")
+    assert search(url, done + 4) >= max(done + 4, 4), "the search is not finished"
+    check_trials(url)
+    sys.stdout.write(f"{kills + companions}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

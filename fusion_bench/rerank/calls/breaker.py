@@ -50,6 +50,10 @@ class CircuitBreaker:
         self._admitted += 1
         return self._phases
 
+    def open_now(self) -> None:
+        """Stop calls to a provider of which it is known that it does not answer."""
+        self._enter_phase("open")
+
     def record_success(self, ticket: int) -> None:
         """The call succeeded."""
         if ticket == self._phases:

@@ -62,6 +62,7 @@ def open_held_out_look(
     fit: CrossFit | None,
     experiment: str,
     date: str,
+    system: str | None = None,
 ) -> HeldOutLook:
     """Count the look that the verdicts of a run are about to take.
 
@@ -73,6 +74,7 @@ def open_held_out_look(
         fit: What cross-fitting evaluates instead; None = the chosen trial itself.
         experiment: Name of the experiment.
         date: When, ISO 8601.
+        system: What is tested against the default; None = the default with other numbers.
 
     Raises:
         ConfigError: A plan of looks does not allow it.
@@ -91,7 +93,7 @@ def open_held_out_look(
     look = counter.open_look(
         Look(
             experiment=experiment,
-            system=objective.system.name,
+            system=system or objective.system.name,
             measure=measure,
             date=date,
             numbers=numbers_digest(measure, numbers, held_out, default[mask], tuned[mask]),

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import optuna
-from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -42,7 +42,7 @@ FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)  # pruned: could not be comp
 
 
 @contextmanager
-def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator[RDBStorage]:
+def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator[HeartbeatStorage]:
     """Optuna's storage at a URL as SQLAlchemy reads it, closed in the end.
 
     Raises:
@@ -66,12 +66,11 @@ def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator
         raise ConfigError(f"storage {show_address(url)}: {reason} ({form})") from None
 
 
-def _connect(url: str, heartbeat: tuple[int, int] | None) -> RDBStorage:
+def _connect(url: str, heartbeat: tuple[int, int] | None) -> HeartbeatStorage:
     interval, grace = heartbeat or (None, None)
     engine = {"pool_pre_ping": True, "connect_args": _connection_limits(url)}
     options: Any = {"heartbeat_interval": interval, "grace_period": grace}
     with samplers.silence_experimental_warnings():
-        options["heartbeat_stale_trial_callback"] = RetryHeartbeatStaleTrialCallback(max_retry=3)
         try:
             return HeartbeatStorage(url, engine, **options)
         except DBAPIError:  # two processes may make the tables at once
@@ -139,9 +138,9 @@ def search_shared_study(
 
 
 def _join_study(
-    objective: TuningObjective, settings: SearchSettings, storage: RDBStorage
+    objective: TuningObjective, settings: SearchSettings, storage: HeartbeatStorage
 ) -> optuna.Study:
-    """The study of this search; the process that makes it queues the presets."""
+    """The study of this search, with all presets queued, also those that a killed process left."""
     sampler = samplers.optuna_sampler(settings.sampler, settings.seed)
     identity = search.search_fingerprint(objective, settings)
     name = f"fusion_bench-{identity.digest[:40]}"
@@ -149,12 +148,13 @@ def _join_study(
     try:
         study = optuna.create_study(direction="maximize", **options)
         _log_other_study(storage, identity)
-        study.set_user_attr(PARTS, dict(identity.parts))
-        for params in filter(objective.contains, objective.preset_params[: settings.trials - 1]):
-            study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})
     except optuna.exceptions.DuplicatedStudyError:
         sampler.reseed_rng()  # or two processes would try the same points
         study = optuna.load_study(**options)
+    if PARTS not in study.user_attrs:
+        study.set_user_attr(PARTS, dict(identity.parts))
+    presets = [*filter(objective.contains, objective.preset_params[: settings.trials - 1])]
+    storage.queue_missing(storage.get_study_id_from_name(name), presets, {ORIGIN: "seed"})
     return study
 
 

@@ -1,8 +1,9 @@
-"""A command gets a signal at a random moment; the same command then ends as if nothing had been."""
+"""A command, or a worker of it, gets a signal at a random moment; its results stay the same."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -14,14 +15,19 @@ from typing import Any
 
 from tests.attacks.project import EVAL, TUNE, UPDATE, make_project
 from tests.attacks.runner import LIMIT, child_environment, read_files, run_here
+from tests.attacks.sessions import list_session
 from tests.attacks.torture import Loop, Tally
 
-COMMANDS = (EVAL, UPDATE, TUNE, (*TUNE, "--workers", "2"))
+WORKERS = (*TUNE, "--workers", "2")
+CLUSTER = (*TUNE, "--cluster", "local:2")
+COMMANDS = (EVAL, UPDATE, TUNE, WORKERS, CLUSTER)
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 #: Signals in a round.
 KILLS = 3
-#: Seconds until the signal at most: a command takes one or two.
-LONGEST = 2.5
+#: Seconds until the signal at most: a command takes one or two, and a cluster some more.
+LONGEST, LONGEST_OF_CLUSTER = 2.5, 5.0
+#: How often a worker gets SIGKILL, and not the command.
+WORKER_SHARE = 0.3
 #: Fields of a record that differ from run to run.
 CHANGING = {"provenance", "look"}
 
@@ -42,7 +48,7 @@ def run_round(seed: int, folder: Path) -> Tally:
 
 
 def _run_and_kill(command: tuple[str, ...], root: Path, rng: random.Random) -> bool:
-    """Whether a command got its signal before it ended; nobody may hold its output afterwards."""
+    """Whether it, or a worker, got its signal before it ended; then nobody may hold its output."""
     number = rng.choice(SIGNALS)
     process = subprocess.Popen(
         [sys.executable, "-m", "fusion_bench", *command],
@@ -54,7 +60,13 @@ def _run_and_kill(command: tuple[str, ...], root: Path, rng: random.Random) -> b
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    time.sleep(rng.uniform(0.0, LONGEST))
+    time.sleep(rng.uniform(0.0, LONGEST_OF_CLUSTER if command == CLUSTER else LONGEST))
+    workers = list_session(process.pid) if rng.random() < WORKER_SHARE else []
+    if workers:
+        os.kill(rng.choice(workers), signal.SIGKILL)
+        _, err = process.communicate(timeout=LIMIT)
+        assert process.returncode == 0, err
+        return True
     process.send_signal(number)
     _, err = process.communicate(timeout=LIMIT)
     if process.returncode in {143, 130}:

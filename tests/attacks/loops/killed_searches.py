@@ -16,11 +16,16 @@ TEST_KILLS = 2
 
 
 def run_round(seed: int, folder: Path) -> Tally:
-    """A search whose processes are killed: the next one finishes it, and leaves no trial."""
+    """A search whose processes are killed: the next one finishes it, and loses no trial."""
     kills = TEST_KILLS if "PYTEST_CURRENT_TEST" in os.environ else KILLS
-    module = "tests.attacks.killed_searches"
+    return kill_searches(f"sqlite:///{folder / 's.db'}", seed, kills)
+
+
+def kill_searches(url: str, seed: int, kills: int, companions: int = 0) -> Tally:
+    """Kill processes in a process of its own, which has no threads before it forks."""
+    numbers = map(str, (seed, kills, companions))
     done = subprocess.run(
-        [sys.executable, "-m", module, str(folder / "s.db"), str(seed), str(kills)],
+        [sys.executable, "-m", "tests.attacks.killed_searches", url, *numbers],
         env=child_environment(),
         capture_output=True,
         text=True,

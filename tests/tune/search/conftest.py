@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import optuna
 import pytest
+from sqlalchemy import Engine, event
+
+
+@pytest.fixture(scope="package", autouse=True)
+def fast_commits() -> Iterator[None]:
+    """SQLite does not wait for the disk: no test pulls the plug."""
+
+    def configure(connection: object, _: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("PRAGMA synchronous = OFF")
+
+    event.listen(Engine, "connect", configure)
+    yield
+    event.remove(Engine, "connect", configure)
 
 
 @pytest.fixture(scope="package")

@@ -1,0 +1,1 @@
+"""What changed from one report of an experiment to the next, without a new computation."""

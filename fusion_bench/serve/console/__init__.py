@@ -1,0 +1,1 @@
+"""What the console answers, without HTTP: read-only state, and pure functions of a setting."""

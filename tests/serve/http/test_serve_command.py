@@ -1,0 +1,43 @@
+"""The command as a process of its own: the address it prints, and how signals end it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.serve.http import server
+from tests.serve.project import make_project
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    experiment = make_project(tmp_path)
+    command = [sys.executable, "-m", "fusion_bench", "serve", str(experiment)]
+    process = subprocess.Popen(
+        [*command, "--no-open", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    address = json.loads(process.stdout.readline())["address"]
+    with urllib.request.urlopen(address, timeout=60) as reply:  # noqa: S310 - our own address
+        assert reply.status == 200
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == code
+    assert "Traceback" not in errors
+
+
+def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(Exception, match=r"rank-fusion-bench\[serve\]") as caught:
+        server.require_packages()
+    assert "\n" not in str(caught.value)
