@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # They need a browser: `make test-browser` names this folder, and then it is collected.
@@ -20,3 +21,11 @@ os.environ.pop("COLUMNS", None)
 settings.register_profile("house", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_progress_lines() -> None:
+    """No command that is called here is so slow that standard error says so."""
+    from fusion_bench.cli import _progress_lines
+
+    _progress_lines.LINE_INTERVAL = 1e6

@@ -50,12 +50,17 @@ _LINES: ContextVar[ProgressLines | None] = ContextVar("progress lines", default=
 
 
 @contextmanager
-def progress_lines(command: str, interval: float = LINE_INTERVAL) -> Iterator[None]:
-    """Print a command's progress while the context lasts, unless standard error is a terminal."""
+def progress_lines(command: str, interval: float | None = None) -> Iterator[None]:
+    """Print a command's progress while the context lasts, unless standard error is a terminal.
+
+    Args:
+        command: What is shown until the first stage is known.
+        interval: Seconds between two lines; None = :data:`LINE_INTERVAL`.
+    """
     if sys.stderr is None or sys.stderr.isatty():
         yield
         return
-    lines = ProgressLines(command, interval)
+    lines = ProgressLines(command, LINE_INTERVAL if interval is None else interval)
     token = _LINES.set(lines)
     thread = threading.Thread(target=lines.print_lines, name="progress lines", daemon=True)
     thread.start()

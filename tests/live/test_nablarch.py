@@ -15,6 +15,7 @@ from fusion_bench.live.results import LiveResult
 from fusion_bench.rerank.protocol import Identity, Reply
 from fusion_bench.rerank.settings import Deadline
 from tests.rerank.server import Loopback, serving
+from tests.rerank.standing_clock import StandingClock
 
 YAML = """\
 nablarch:
@@ -113,7 +114,7 @@ def test_beta_combines_both_scores() -> None:
 
 def test_its_prices_count() -> None:
     with serving(Loopback("jina")) as state:
-        config = {"jina": {"endpoint": f"{state.url}/v1/rerank"}, "timeout-ms": 5000}
+        config = {"jina": {"endpoint": f"{state.url}/v1/rerank"}}
         with Pipeline.profile("nablarch", config=config) as pipeline:
             for query in ("q1", "q2"):
                 pipeline.search_sync(query, {"hybrid": HYBRID})
@@ -134,19 +135,22 @@ def test_switched_off_it_returns_the_hybrid_list() -> None:
         ("close", None, "cohere_v1/rerank-multilingual-v3.0", "connection"),
         ("close", "close", "fused order", "connection"),
         ("hang", None, "fused order", "timeout"),
-        ("429", None, "fused order", "rate_limit"),
+        ("429 retry-after=1", None, "fused order", "rate_limit"),
         ("text", None, "fused order", "malformed"),
     ],
 )
 def test_failures_by_the_designs_table(
-    jina: str | None, cohere: str | None, provider: str, reason: str
+    jina: str | None,
+    cohere: str | None,
+    provider: str,
+    reason: str,
+    clock: StandingClock,
 ) -> None:
     with ExitStack() as stack:
-        # Short only where it is waited for: elsewhere a busy machine may take its time.
-        patience = 100 if reason == "timeout" else 5000
-        config: dict[str, Any] = {"min-score": None, "timeout-ms": patience}
+        config: dict[str, Any] = {"min-score": None}
+        hang = clock.hang if jina == "hang" else None
         for name, dialect, how in (("jina", "jina", jina), ("cohere", "cohere_v1", cohere)):
-            state = Loopback(dialect, fail=lambda _, how=how: how)  # type: ignore[misc]
+            state = Loopback(dialect, fail=hang or (lambda _, how=how: how))  # type: ignore[misc]
             stack.enter_context(serving(state))
             config[name] = {"endpoint": f"{state.url}{state.shape.path}"}
         found = search(config)

@@ -242,8 +242,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif name == "close":
             self.close_connection = True
             self.connection.close()
-        elif name in {"hang", "hold"}:
-            self.state.release.wait(10 if name == "hang" else 600)
+        elif name == "hang":
+            self.state.release.wait(600)
             self.close_connection = True
         elif name == "text":
             self._raw(200, (detail or "<html>").encode())

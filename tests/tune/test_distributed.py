@@ -249,7 +249,7 @@ def test_a_killed_parent_ends_its_workers_and_loses_no_trial(
         text=True,
         cwd=project,
         env={**os.environ, "PYTHONPATH": str(project)},
-        timeout=120,
+        timeout=240,
     )
     assert killed.returncode == -signal.SIGKILL
     workers = [int(pid) for pid in killed.stdout.split()]

@@ -153,7 +153,7 @@ def test_ctrl_c_writes_what_was_found_and_says_130(root: Path) -> None:
     while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 40):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
     assert process.returncode == 130, errors
     assert b"Traceback" not in errors
     found = json.loads((out / "tuning.json").read_text())

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import optuna
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 from optuna.trial import TrialState
 
@@ -213,8 +213,11 @@ def slow(self, trials):
         time.sleep(float(sys.argv[2]))
     return evaluate(self, trials)
 TuningObjective.evaluate_params = slow
-search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1], heartbeat=(1, 4))
+heartbeat = case.HEARTBEAT
+search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1], heartbeat=heartbeat)
 """
+#: Seconds between two heartbeats, and after which a trial is given up: no stall takes so long.
+HEARTBEAT = (1, 600)
 
 
 def start(url: str, pause: float) -> subprocess.Popen[str]:
@@ -235,10 +238,12 @@ def test_processes_share_a_postgresql_and_one_is_killed(postgres: str) -> None:
     doomed = start(postgres, 60.0)
     doomed.send_signal(signal.SIGKILL)
     doomed.communicate()
-    time.sleep(4.5)  # its heartbeat is overdue
+    with closing(psycopg2.connect(postgres)) as database, database, database.cursor() as cursor:
+        cursor.execute("UPDATE trial_heartbeats SET heartbeat = heartbeat - interval '1 hour'")
+        assert cursor.rowcount == 1
     other = start(postgres, 0.05)
-    result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=(1, 4))
-    other.communicate(timeout=120)
+    result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=HEARTBEAT)
+    other.communicate(timeout=240)
     assert other.returncode == 0
     assert len(result.trials) >= 10
     trials = load_study(postgres).get_trials()

@@ -1,0 +1,13 @@
+"""The production profile allows 100 ms: only a test's own clock may use them up."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rerank.standing_clock import StandingClock
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> StandingClock:
+    """Time as the pipeline and its event loop see it."""
+    return StandingClock(monkeypatch)

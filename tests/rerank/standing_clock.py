@@ -1,0 +1,55 @@
+"""A clock that stands still until a test moves it: limits of time that no stall can reach."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from weakref import WeakSet
+
+import pytest
+
+from fusion_bench.live import pipeline, scoring
+from fusion_bench.rerank.calls import chain
+
+
+class StandingClock:
+    """The time of every event loop, and of the modules that measure a deadline.
+
+    Waits that a test does not mean to end are not ended: what answers late is still in time.
+
+    Args:
+        monkeypatch: Takes the clock back after the test.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._now = 0.0
+        self._lock = threading.Lock()
+        self._loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+
+        def read_time(loop: asyncio.AbstractEventLoop) -> float:
+            with self._lock:
+                self._loops.add(loop)
+            return self._now
+
+        monkeypatch.setattr(asyncio.BaseEventLoop, "time", read_time)
+        for module in (chain, pipeline, scoring):
+            monkeypatch.setattr(module, "time", self)
+
+    def monotonic(self) -> float:
+        """Seconds since the clock was made."""
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and wake the loops that wait for it; from any thread."""
+        with self._lock:
+            self._now += seconds
+            loops = list(self._loops)
+        for loop in loops:
+            with suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(int)
+
+    def hang(self, _number: int) -> str:
+        """A request that is never answered; an hour passes when it is at the server."""
+        self.advance(3600)
+        return "hang"
