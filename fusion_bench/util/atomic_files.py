@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -58,7 +59,8 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     """Write files that belong together; raises OSError.
 
     The first is the record of the set. It is absent while the others are replaced, so where it is
-    there, all files belong to it. All are written whole before any is replaced.
+    there, all files belong to it. All are written whole before any is replaced. Where one cannot be
+    replaced, those that were come back, the record last.
 
     Args:
         folder: Where to; it is there.
@@ -72,16 +74,57 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
         check_regular(path)
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    with _name_file(folder), make_draft(folder, is_folder=True) as draft:
+    with (
+        _name_file(folder),
+        make_draft(folder, is_folder=True) as draft,
+        make_draft(folder, is_folder=True) as previous,
+    ):
         for path, data in zip(paths, contents.values(), strict=True):
             with _name_file(path), (draft / path.name).open("xb") as file:
                 _write_through(file, data)
-        record, *others = paths
+        _replace_set(paths, draft, previous)
+    return paths
+
+
+def _replace_set(paths: Sequence[Path], draft: Path, previous: Path) -> None:
+    """Move the files of a draft into place; raises OSError, with the old files back in place.
+
+    Args:
+        paths: The files, the record first.
+        draft: Folder with the new files.
+        previous: Empty folder, for a second name of each old file.
+    """
+    record, *others = paths
+    replaced: list[tuple[Path, Path | None]] = []
+    try:
+        replaced.append((record, _keep_old_file(record, previous)))
         record.unlink(missing_ok=True)
-        for path in (*others, record):
+        for path in others:
+            old = _keep_old_file(path, previous)
             with _name_file(path):
                 os.replace(draft / path.name, path)  # noqa: PTH105 - atomic, as it promises
-    return paths
+            replaced.append((path, old))
+        with _name_file(record):
+            os.replace(draft / record.name, record)  # noqa: PTH105
+    except OSError:
+        for path, old in reversed(replaced):
+            if old is None:
+                path.unlink(missing_ok=True)
+            else:
+                os.replace(old, path)  # noqa: PTH105
+        raise
+
+
+def _keep_old_file(path: Path, folder: Path) -> Path | None:
+    """A second name of a file, or a copy where there are no second names; None = no such file."""
+    old = folder / path.name
+    try:
+        os.link(path, old)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        shutil.copyfile(path, old)
+    return old
 
 
 @contextmanager

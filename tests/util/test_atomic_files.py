@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -117,6 +118,40 @@ def test_a_set_of_files_has_its_record_last(
         {"report.md": b"new", "figure.png": b"new"},
     ]
     assert read_texts(tmp_path) == new
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("old", [{"report.json": b"old", "report.md": b"old"}, {}])
+@pytest.mark.parametrize("failing", range(3))
+def test_a_set_whose_files_cannot_all_be_replaced_is_what_it_was(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: int,
+    old: dict[str, bytes],
+    *,
+    links: bool,
+) -> None:
+    replace_files(tmp_path, old or {"none.json": b""})
+    before = read_texts(tmp_path)
+    replace, number = os.replace, iter(range(99))
+
+    def fail_once(source: Path, target: Path) -> None:
+        if next(number) == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source))
+        replace(source, target)
+
+    def refuse(source: Path, _target: Path) -> None:
+        raise OSError(errno.EPERM if source.exists() else errno.ENOENT, "no second names")
+
+    monkeypatch.setattr(os, "replace", fail_once)
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    names = ("report.json", "report.md", "figure.png")
+    with pytest.raises(OSError, match="No space") as caught:
+        replace_files(tmp_path, dict.fromkeys(names, b"new"))
+    assert caught.value.filename == str(tmp_path / (*names[1:], names[0])[failing])
+    assert read_texts(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
 def read_texts(folder: Path) -> dict[str, bytes]:
