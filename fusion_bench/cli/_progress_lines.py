@@ -77,3 +77,10 @@ def update_lines(stage: str, done: int, total: int) -> None:
     lines = _LINES.get()
     if lines is not None:
         lines.update(stage, done, total)
+
+
+def end_lines() -> None:
+    """Print no further line: the command has started, and waits to be asked."""
+    lines = _LINES.get()
+    if lines is not None:
+        lines.finish()

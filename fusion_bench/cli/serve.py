@@ -50,10 +50,12 @@ def serve(
     """
     import json as json_format
 
+    from fusion_bench.cli._progress_lines import end_lines
     from fusion_bench.serve.console.open_session import open_session
     from fusion_bench.serve.http.server import open_socket, require_packages, serve_session
 
     def announce(address: str) -> None:
+        end_lines()
         if json:
             typer.echo(json_format.dumps({"address": address}))
             return

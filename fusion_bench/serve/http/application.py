@@ -14,12 +14,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from fusion_bench.report.html.assets_text import read_asset
 from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.http.access import Access
 from fusion_bench.serve.http.endpoints import ConsoleEndpoints
 from fusion_bench.serve.http.guard import Guard, refuse
 
 PAGE: Final = "console.html"
+#: Files of the report's page: its colors, and modules that know nothing of a report.
+SHARED: Final = ("page.css", "js/dom.js", "js/numbers.js", "js/theme.js")
 TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -48,11 +51,12 @@ def create_application(session: ConsoleSession, access: Access, reports: Path) -
 
 
 def read_assets() -> dict[str, bytes]:
-    """The page's files by name."""
+    """The page's files by name, with those that it shares with ``report.html``."""
     folder = resources.files("fusion_bench.serve") / "assets"
-    return {
+    own = {
         file.name: file.read_bytes() for file in folder.iterdir() if Path(file.name).suffix in TYPES
     }
+    return own | {Path(name).name: read_asset(name).encode() for name in SHARED}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -103,6 +104,22 @@ def test_every_answer_forbids_scripts_and_frames_of_others(client: Client) -> No
         assert headers["cache-control"] == "no-store"
         assert headers["server"] is None or "uvicorn" in headers["server"]
         assert headers["access-control-allow-origin"] is None
+
+
+def test_every_file_that_the_page_names_is_served(client: Client) -> None:
+    """A module or style that is not there would leave an empty page."""
+    page = client.send("GET", "/").body.decode()
+    waiting = re.findall(r'(?:href|src)="/assets/([^"]+)"', page)
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        reply = client.send("GET", f"/assets/{name}")
+        kind = "css" if name.endswith(".css") else "javascript"
+        assert (reply.status, reply.headers["content-type"]) == (200, f"text/{kind}; charset=utf-8")
+        seen.add(name)
+        imported = re.findall(r'from "\./([^"]+)";', reply.body.decode())
+        waiting += [each for each in imported if each not in seen]
+    assert {"main.js", "dom.js", "console.css", "page.css"} <= seen
 
 
 def test_the_endpoints_answer(client: Client, session: ConsoleSession) -> None:

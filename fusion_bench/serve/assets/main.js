@@ -1,0 +1,167 @@
+// The console: the setting is here, and the server answers what it is asked about it.
+
+import { NewestRequest, ServerError, request } from "./api.js";
+import { ChangeLists } from "./changes.js";
+import { ControlPanel } from "./controls.js";
+import { SaveDialog, VerdictDialog, shareAddress } from "./dialogs.js";
+import { button, choice, element, isolated } from "./dom.js";
+import { QueryDrawer } from "./drawer.js";
+import { showFindings, showMeasures } from "./measures.js";
+import { formatCount, pluralize } from "./numbers.js";
+import { History, addressOf, isSame, makeSetting, readAddress, replaceValue, resetValue } from "./setting.js";
+import { themeButton } from "./theme.js";
+
+const at = (id) => document.getElementById(id);
+
+class Console {
+  constructor(setup) {
+    this.setup = setup;
+    this.setting = readAddress(location.hash) ?? makeSetting(setup.system);
+    this.history = new History(this.setting);
+    this.changes = new ChangeLists(at("changes"), (query, against) => this.openQuery(query, against));
+    this.drawer = new QueryDrawer((query, against) => this.fetchDetails(query, against));
+    this.panel = new ControlPanel(
+      at("controls"),
+      (control, value, isFinal) => this.set(replaceValue(this.setting, control, value), isFinal),
+      (control) => this.set(resetValue(this.setting, control), true),
+    );
+    this.asked = new NewestRequest(
+      (each) => request("/api/answer", { setting: each.setting, previous: each.previous }),
+      (answer, each, isNewest) => this.show(answer, each, isNewest),
+      (error) => this.showProblem(error),
+    );
+    this.mountTools();
+    this.describe();
+    addEventListener("hashchange", () => this.readHash());
+    addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /** Another setting; final = the movement is over, and undo comes back to what was before it. */
+  set(setting, isFinal) {
+    this.setting = setting;
+    if (isFinal) this.history.commit(setting);
+    history.replaceState(null, "", location.pathname + addressOf(setting));
+    this.ask();
+  }
+
+  ask() {
+    at("main").dataset.state = "busy";
+    at("status").textContent = "Computing …";
+    const previous = isSame(this.setting, this.history.current) ? this.history.previous : this.history.current;
+    this.asked.ask({ setting: this.setting, previous });
+    this.showTools();
+  }
+
+  show(answer, { setting }, isNewest) {
+    at("problem").hidden = true;
+    this.panel.show(answer.controls, setting);
+    showMeasures(at("measures"), answer, this.setup);
+    showFindings(at("findings"), answer.findings);
+    this.changes.show(answer);
+    if (!isNewest || !isSame(setting, this.setting)) return;
+    at("main").dataset.state = "settled";
+    at("status").textContent = this.describeSetting();
+    document.documentElement.dataset.ready = "true";
+    this.drawer.refresh();
+  }
+
+  showProblem(error) {
+    at("main").dataset.state = "error";
+    at("status").textContent = "The numbers below are those of the setting before.";
+    at("problem").hidden = false;
+    at("problem").replaceChildren(isolated(error.message));
+    document.documentElement.dataset.ready = "true";
+  }
+
+  describeSetting() {
+    const count = Object.keys(this.setting.parameters).length;
+    return `${this.setting.system}${count ? ` with ${pluralize(count, "changed value")}` : " as it is written"}`;
+  }
+
+  describe() {
+    const { dataset, experiment, queries, held_out: heldOut, split } = this.setup;
+    document.title = `Mixing console: ${dataset}`;
+    const unseen = heldOut === null ? "none is held out" : `${formatCount(heldOut)} are held out`;
+    at("scope").append(isolated(dataset), " of ", isolated(experiment),
+      `: ${pluralize(queries, "tuning query")}; ${unseen} (`, isolated(split), ").");
+  }
+
+  mountTools() {
+    this.system = choice("System", this.setup.systems.map((name) => [name, name]), this.setting.system,
+      (name) => this.set(makeSetting(name), true), { "data-system": true });
+    const verdict = new VerdictDialog(this.setup);
+    const save = new SaveDialog();
+    const act = (name, label, action, attributes = {}) => button(label, action, { "data-action": name, ...attributes });
+    this.undo = act("undo", "Undo", () => this.go(this.history.undo()), { title: "Ctrl Z" });
+    this.redo = act("redo", "Redo", () => this.go(this.history.redo()), { title: "Ctrl Shift Z" });
+    at("tools").append(
+      this.system, this.undo, this.redo,
+      act("reset", "Reset", () => this.set(makeSetting(this.setting.system), true)),
+      act("share", "Copy address", () => shareAddress((text) => { at("status").textContent = text; })),
+      act("save", "Save as experiment", () => save.open(this.setting)),
+      act("tune", "Tune from here", () => save.open(this.setting, "Tune from here")),
+      act("verdict", "Ask the held-out queries", () => verdict.open(this.setting), { class: "main-action" }),
+      themeButton(),
+    );
+    at("skip").addEventListener("click", (event) => {
+      event.preventDefault();
+      at("measures").focus();
+    });
+  }
+
+  showTools() {
+    this.undo.disabled = this.history.past.length === 0;
+    this.redo.disabled = this.history.future.length === 0;
+    this.system.querySelector("select").value = this.setting.system;
+  }
+
+  /** To a setting that undo or redo gave; null = there is none. */
+  go(setting) {
+    if (setting) this.set(setting, false);
+  }
+
+  readHash() {
+    const setting = readAddress(location.hash);
+    if (setting && !isSame(setting, this.setting)) this.set(setting, true);
+  }
+
+  onKey(event) {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const key = event.key.toLowerCase();
+    if (key === "z" && !event.shiftKey) this.go(this.history.undo());
+    else if ((key === "z" && event.shiftKey) || key === "y") this.go(this.history.redo());
+    else return;
+    event.preventDefault();
+  }
+
+  openQuery(query, against) {
+    this.drawer.open(query, against);
+  }
+
+  /** The details of a query; null where the server refuses them. */
+  async fetchDetails(query, against) {
+    const other = against === "previous" ? this.history.previous : null;
+    try {
+      return await request("/api/query", { query, setting: this.setting, against: other });
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      this.showProblem(error);
+      return null;
+    }
+  }
+}
+
+async function start() {
+  try {
+    const console = new Console(await request("/api/console"));
+    history.replaceState(null, "", location.pathname + addressOf(console.setting));
+    console.ask();
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error;
+    at("status").textContent = "";
+    at("problem").hidden = false;
+    at("problem").replaceChildren(element("span", {}, error.message));
+  }
+}
+
+start();
