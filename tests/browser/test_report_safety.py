@@ -109,6 +109,16 @@ def test_the_page_fits_its_window(open_page: Opener, evaluation: Evaluation, wid
     assert opened.overflow() == 0
 
 
+def test_no_name_of_the_forest_is_cut(open_page: Opener, evaluation: Evaluation) -> None:
+    page = open_ready(open_page, evaluation.page, width=400).page
+    page.wait_for_selector("svg.forest .name")
+    edges = page.eval_on_selector_all(
+        "svg.forest .name", "names => names.map(name => name.getBBox().x)"
+    )
+    assert len(edges) == len(evaluation.collection.ranked_systems) - 1
+    assert min(edges) >= 0
+
+
 def test_print_shows_results_and_no_controls(report_page: Page) -> None:
     report_page.emulate_media(media="print")
     assert report_page.locator("#answer .headline").is_visible()

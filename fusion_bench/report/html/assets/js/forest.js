@@ -5,6 +5,8 @@ import { formatInterval, formatSigned } from "./numbers.js";
 
 const ROW = 22;
 const HEAD = 26;
+/** Of the names, in pixels, as the style sheet has it. */
+const NAME_SIZE = 12.5;
 
 /** Round steps for an axis. */
 export function ticksOf(low, high, most) {
@@ -31,11 +33,17 @@ function markOf(group, x, y) {
   return shape("rect", { ...attributes, x: x - 4, y: y - 4, width: 8, height: 8 });
 }
 
+/** A name with its middle left out where it is wider than the room. */
 function shortened(name, room) {
-  const most = Math.max(6, Math.floor(room / 6.6));
-  if (name.length <= most) return name;
-  const half = Math.floor(most / 2);
-  return `${name.slice(0, half)}…${name.slice(-(most - half - 1))}`;
+  const letters = [...name];
+  const ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = `600 ${NAME_SIZE}px ${getComputedStyle(document.body).fontFamily}`;
+  let text = name;
+  for (let most = letters.length; ruler.measureText(text).width > room && most > 6; most -= 1) {
+    const half = Math.floor(most / 2);
+    text = [...letters.slice(0, half), "…", ...letters.slice(half + 1 - most)].join("");
+  }
+  return text;
 }
 
 /** The block; null where nothing is compared. */
