@@ -14,7 +14,10 @@ from fusion_bench.data.records import ScoreSpace
 
 @blends.register
 class NoBlend(Blend):
-    """``none``: the fused list as it is."""
+    """``none``: the fused list as it is.
+
+    Source: the fused order, as CONV-07-05 has it where no reranker is set.
+    """
 
     formula: ClassVar[str] = "fused"
     source: ClassVar[str] = "the fused order; CONV-07-05"

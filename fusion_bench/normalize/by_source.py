@@ -16,6 +16,11 @@ from fusion_bench.normalize.linear import RawScores
 class BySource(Normalizer):
     """``by_source``: for each source its own normalizer.
 
+    Source: those of the normalizers that it names.
+
+    Example: ``{sources: {keyword: min_max, semantic: z_score}}`` scales BM25 by its extremes and
+    cosines by mean and deviation.
+
     Attributes:
         sources: By source name or role, as weights go; no two may fit one source.
         default: Of a source that none of them fits.

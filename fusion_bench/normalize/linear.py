@@ -15,7 +15,10 @@ from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
 @normalizers.register
 class RawScores(Normalizer):
-    """``none``: x."""
+    """``none``: x.
+
+    Source: none is needed; the scores stay as the list has them. Fit for lists of one scale.
+    """
 
     method: str = "none"
 
@@ -26,7 +29,12 @@ class RawScores(Normalizer):
 
 @normalizers.register
 class MinMax(Normalizer):
-    """``min_max``: (x − min) / (max − min)."""
+    """``min_max``: (x − min) / (max − min).
+
+    Source: Lee, "Analyses of multiple evidence combination", SIGIR 1997; ``min-max`` of ranx.
+
+    Example: scores 9, 6 and 3 become 1, .5 and 0.
+    """
 
     method: str = "min_max"
 
@@ -38,7 +46,12 @@ class MinMax(Normalizer):
 
 @normalizers.register
 class MinMaxInverted(Normalizer):
-    """``min_max_inverted``: (max − x) / (max − min), for scores that are distances."""
+    """``min_max_inverted``: (max − x) / (max − min), for scores that are distances.
+
+    Source: ``min-max-inverted`` of ranx.
+
+    Example: distances .2, .5 and .8 become 1, .5 and 0.
+    """
 
     searched: ClassVar[bool] = False  # turns every list round, unless the scores are distances
 
@@ -57,7 +70,12 @@ class MinMaxInverted(Normalizer):
 
 @normalizers.register
 class DivideByMax(Normalizer):
-    """``max``: x / max; meaningless, hence refused, where the greatest score is not positive."""
+    """``max``: x / max; meaningless, hence refused, where the greatest score is not positive.
+
+    Source: ``max`` of ranx.
+
+    Example: scores 9, 6 and 3 become 1, .667 and .333.
+    """
 
     method: str = "max"
 
@@ -74,7 +92,13 @@ class DivideByMax(Normalizer):
 
 @normalizers.register
 class DivideBySum(Normalizer):
-    """``sum``: (x − min) / Σ(x − min)."""
+    """``sum``: (x − min) / Σ(x − min).
+
+    Source: Montague and Aslam, "Relevance score normalization for metasearch", CIKM 2001; ``sum``
+    of ranx.
+
+    Example: scores 9, 6 and 3 become .667, .333 and 0.
+    """
 
     method: str = "sum"
 
@@ -86,7 +110,12 @@ class DivideBySum(Normalizer):
 
 @normalizers.register
 class L2(Normalizer):
-    """``l2``: x / ‖x‖₂."""
+    """``l2``: x / ‖x‖₂.
+
+    Source: ``l2`` of the normalization processor of OpenSearch; ``l2_norm`` of Elasticsearch.
+
+    Example: scores 4 and 3 become .8 and .6.
+    """
 
     method: str = "l2"
 
@@ -98,6 +127,11 @@ class L2(Normalizer):
 @normalizers.register
 class TheoreticalMinMax(Normalizer):
     """``theoretical_min_max``: (x − lo) / (max − lo), lo the least score the source can give.
+
+    Source: Bruch, Gai and Ingber, "An analysis of fusion functions for hybrid retrieval", TOIS
+    2023. Unlike ``min_max``, it does not depend on how long the list is.
+
+    Example: with lo = −1, cosines .8 and .6 become 1 and .889.
 
     Attributes:
         lo: By source name or role: −1 for a cosine, 0 for BM25.

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import fusion_bench
 from docs.website.engine_pages import build_engine_pages
 from docs.website.lint_pages import build_lint_pages
 from docs.website.method_pages import KINDS, build_method_pages
-from docs.website.page import Page, format_table, format_yaml
+from docs.website.page import ROOT, Page, format_table, format_yaml
+from docs.website.pictures import GALLERY
 from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import read_experiment
@@ -107,3 +109,15 @@ def test_yaml_reads_back(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(format_yaml(data), encoding="utf-8")
     assert read_yaml(path).data == data
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / GALLERY).glob("*.py")), ids=lambda path: path.stem)
+def test_a_script_of_the_gallery_is_short_and_uses_public_names(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 40
+    imported = re.findall(r"^(?:import|from) ([\w.]+)", text, re.MULTILINE)
+    assert set(imported) <= {"fusion_bench", "matplotlib.pyplot", "matplotlib.figure", "numpy"} | {
+        "pathlib",
+        "typing",
+    }
+    assert set(re.findall(r"\bfb\.(\w+)", text)) <= set(fusion_bench.__all__)

@@ -80,3 +80,9 @@ def test_a_command_has_the_options_that_a_page_gives_it(page: Path) -> None:
 def is_group(word: str) -> bool:
     """Whether a word is a command that has commands of its own, or stands for any command."""
     return word.isupper() or any(name.startswith(f"{word} ") for name in leaf_commands())
+
+
+def test_every_page_stands_in_a_table_of_contents() -> None:
+    listed = FRONT.read_text(encoding="utf-8").splitlines()
+    pages = [path.stem for path in (ROOT / "docs").glob("*.md") if path != FRONT]
+    assert [name for name in pages if name not in listed] == []
