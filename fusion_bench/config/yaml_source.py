@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,12 +38,14 @@ class Source:
         lines: 1-based line of each key or item, by its path.
         overrides: Path of a value that replaces the file's → the option that set it, such as
             ``systems.rrf.fusion.k=20``.
+        options: Path of a value that an option of its own set → that option, such as ``--split``.
     """
 
     path: Path
     data: Any
     lines: Mapping[Location, int] = field(default_factory=dict)
     overrides: Mapping[Location, str] = field(default_factory=dict)
+    options: Mapping[Location, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """The file, and how much stands there."""
@@ -53,14 +55,20 @@ class Source:
     def where(self, location: Location) -> str:
         """``file:line: path`` of a value, by the deepest known part of its path.
 
-        A value that an option set has ``--set path``.
+        A value that an option set has ``--set path``, or the option's own name.
         """
+        if location in self.options:
+            return self.options[location]
         if any(self._is_set_by(place, location) for place in self.overrides):
             return f"--set {'.'.join(str(part) for part in location)}"
         known = [location[:n] for n in range(len(location), 0, -1) if location[:n] in self.lines]
         line = f":{self.lines[known[0]]}" if known else ""
         path = ".".join(str(part) for part in location)
         return f"{self.path}{line}: {path}" if path else f"{self.path}{line}"
+
+    def with_options(self, options: Mapping[Location, str]) -> Source:
+        """The same, where options of their own set some values: path → option."""
+        return replace(self, options={**self.options, **options})
 
     @property
     def override_texts(self) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> Aligne
     is_kept = np.array([query in known for query in runs.queries], dtype=bool)
     if not is_kept.any():
         splits = {query.split for query in dataset.queries.values() if query.split is not None}
-        raise UnknownNameError("split", split, splits, where=dataset.name)
+        raise UnknownNameError("split", split, splits, where=f"--split: {dataset.name}")
     return runs.subset(is_kept)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -112,18 +112,18 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
     elif split == ALL_QUERIES:
         split = None
     elif split is not None and split not in dataset.splits:
-        raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=dataset.name)
+        where = f"{source.where(('split',))}: {dataset.name}"
+        raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=where)
     _check_fields(experiment, source, dataset)
     check_predictions(experiment.systems.values(), source, dataset)
-    filters = experiment.query_filters
-    selected = _selected(aligned, dataset, split, filters)
+    selected = _selected(aligned, dataset, split, _list_filters(experiment, source))
     is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     return EvaluationSet(
         experiment=experiment,
         dataset=dataset,
         runs=selected,
-        tuning=_selected(aligned, dataset, TUNE_ON, {}) if tunes else None,
+        tuning=_selected(aligned, dataset, TUNE_ON) if tunes else None,
         split=split,
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
         training=aligned if is_trained else selected,
@@ -172,38 +172,61 @@ def slice_values(task: EvaluationSet) -> dict[str, tuple[str | None, ...]]:
     return values
 
 
+class _Filter(NamedTuple):
+    """A condition of the queries: field, allowed values, and where it stands."""
+
+    name: str
+    allowed: tuple[str, ...]
+    where: str
+
+
+def _list_filters(experiment: Experiment, source: Source) -> list[_Filter]:
+    by_type = {"type": ("query_type",)} if experiment.query_type is not None else {}
+    return [
+        _Filter(name, allowed, source.where(by_type.get(name, ("where", name))))
+        for name, allowed in experiment.query_filters.items()
+    ]
+
+
 def _selected(
-    runs: AlignedRuns,
-    dataset: Dataset,
-    split: str | None,
-    filters: Mapping[str, Collection[str]],
+    runs: AlignedRuns, dataset: Dataset, split: str | None, filters: Sequence[_Filter] = ()
 ) -> AlignedRuns:
     """The queries of a split whose fields have one of these values each."""
     keep = np.ones(len(runs.queries), dtype=bool)
     if split is not None:
         known = dataset.queries
         keep &= [query in known and known[query].split == split for query in runs.queries]
-    for name, allowed in filters.items():
+    for name, allowed, where in filters:
         values = runs.values_of(name)
         present = {value for value in values if value is not None}
         if not present.intersection(allowed):
-            _refuse_value(dataset.name, name, min(allowed), present)
+            _refuse_value(f"{where}: {dataset.name}", name, min(allowed), present)
         keep &= [value in allowed for value in values]
     if not keep.any():
-        listed = " and ".join(f"{name} {' or '.join(map(repr, v))}" for name, v in filters.items())
+        asked = [f"{name} {' or '.join(map(repr, allowed))}" for name, allowed, _ in filters]
+        names = [*(each.name for each in filters), "split"]
+        place = "".join(f"{each.where}: " for each in filters[:1])
         raise ConfigError(
-            f"{dataset.name}: no judged query of {listed or 'any kind'} in split {split!r}: choose "
-            f"another {' or '.join([*filters, 'split'])} (fusion-bench dataset show lists them)"
+            f"{place}{dataset.name}: no judged query of {' and '.join(asked) or 'any kind'} in "
+            f"split {split!r}: choose another {' or '.join(names)} (fusion-bench dataset show "
+            "lists them)"
         )
     return runs if keep.all() else runs.subset(keep)
 
 
-def _refuse_value(dataset: str, name: str, value: str, known: Collection[str]) -> NoReturn:
-    """Raise for a value that no judged query has in a field."""
+def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> NoReturn:
+    """Raise for a value that no judged query has in a field.
+
+    Args:
+        where: The place of the condition, and the dataset.
+        name: The field.
+        value: The value.
+        known: Those that queries have.
+    """
     title, key = ("query type", "query_type") if name == "type" else (name, f"where.{name}")
     if not known:
         raise ConfigError(
-            f"{dataset}: no query has a {name!r}, so none is {value!r} there: give each one in the "
+            f"{where}: no query has a {name!r}, so none is {value!r} there: give each one in the "
             f"queries file, or drop {key}"
         )
-    raise UnknownNameError(title, value, known, where=dataset)
+    raise UnknownNameError(title, value, known, where=where)

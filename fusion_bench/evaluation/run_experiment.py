@@ -84,6 +84,12 @@ def run_experiment(
     overrides = {"split": split, "query_type": query_type, "where": conditions}
     asked = {key: value for key, value in overrides.items() if value is not None}
     experiment = experiment.model_copy(update=asked)
+    source = source.with_options(
+        {
+            **{(key,): f"--{key.replace('_', '-')}" for key in asked if key != "where"},
+            **{("where", name): f"--where {name}" for name in where or ()},
+        }
+    )
     systems = experiment.systems.values()
     load = load_lists if experiment.crag is None else load_judged_lists
     datasets = (load(path, systems, progress, cache=cache) for path in paths)

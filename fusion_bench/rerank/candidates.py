@@ -113,7 +113,8 @@ def _collect_candidates(
     dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
 ) -> Iterator[QueryCandidates]:
     if split is not None and split not in dataset.splits:
-        raise UnknownNameError("split", split, dataset.splits, where=dataset.name)
+        where = f"--split: {dataset.name}"
+        raise UnknownNameError("split", split, dataset.splits, where=where)
     aligned = align(
         dataset.qrels,
         list(dataset.runs.values()),

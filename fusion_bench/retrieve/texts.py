@@ -90,7 +90,7 @@ def _choose_queries(
 ) -> dict[str, str]:
     splits = {query.split for query in known.values() if query.split}
     if split is not None and split not in splits:
-        raise UnknownNameError("split", split, splits, where=str(path))
+        raise UnknownNameError("split", split, splits, where=f"--split: {path}")
     chosen = {
         name: query.text or ""
         for name, query in known.items()

@@ -41,14 +41,15 @@ def compare_rank_column(path: Path, layout: FileLayout) -> RankColumn | None:
         layout: How it is read.
 
     Returns:
-        None where it has no rank column, no scores, or a form of which a part cannot be read.
+        None where it has no rank column, no scores, or a form of which a part cannot be read, or
+        where a temporary file cannot be written.
     """
     if not path.is_file() or find_distribution(path, layout) is not None:
         return None
     text = read_head(path, SAMPLE)
     if not text.strip():
         return None
-    with TemporaryDirectory() as folder, suppress(FusionBenchError, OSError, ValueError):
+    with suppress(FusionBenchError, OSError, ValueError), TemporaryDirectory() as folder:
         name = path.name.removesuffix(".gz").removesuffix(".GZ")
         sample = Path(folder) / name
         sample.write_text(text, encoding="utf-8")
