@@ -15,6 +15,7 @@ from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.schema import QueryType
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.real_paths import resolve_path
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _check_files(path: Path, out: Path, records: Path | None) -> None:
     given = {"QUERIES": path, "--out": out} | ({} if records is None else {"--records": records})
     taken: dict[Path, str] = {}
     for option, file in given.items():
-        other = taken.setdefault(file.resolve(), option)
+        other = taken.setdefault(resolve_path(file), option)
         if other != option:
             raise ConfigError(f"{option} {file}: {other} names the same file: name another")
 

@@ -11,13 +11,15 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+import typer
+
 from fusion_bench.cli._console import echo_error
 from fusion_bench.cli._errors import CommandInterruptedError, describe_os_error, error_format
 from fusion_bench.cli._exit_codes import ExitCode
 from fusion_bench.cli._memory import check_address_limit
 from fusion_bench.cli._progress_lines import progress_lines
 from fusion_bench.cli._streams import drop_output, is_reader_gone, mend_streams
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.util.processes.signals import handlers
 
 
@@ -32,11 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     mend_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    with error_format(given) as as_json:
+    with error_format(given):
         try:
             check_address_limit()
             with handlers.raise_in_command(), progress_lines(given[0] if given else ""):
-                return _run_command(given, as_json=as_json)
+                return _run_command(given)
         except FusionBenchError as error:
             _fail(str(error))
         except OSError as error:
@@ -53,19 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if _is_interrupted(error):
                 _fail("interrupted")
                 return ExitCode.INTERRUPTED
-            _fail(_describe_exception(error))
+            if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
+                typer.echo(str(error), err=True)
+            else:
+                _fail(_describe_exception(error))
     return ExitCode.FAILED
 
 
-def _run_command(arguments: list[str], *, as_json: bool) -> int:
-    """The exit code of a command that ended by itself, with a result or a usage error.
-
-    With ``--json`` Typer raises its usage errors instead of printing them.
-    """
+def _run_command(arguments: list[str]) -> int:
+    """The exit code of a command that ended by itself; Typer raises its usage errors."""
     from fusion_bench.cli._base import app
 
+    for argument in arguments:
+        if "\0" in argument:
+            raise ConfigError(f"{argument!r}: no argument may hold a null byte")
     try:
-        code = app(args=arguments, prog_name="fusion-bench", standalone_mode=not as_json)
+        code = app(args=arguments, prog_name="fusion-bench", standalone_mode=False)
     except SystemExit as stop:
         if is_reader_gone(stop.__context__):  # Typer's code is 1, a regression here
             return ExitCode.PIPE_CLOSED
@@ -95,6 +100,8 @@ def _is_interrupted(error: BaseException | None) -> bool:
 def _describe_exception(error: Exception) -> str:
     """A usage error of Typer, or the traceback of a bug and what to do about it."""
     if hasattr(error, "format_message"):
-        return str(error.format_message())
+        context = getattr(error, "ctx", None)
+        remedy = f" (see {context.command_path} --help)" if context else ""
+        return f"{str(error.format_message()).rstrip('.')}{remedy}"
     traceback.print_exc()
     return "this is a bug in fusion-bench: please report the lines above"

@@ -16,6 +16,7 @@ import typer
 from fusion_bench.cli._errors import locate_error
 from fusion_bench.cli._log_commands import is_on_github
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.real_paths import resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.config.models import Location
@@ -97,8 +98,8 @@ def format_annotation(level: str, file: Path, line: int | None, message: str) ->
         message: What is wrong.
     """
     workspace = os.environ.get("GITHUB_WORKSPACE")
-    if workspace and file.resolve().is_relative_to(Path(workspace).resolve()):
-        file = file.resolve().relative_to(Path(workspace).resolve())
+    if workspace and resolve_path(file).is_relative_to(resolve_path(Path(workspace))):
+        file = resolve_path(file).relative_to(resolve_path(Path(workspace)))
     properties = {"file": file.as_posix(), "line": line, "title": TITLE}
     listed = ",".join(
         f"{name}={_escape_property(str(value))}"

@@ -15,6 +15,7 @@ import typer
 from fusion_bench.cli._exit_codes import describe_exit_codes
 from fusion_bench.cli._lazy_group import LazyGroup
 from fusion_bench.cli._log_commands import LogOutput, is_on_github
+from fusion_bench.util.real_paths import resolve_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -223,7 +224,7 @@ def folders_for(given: list[Path] | None, experiment: Path | None = None) -> lis
         return given
     if experiment is None:
         return [Path("datasets")]
-    project = experiment.resolve().parent.parent
+    project = resolve_path(experiment).parent.parent
     # A tuned.yaml lies deeper than the experiment that it comes from.
     above = [folder / "datasets" for folder in project.parents if (folder / "datasets").is_dir()]
     return [project / "datasets", Path("datasets"), *above]

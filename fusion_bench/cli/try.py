@@ -19,6 +19,7 @@ from fusion_bench.cli._column_options import (
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
+from fusion_bench.util.real_paths import resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
@@ -158,7 +159,7 @@ def _check_folders(save: Path | None, out: Path) -> None:
     if save is None:
         return
     check_free(save)
-    if save.resolve().is_relative_to(out.resolve()):
+    if resolve_path(save).is_relative_to(resolve_path(out)):
         raise typer.BadParameter(
             f"{save} lies in the folder of outputs {out}, which git ignores: name another",
             param_hint="--save",

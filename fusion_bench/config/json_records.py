@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fusion_bench.config.models import Model, parse_model
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import read_regular_text
 from fusion_bench.util.repeated_keys import refuse_repeated_keys
 
@@ -37,7 +38,7 @@ def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Mo
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, DataError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not a JSON {what}: {error}: {remedy}") from None
+        raise DataError(f"{path}: not a JSON {what}: {explain_error(error)}: {remedy}") from None
     known = {key: model.model_fields[key].default for key in ("format", "format_version")}
     if not isinstance(data, dict) or data.get("format") != known["format"]:
         raise DataError(f"{path}: not a {what} of fusion-bench (no 'format': '{known['format']}')")

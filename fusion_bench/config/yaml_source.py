@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import yaml
 
@@ -14,6 +14,7 @@ from fusion_bench.config.strict_numbers import RANK
 from fusion_bench.config.yaml_values import MERGE, ValueLoader, ValueProblem
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.formatting import is_encodable, pluralize
+from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import open_regular_text
 
 #: Limits of a YAML file, far above any that is written by hand.
@@ -94,7 +95,7 @@ def read_yaml(path: Path) -> Source:
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file{_suggest_file(path)}") from None
     except (OSError, ValueError) as error:  # a folder, not UTF-8, or a path with a null byte
-        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {explain_error(error)}") from None
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(
             f"{path}: longer than {MOST_CHARACTERS:,} characters: is it the right file?"
@@ -141,10 +142,13 @@ class _LineReader:
                 self.lines[(*at, index)] = value.start_mark.line + 1
                 self.read_node(value, (*at, index))
         elif not is_encodable(node.value):
-            line = node.start_mark.line + 1
-            raise ConfigError(
-                f"{self.path}:{line}: {node.value!r} holds half a character: write it whole"
-            )
+            self._refuse_text(node, "holds half a character: write it whole")
+        elif "\0" in node.value:
+            self._refuse_text(node, "holds a null byte: remove it")
+
+    def _refuse_text(self, node: yaml.Node, problem: str) -> NoReturn:
+        line = node.start_mark.line + 1
+        raise ConfigError(f"{self.path}:{line}: {node.value!r} {problem}")
 
     def _place_key(self, key: yaml.Node, at: Location, places: dict[object, Location]) -> Location:
         """The path of a key; ``places`` holds those before it in its mapping, by value."""

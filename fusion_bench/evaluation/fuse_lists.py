@@ -27,6 +27,7 @@ from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_run
 from fusion_bench.io.write_run import RunRows
+from fusion_bench.util.real_paths import resolve_path
 
 
 def fuse_experiment(
@@ -81,8 +82,8 @@ def fuse_experiment(
 def _refuse_own_file(out: Path, folder: Path, spec: DatasetSpec) -> None:
     """Raise where writing would replace a file of the dataset."""
     for name in spec.files:
-        path = (folder / name).resolve()
-        if out.resolve() == path or out.resolve().is_relative_to(path):
+        path = resolve_path(folder / name)
+        if resolve_path(out) == path or resolve_path(out).is_relative_to(path):
             raise ConfigError(
                 f"--out: {out} is a file of dataset {spec.name!r}, which it would replace: name "
                 "another"

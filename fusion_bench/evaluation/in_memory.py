@@ -21,6 +21,7 @@ from fusion_bench.io.dataset_config import AUTO_GROUPS, DECLARED_GROUPS, Dataset
 from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.query_groups.assign_groups import find_and_assign_groups
+from fusion_bench.util.real_paths import resolve_path
 
 #: Stands where a file is named, for what was read from none.
 NO_FILE = "(in memory)"
@@ -29,7 +30,7 @@ NO_FILE = "(in memory)"
 def name_dataset(qrels: Path) -> str:
     """The name of the judgments' file, or of its folder where the file has the usual name."""
     name = strip_suffixes(qrels)
-    return qrels.resolve().parent.name or name if name.lower() == "qrels" else name
+    return resolve_path(qrels).parent.name or name if name.lower() == "qrels" else name
 
 
 def make_dataset(

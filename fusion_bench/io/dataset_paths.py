@@ -10,6 +10,8 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.cache.cached_loader import FileRequest
 from fusion_bench.io.dataset_config import FILE, DatasetSpec, ListSpec
+from fusion_bench.util.os_errors import explain_error
+from fusion_bench.util.real_paths import resolve_path
 
 
 class DatasetPaths:
@@ -25,9 +27,9 @@ class DatasetPaths:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.folder = source.path.parent.resolve()
+        self.folder = resolve_path(source.path.parent)
         named = source.data.get("follow_links_to") or ()
-        self.stores = [(self.folder / Path(name).expanduser()).resolve() for name in named]
+        self.stores = [resolve_path(self.folder / Path(name).expanduser()) for name in named]
 
     def existing(self, given: str, *location: str) -> Path:
         """The file, which must be there; arguments as for a call.
@@ -58,11 +60,13 @@ class DatasetPaths:
         """
         try:
             path = (self.folder / given).resolve()
-        except (OSError, RuntimeError, ValueError) as error:  # a null byte, or links in a circle
-            raise ConfigError(f"{self.source.where(location)}: {given!r}: {error}") from None
+            is_there = path.exists()
+        except (OSError, RuntimeError, ValueError) as error:  # too long, or links in a circle
+            reason = explain_error(error)
+            raise ConfigError(f"{self.source.where(location)}: {given!r}: {reason}") from None
         if not path.is_relative_to(self.folder):
             self._check_link(given, path, location)
-        if path.exists() and not (path.is_file() or path.is_dir()):
+        if is_there and not (path.is_file() or path.is_dir()):
             raise ConfigError(
                 f"{self.source.where(location)}: {given!r} is no ordinary file: copy it into one"
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fusion_bench.errors import ConfigError, UnknownNameError, did_you_mean
 from fusion_bench.io.dataset_config import FILE
+from fusion_bench.util.real_paths import resolve_path
 
 
 def find_folders(
@@ -23,7 +24,7 @@ def find_folders(
     """
     if folders is not None:
         return [Path(folder) for folder in folders]
-    beside = [] if experiment is None else [experiment.resolve().parent.parent / "datasets"]
+    beside = [] if experiment is None else [resolve_path(experiment).parent.parent / "datasets"]
     above = [folder / "datasets" for folder in Path.cwd().parents]
     return [*beside, Path("datasets"), *(folder for folder in above if folder.is_dir())]
 
@@ -48,10 +49,10 @@ def find_dataset(
     is_file = given.suffix in {".yaml", ".yml"}
     if not is_file and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
         for folder in folders:
-            if (folder / name / FILE).exists():  # reading says what is none
+            if _exists(folder / name / FILE):  # reading says what is none
                 return folder / name / FILE
     places = _list_places(given if is_file else given / FILE, base)
-    files = {place.resolve(): place for place in reversed(places) if _exists(place)}
+    files = {resolve_path(place): place for place in reversed(places) if _exists(place)}
     if len(files) > 1:
         both = " and ".join(str(place) for place in places)
         raise ConfigError(

@@ -21,6 +21,7 @@ from pydantic import Field
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import read_regular, read_regular_text
 
 FORMAT_VERSION: Literal[2] = 2
@@ -112,7 +113,7 @@ def read_meta(path: Path) -> ListMeta | None:
     except ConfigError as error:
         raise DataError(f"{beside}: {error}: score the list again") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{beside}: not a provenance record: {error}") from None
+        raise DataError(f"{beside}: not a provenance record: {explain_error(error)}") from None
     if given != meta.list_sha256:
         raise DataError(
             f"{beside}: written for another list (SHA-256 {meta.list_sha256[:12]}…, and "

@@ -30,6 +30,7 @@ from fusion_bench.logs.replay import ReplayCheck, check_replay, count_same_score
 from fusion_bench.logs.write_folder import check_free, write_folder
 from fusion_bench.schema import RRFConfig
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.real_paths import resolve_path
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
     runs = {**lists, PRODUCTION: list_of_production(queries)}
     files = write_folder(
         options.out,
-        options.name or options.out.resolve().name,
+        options.name or resolve_path(options.out).name,
         queries,
         runs,
         rerank,

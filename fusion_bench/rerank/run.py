@@ -28,6 +28,7 @@ from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.store_lock import lock_models
 from fusion_bench.util.atomic_files import make_write_error, replace_files, require_folder
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.real_paths import resolve_path
 from fusion_bench.util.table_view import Columns, TableView
 
 #: A list of which a greater share of the scores could not be read is degraded.
@@ -178,7 +179,7 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
         events = store.read_events(run_key(run.request, run.providers[0]))
     data, meta = _build_list(run, chain, answers, events)
     _write_list(run.path, data, meta)
-    whole, root = run.path.resolve(), options.dataset.parent.resolve()
+    whole, root = resolve_path(run.path), resolve_path(options.dataset.parent)
     place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
     entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
     return WrittenList(run.path, meta, f"rerank:\n  {entry}", data.count(b"\n"))

@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
+from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import check_regular
 
 #: Raised when the layout or the meaning of a key changes.
@@ -102,7 +103,9 @@ class ScoreStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise DataError(f"{self._where}: not a usable score store: {error}") from None
+            raise DataError(
+                f"{self._where}: not a usable score store: {explain_error(error)}"
+            ) from None
 
     def read_scores(
         self, identity: Identity, query: str, documents: Sequence[str]

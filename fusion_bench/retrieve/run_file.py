@@ -15,6 +15,7 @@ from fusion_bench.io.write_run import RunRows, find_writer, write_run
 from fusion_bench.retrieve.common import Ranking
 from fusion_bench.retrieve.texts import SearchTexts, read_planned_spec
 from fusion_bench.util.atomic_files import require_folder, write_atomic
+from fusion_bench.util.real_paths import resolve_path
 
 #: Folder and suffix of a run in a dataset's folder.
 FOLDER: Final = "runs"
@@ -59,8 +60,8 @@ class RunTarget:
         """The run as a ``dataset.yaml`` names it."""
         place = self.path.name
         if self.is_inside and self.dataset is not None:
-            root = self.dataset.parent.resolve()
-            place = self.path.resolve().relative_to(root).as_posix()
+            root = resolve_path(self.dataset.parent)
+            place = resolve_path(self.path).relative_to(root).as_posix()
         return {"path": place, "roles": list(self.roles)}
 
     @property
@@ -68,7 +69,7 @@ class RunTarget:
         """Whether the file is in the dataset's folder, so that the dataset can name it."""
         if self.dataset is None:
             return False
-        return self.path.resolve().is_relative_to(self.dataset.parent.resolve())
+        return resolve_path(self.path).is_relative_to(resolve_path(self.dataset.parent))
 
     @property
     def line(self) -> str:
@@ -96,7 +97,9 @@ def check_target(target: RunTarget, texts: SearchTexts) -> None:
     if path.is_dir():
         raise ConfigError(f"--out {path}: a folder: name a file")
     present = read_run_path(target)
-    if path.resolve() in {file.resolve() for file in texts.inputs if file.resolve() != present}:
+    if resolve_path(path) in {
+        resolve_path(file) for file in texts.inputs if resolve_path(file) != present
+    }:
         raise ConfigError(f"{path}: the dataset's own, or an input: name another file with --out")
     if path.exists() and not target.replace:
         raise ConfigError(f"{path}: there is a run already: --replace it, or choose another --name")
@@ -109,7 +112,7 @@ def read_run_path(target: RunTarget) -> Path | None:
     if target.dataset is None:
         return None
     known = read_planned_spec(target.dataset, {})[0].runs.get(target.name)
-    return None if known is None else (target.dataset.parent / known.path).resolve()
+    return None if known is None else resolve_path(target.dataset.parent / known.path)
 
 
 def _check_ids(name: str, encode: Callable[[RunRows], bytes], texts: SearchTexts) -> None:

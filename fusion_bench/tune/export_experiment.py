@@ -11,6 +11,7 @@ import yaml
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
+from fusion_bench.util.real_paths import resolve_path
 
 #: The experiment's settings that stay.
 KEPT = ("measures", "ties", "alpha", "correction", "min_gain", "resamples", "seed")
@@ -36,7 +37,7 @@ def relocate_dataset(name: str, file: Path, folder: Path) -> str:
     is_name = len(given.parts) == 1 and given.suffix not in {".yaml", ".yml"}
     if is_name or given.is_absolute():
         return name
-    return os.path.relpath(file.resolve(), folder.resolve())
+    return os.path.relpath(resolve_path(file), resolve_path(folder))
 
 
 def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:

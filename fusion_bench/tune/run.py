@@ -21,6 +21,7 @@ from fusion_bench.report.write import write_tuning
 from fusion_bench.tune.export_experiment import relocate_dataset, tuned_experiment
 from fusion_bench.tune.looks.find_ledger import find_ledger
 from fusion_bench.tune.options import TuneOptions
+from fusion_bench.tune.search.storage_file import check_storage_file
 from fusion_bench.tune.space.open_objective import (
     ObjectivePaths,
     create_objective,
@@ -32,6 +33,7 @@ from fusion_bench.tune.validation.floor import (
     load_all_lists,
 )
 from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.real_paths import resolve_path
 
 
 def run_tuning(
@@ -51,6 +53,8 @@ def run_tuning(
         FusionBenchError: A file or an option breaks a rule.
     """
     tuning = _merge_settings(experiment, source, options.overrides)
+    check_storage_file("--storage", options.storage)
+    check_storage_file("--export", options.export)
     for name, file, folder in _list_datasets(experiment, source, options):
         with options.progress() as progress:
             progress(f"reading {name}", 0, 1)
@@ -93,8 +97,8 @@ def _tune_dataset(
     dataset = load_tuning_dataset(experiment, source, tuning, file)
     objective = create_objective(experiment, source, tuning, dataset)
     paths = ObjectivePaths(
-        source.path.resolve(),
-        file.resolve(),
+        resolve_path(source.path),
+        resolve_path(file),
         tuning,
         v2_enabled=experiment.v2_enabled,
         overrides=source.override_texts,

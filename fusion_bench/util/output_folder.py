@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.real_paths import resolve_path
 
 GITIGNORE = "# fusion-bench made this folder for its outputs.\n*\n"
 #: Folders of these names hold baselines, which are committed.
@@ -17,7 +18,7 @@ def name_experiment(path: Path) -> str:
 
     ``try --save mine`` writes ``mine/experiment.yaml``; a file of that name is named ``mine``.
     """
-    name = path.resolve().parent.name if path.stem == "experiment" else path.stem
+    name = resolve_path(path).parent.name if path.stem == "experiment" else path.stem
     return name.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
 
 
@@ -40,9 +41,9 @@ def make_output_folder(folder: Path, *, committed: Sequence[Path] = ()) -> Path:
         if not folder.is_dir():
             raise
         return folder
-    place = folder.resolve()
+    place = resolve_path(folder)
     if place.name not in COMMITTED and not any(
-        file.resolve().is_relative_to(place) for file in committed
+        resolve_path(file).is_relative_to(place) for file in committed
     ):
         (folder / ".gitignore").write_text(GITIGNORE, encoding="utf-8")
     return folder
@@ -54,7 +55,7 @@ def require_visible(path: Path) -> None:
     Raises:
         FusionBenchError: Names the ``.gitignore``.
     """
-    for folder in path.resolve().parents:
+    for folder in resolve_path(path).parents:
         file = folder / ".gitignore"
         if file.is_file() and file.read_text(encoding="utf-8", errors="replace") == GITIGNORE:
             raise FusionBenchError(

@@ -27,7 +27,12 @@ from tests.edits import Edit, and_then, folder, link, pipe, replaced, unix_socke
 META = f"{RERANK}.meta.json"
 LOOKS = "datasets/mine/looks.jsonl"
 COMPARE = ("compare", "--qrels", QRELS, RUN, "datasets/mine/b.trec")
-SCORE = ("rerank", "--dataset", "mine", "--system", "a", "--provider", "noop")
+LOG = "reports/mine/tuning/trials.jsonl"
+#: What is stored, the command that opens ``s.db`` for it, and how its message begins.
+DATABASES = (
+    ("storage", (*TUNE, "--storage", "sqlite:///s.db"), "--storage sqlite:///s.db: "),
+    ("export", (*TUNE, "--export", "sqlite+pysqlite:///s.db"), "--export sqlite+pysqlite:///s.db"),
+)
 BLENDED = replaced(
     EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a], blend: {method: replace, reranker: r}}"
 )
@@ -37,6 +42,18 @@ KINDS: tuple[tuple[str, Callable[[str], Edit]], ...] = (
     ("a device", lambda name: link(name, "/dev/zero")),
     ("a folder", folder),
 )
+
+
+def in_folder(name: str, spoil: Callable[[str], Edit]) -> Edit:
+    """The same in a folder that is not there yet."""
+
+    def make(root: Path) -> None:
+        (root / name).parent.mkdir(parents=True)
+        spoil(name)(root)
+
+    return make
+
+
 #: What a file is, its path, the command that reads it, and what the message says of any kind.
 FILES = (
     ("experiment", EXPERIMENT, EVAL, ""),
@@ -63,6 +80,15 @@ ATTACKS = [
         )
         for what, name, command, place in FILES
         for kind, spoil in (KINDS if not place else KINDS[:2])
+    ),
+    *(
+        Attack(f"{kind} as {what}", command, spoil("s.db"), says=(says, kind))
+        for what, command, says in DATABASES
+        for kind, spoil in KINDS
+    ),
+    *(
+        Attack(f"{kind} as trial log", TUNE, in_folder(LOG, spoil), says=(LOG, kind))
+        for kind, spoil in KINDS
     ),
     *(
         Attack(f"{kind} to write to", (*EVAL, "--markdown", "x"), spoil("x"), says=("x: ", kind))

@@ -45,7 +45,7 @@ def test_every_command_answers_in_json(command: str, capsys: Capture) -> None:
         (["evl"], "unknown command 'evl'; did you mean 'eval'?"),
         (["dataset"], "No such option: --json"),
         (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'?"),
-        (["compare"], "Missing argument 'NAME=FILE'."),
+        (["compare"], "Missing argument 'NAME=FILE' (see"),
         (["explain", "q", "--top", "x"], "Invalid value for '--top'"),
         (["compare", "a.json", "--measure", "RR"], "does not go with reports"),
     ],

@@ -15,6 +15,8 @@ from fusion_bench.evaluation.starter.comparison import StarterComparison, Starte
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.provenance import meta_path
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.os_errors import explain_error
+from fusion_bench.util.real_paths import resolve_path
 
 #: What the gate of a saved experiment allows the primary measure to fall by.
 MAX_DROP = 0.01
@@ -103,9 +105,9 @@ class _Copies:
         Raises:
             ConfigError: Another file is in the way.
         """
-        root = self.folder.resolve()
-        if path.resolve().is_relative_to(root):
-            return path.resolve().relative_to(root).as_posix()
+        root = resolve_path(self.folder)
+        if resolve_path(path).is_relative_to(root):
+            return resolve_path(path).relative_to(root).as_posix()
         target = self.folder / f"{name}{_format_suffixes(path)}"
         for source, place in ((path, target), (meta_path(path), meta_path(target))):
             if source.exists():
@@ -126,7 +128,9 @@ class _Copies:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
             except OSError as error:
-                raise FusionBenchError(f"{target}: cannot be written: {error}") from error
+                raise FusionBenchError(
+                    f"{target}: cannot be written: {explain_error(error)}"
+                ) from error
         return list(self.targets)
 
 

@@ -19,6 +19,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.gate.baselines.record import Baseline, digest_json
 from fusion_bench.util.atomic_files import make_write_error
 from fusion_bench.util.folder_lock import lock_folder
+from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import read_regular_text
 
 
@@ -64,7 +65,7 @@ def read_candidates(path: Path) -> list[CheckedCandidate]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
+        raise DataError(f"{path}: cannot be read: {explain_error(error)}") from None
     try:
         return [CheckedCandidate.model_validate_json(line) for line in lines if line.strip()]
     except ValidationError:

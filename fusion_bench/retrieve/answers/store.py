@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.errors import DataError
+from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import check_regular
 
 #: Raised when the layout or the meaning of a key changes.
@@ -69,7 +70,9 @@ class AnswerStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise DataError(f"{self.where}: not a usable answer store: {error}") from None
+            raise DataError(
+                f"{self.where}: not a usable answer store: {explain_error(error)}"
+            ) from None
 
     def read_answers(self, identity: str, texts: Sequence[str]) -> dict[str, bytes]:
         """The stored answers, by text."""

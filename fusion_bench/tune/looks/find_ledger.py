@@ -10,6 +10,7 @@ from pathlib import Path
 from fusion_bench.experiment.look_settings import LookSettings
 from fusion_bench.tune.looks.ledger import LEDGER_NAME
 from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
+from fusion_bench.util.real_paths import resolve_path
 
 
 def find_ledger(
@@ -51,4 +52,4 @@ def find_ledger(
 def _is_installed(dataset: Path) -> bool:
     """Whether a folder lies where packages are installed."""
     places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
-    return any(dataset.resolve().is_relative_to(Path(place).resolve()) for place in places)
+    return any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places)

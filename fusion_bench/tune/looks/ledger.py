@@ -26,6 +26,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.util.atomic_files import write_atomic
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
 from fusion_bench.util.folder_lock import lock_folder
+from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import read_regular_text
 
 #: The name of the file, beside a dataset's ``dataset.yaml``.
@@ -99,7 +100,7 @@ def read_looks(path: Path) -> list[Look]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+        raise DataError(f"{path}: cannot be read: {explain_error(error)}") from error
     return [
         _parse_line(line.rstrip("\r"), f"{path}:{number}")
         for number, line in enumerate(text.split("\n"), 1)

@@ -14,6 +14,7 @@ from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.tune.looks.ledger import Look, format_look, is_undigested_look, read_looks
 from fusion_bench.util.atomic_files import write_atomic
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.os_errors import explain_error
 
 
 def renew_ledger(path: Path) -> int:
@@ -32,7 +33,7 @@ def renew_ledger(path: Path) -> int:
             record = {**json.loads(lines[number]), "version": 2}
             lines[number] = format_look(Look.model_validate_json(json.dumps(record))).rstrip("\n")
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not a ledger of looks: {error}") from None
+        raise DataError(f"{path}: not a ledger of looks: {explain_error(error)}") from None
     write_atomic(path, "\n".join(lines).encode())
     read_looks(path)
     return len(old)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import urllib.parse
+from pathlib import Path
 from typing import Final
 
 from fusion_bench.util.secret_matcher import SecretMatcher
@@ -37,6 +38,14 @@ def show_address(url: str) -> str:
         return f"{address['scheme']}://{address['place']}"
     scheme = _SCHEME.match(url)
     return "(not shown)" if scheme is None else f"{scheme[0]}://…"
+
+
+def find_database_file(url: str) -> Path | None:
+    """The file of an SQLite address; None = another database, one in memory, or a URI."""
+    file = _FILE.fullmatch(url)
+    place = "" if file is None else file["place"]
+    is_path = bool(place) and place != ":memory:" and not place.startswith("file:")
+    return Path(place) if is_path else None
 
 
 def show_reason(url: str, reason: str) -> str:

@@ -26,23 +26,35 @@ def export_search(result: SearchResult, objective: TuningObjective, url: str, na
         result: The search.
         objective: What was tuned.
         url: Of the database, such as ``sqlite:///study.db``; optuna-dashboard reads it.
-        name: Of the study there; one of the same name is an error.
+        name: Of the study there. The trials that an earlier call wrote there are kept.
 
     Returns:
         How many trials were written: all of them.
 
     Raises:
-        ConfigError: There is a study of that name, or the database cannot be reached.
+        ConfigError: There is a study of that name with other trials, or the database cannot be
+            reached.
     """
+    trials = [_frozen_trial(trial, objective) for trial in result.trials]
     with open_storage(url) as storage:
-        try:
-            study = optuna.create_study(storage=storage, study_name=name, direction="maximize")
-        except optuna.exceptions.DuplicatedStudyError:
+        study = optuna.create_study(
+            storage=storage, study_name=name, direction="maximize", load_if_exists=True
+        )
+        there = study.get_trials()
+        is_start = len(there) <= len(trials) and all(map(_is_same, there, trials))
+        if not is_start or study.direction != optuna.study.StudyDirection.MAXIMIZE:
             raise ConfigError(
-                f"export: the database has a study {name!r} already: remove it, or write elsewhere"
-            ) from None
-        study.add_trials([_frozen_trial(trial, objective) for trial in result.trials])
-    return len(result.trials)
+                f"export: the database has another study {name!r} already: remove it, or write "
+                "elsewhere"
+            )
+        study.add_trials(trials[len(there) :])
+    return len(trials)
+
+
+def _is_same(stored: FrozenTrial, trial: FrozenTrial) -> bool:
+    """Whether a stored trial is what an export of another one stores."""
+    fields = ("state", "values", "params", "user_attrs")
+    return all(getattr(stored, name) == getattr(trial, name) for name in fields)
 
 
 def build_study(trials: Iterable[Trial], objective: TuningObjective, name: str) -> Study:

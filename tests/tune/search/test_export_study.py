@@ -31,8 +31,18 @@ def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
     assert found.best_value == study.best_trial.value
     assert found.best_params == study.best_trial.params
     assert found.direction == optuna.study.StudyDirection.MAXIMIZE
-    with pytest.raises(ConfigError, match="has a study 'mine' already"):
-        export_search(study, OBJECTIVE, sqlite, "mine")
+    other = run_search(OBJECTIVE, KEEP, SETTINGS.model_copy(update={"seed": 8}))
+    with pytest.raises(ConfigError, match="has another study 'mine' already"):
+        export_search(other, OBJECTIVE, sqlite, "mine")
+
+
+def test_an_export_that_was_interrupted_goes_on(sqlite: str) -> None:
+    one, study = everything()
+    export_search(replace(study, trials=study.trials[:5]), one, sqlite, "mine")
+    for _ in range(2):
+        assert export_search(study, one, sqlite, "mine") == len(study.trials)
+        stored = optuna.load_study(study_name="mine", storage=sqlite).get_trials()
+        assert [t.user_attrs["number"] for t in stored] == [t.number for t in study.trials]
 
 
 def everything() -> tuple[TuningObjective, SearchResult]:
