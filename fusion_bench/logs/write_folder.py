@@ -20,6 +20,7 @@ from fusion_bench.logs.query_facts import describe_query
 from fusion_bench.logs.replay import REPLAY
 from fusion_bench.schema import SearchResultItem
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.new_files import remove_on_failure
 from fusion_bench.util.regular_files import read_regular
 
 DATASET_FILE: Final = "dataset.yaml"
@@ -71,9 +72,9 @@ def write_folder(
         FusionBenchError: The folder cannot be written to.
     """
     judgments = "qrels.txt" if qrels is None else f"qrels{_suffixes(qrels)}"
-    files = [write_run(folder / f"runs/{key}.jsonl", rows) for key, rows in runs.items()]
+    lists = {folder / f"runs/{key}.jsonl": rows for key, rows in runs.items()}
     if rerank is not None:
-        files.append(write_run(folder / f"{RERANK}/{RERANK}.jsonl", rerank))
+        lists[folder / f"{RERANK}/{RERANK}.jsonl"] = rerank
     facts = (describe_query(query) for query in queries)
     texts = {
         DATASET_FILE: _dataset_text(name, judgments, runs, rerank, is_judged=qrels is not None),
@@ -84,8 +85,11 @@ def write_folder(
     contents = {key: text.encode() for key, text in texts.items()}
     if qrels is not None:
         contents[judgments] = read_regular(qrels)
-    written = [write_atomic(folder / key, data) for key, data in contents.items()]
-    return [*written, *files]
+    with remove_on_failure() as new:
+        new += [path for path in (*lists, *map(folder.joinpath, contents)) if not path.exists()]
+        files = [write_run(path, rows) for path, rows in lists.items()]
+        written = [write_atomic(folder / key, data) for key, data in contents.items()]
+        return [*written, *files]
 
 
 def _suffixes(path: Path) -> str:

@@ -15,6 +15,7 @@ from fusion_bench.io.write_run import RunRows, find_writer, write_run
 from fusion_bench.retrieve.common import Ranking
 from fusion_bench.retrieve.texts import SearchTexts, read_planned_spec
 from fusion_bench.util.atomic_files import require_folder, write_atomic
+from fusion_bench.util.new_files import remove_on_failure
 from fusion_bench.util.real_paths import resolve_path
 
 #: Folder and suffix of a run in a dataset's folder.
@@ -124,7 +125,7 @@ def _check_ids(name: str, encode: Callable[[RunRows], bytes], texts: SearchTexts
 
 
 def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:
-    """Write a run, then its entry; each file whole or not at all.
+    """Write a run, then its entry; a new run without an entry is removed again.
 
     Returns:
         Whether the ``dataset.yaml`` names the run now.
@@ -137,22 +138,25 @@ def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:
         for query, ranking in rankings.items()
         for rank, (document, score) in enumerate(ranking, start=1)
     ]
-    write_run(
-        target.path,
-        RunRows(
-            target.name,
-            queries=[row[0] for row in rows],
-            documents=[row[1] for row in rows],
-            ranks=[row[2] for row in rows],
-            scores=[row[3] for row in rows],
-            sources={},
-        ),
-    )
-    if target.dataset is None or not target.is_inside:
-        return False
-    text = _edit_entries(target.dataset, target)
-    if text is not None:
-        write_atomic(target.dataset, text.encode())
+    with remove_on_failure() as new:
+        if not target.path.exists():
+            new.append(target.path)
+        write_run(
+            target.path,
+            RunRows(
+                target.name,
+                queries=[row[0] for row in rows],
+                documents=[row[1] for row in rows],
+                ranks=[row[2] for row in rows],
+                scores=[row[3] for row in rows],
+                sources={},
+            ),
+        )
+        if target.dataset is None or not target.is_inside:
+            return False
+        text = _edit_entries(target.dataset, target)
+        if text is not None:
+            write_atomic(target.dataset, text.encode())
     return True
 
 

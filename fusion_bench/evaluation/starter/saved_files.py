@@ -14,9 +14,10 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.provenance import meta_path
-from fusion_bench.util.atomic_files import write_atomic
-from fusion_bench.util.os_errors import explain_error
+from fusion_bench.util.atomic_files import make_write_error, open_atomic, write_atomic
+from fusion_bench.util.new_files import remove_on_failure
 from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.regular_files import open_regular
 
 #: What the gate of a saved experiment allows the primary measure to fall by.
 MAX_DROP = 0.01
@@ -77,12 +78,14 @@ def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> 
             }
             for name, file in given.rerankers.items()
         }
-    copied = copies.write()
     texts = {
-        DATASET_FILE: f"# Written by: fusion-bench try\n{_to_yaml(dataset)}",
-        EXPERIMENT_FILE: _experiment_text(done),
+        folder / DATASET_FILE: f"# Written by: fusion-bench try\n{_to_yaml(dataset)}",
+        folder / EXPERIMENT_FILE: _experiment_text(done),
     }
-    return [*(write_atomic(folder / name, text.encode()) for name, text in texts.items()), *copied]
+    with remove_on_failure() as new:
+        new += [*texts, *copies.targets]
+        copied = copies.write()
+        return [*(write_atomic(path, text.encode()) for path, text in texts.items()), *copied]
 
 
 def _qrels_entry(path: str, layout: FileLayout) -> object:
@@ -126,11 +129,15 @@ class _Copies:
         for target, source in self.targets.items():
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+                if source.is_dir():
+                    shutil.copytree(source, target)
+                else:
+                    with open_regular(source) as original, open_atomic(target) as copy:
+                        shutil.copyfileobj(original, copy)
+            except shutil.Error as error:  # of several files of a folder
+                raise FusionBenchError(f"{target}: cannot be written: {error}") from error
             except OSError as error:
-                raise FusionBenchError(
-                    f"{target}: cannot be written: {explain_error(error)}"
-                ) from error
+                raise make_write_error(target, error) from error
         return list(self.targets)
 
 
