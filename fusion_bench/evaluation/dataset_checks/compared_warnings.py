@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
-from fusion_bench.evaluation.dataset_checks.near_duplicates import describe_near_duplicates
+from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.system_result import SystemResult
@@ -49,9 +49,7 @@ def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iter
     runs = [info for info in collection.runs if info.name in names]
     queries = len(collection.queries)
     yield from find_data_warnings(runs, queries, configs, collection.measures)
-    if collection.near_duplicates is not None:
-        text = describe_near_duplicates(collection.near_duplicates)
-        yield DataWarning(key="near-duplicate queries", text=text)
+    yield from warn_near_duplicates(collection.near_duplicates)
 
 
 def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 
 from fusion_bench.data.query_groups.find_groups import MAX_SHARE, find_query_groups
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.query_groups.group_file import write_groups
@@ -59,6 +60,13 @@ def write_found_groups(dataset: Dataset, path: Path) -> dict[str, int | str]:
     groups = find_query_groups(dataset.qrels.queries, dataset.queries, runs, dataset.qrels)
     count = write_groups(groups, path)
     return {"file": str(path), "groups": len(groups.joined), "queries": count}
+
+
+def warn_near_duplicates(*records: NearDuplicates | None) -> Iterator[DataWarning]:
+    """The warnings of queries that depend on each other though no group says so; None = none."""
+    for record in records:
+        if record is not None:
+            yield DataWarning(key="near-duplicate queries", text=describe_near_duplicates(record))
 
 
 def describe_near_duplicates(record: NearDuplicates) -> str:

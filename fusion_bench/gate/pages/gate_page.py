@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.gate.pages.check_texts import (
     CHECK_COLUMNS,
     FEW_CHANGED,
@@ -20,7 +21,7 @@ from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.records.policy_change import PolicyChange, format_side
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA
-from fusion_bench.report.evaluation.data_warnings import duplicate_warnings, list_findings
+from fusion_bench.report.evaluation.data_warnings import list_findings
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.v2_switch import v2_findings
@@ -154,7 +155,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     baseline = {} if before is None else {"the baseline": before}
     yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
     yield from list_findings(verdict.data_warnings)
-    yield from duplicate_warnings(*verdict.near_duplicates)
+    yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.status}: {describe_check(check)}"

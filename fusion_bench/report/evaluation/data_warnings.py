@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
-from fusion_bench.evaluation.dataset_checks.near_duplicates import describe_near_duplicates
+from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
-from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.report.evaluation.unjudged_warnings import describe_decided, unjudged_warnings
 from fusion_bench.report.page import Finding
@@ -30,7 +29,7 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     queries = len(collection.queries)
     warnings_of_lists = find_data_warnings(collection.runs, queries, configs, collection.measures)
     yield from list_findings(warnings_of_lists)
-    yield from duplicate_warnings(collection.near_duplicates)
+    yield from list_findings(warn_near_duplicates(collection.near_duplicates))
     warnings = (
         *_unjudged_warnings(collection),
         *_tie_warnings(collection),
@@ -48,13 +47,6 @@ def setting_warnings(settings: Mapping[str, object], provenance: Provenance) -> 
 def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
     """Warnings as findings of a page."""
     return (Finding(warning.text, "warning", warning.key) for warning in warnings)
-
-
-def duplicate_warnings(*records: NearDuplicates | None) -> Iterator[Finding]:
-    """Queries that depend on each other though no group says so; None = not found."""
-    for record in records:
-        if record is not None:
-            yield Finding(describe_near_duplicates(record), "warning", "near-duplicate queries")
 
 
 def _unjudged_warnings(collection: Collection) -> Warnings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.config.query_classes import CLASS_KEYS
-from fusion_bench.evaluation.dataset_checks.near_duplicates import describe_near_duplicates
+from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.report.evaluation.data_warnings import (
     list_findings,
     tie_warnings,
@@ -194,8 +194,7 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
         yield "interrupted", text
     elif report.interrupted:
         yield "interrupted", f"The search was interrupted after {len(report.trials):,} trials."
-    if report.near_duplicates is not None:
-        yield "near-duplicate queries", describe_near_duplicates(report.near_duplicates)
+    yield from ((each.key, each.text) for each in warn_near_duplicates(report.near_duplicates))
     ends = [
         f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
         for parameter in report.parameters
