@@ -38,10 +38,8 @@ def refuse_unreachable_limits(policy: GatePolicy, source: Source) -> None:
 def _list_limits(policy: GatePolicy, source: Source) -> Iterator[tuple[Location, str, float]]:
     """Path, measure and value of each tolerance and of each guard's loss."""
     for name, tolerance in policy.checks.items():
-        for key in ("max_drop", "max_drop_since_anchor"):
-            limit = getattr(tolerance, key)
-            if limit is not None:
-                yield (*locate_check(source, name), key), name, limit
+        for key, limit in tolerance.stated_limits.items():
+            yield (*locate_check(source, name), key), name, limit
     for i, guard in enumerate(policy.guards):
         yield ("gate", "guards", i, "max_loss"), guard.measure, guard.max_loss
 

@@ -86,6 +86,15 @@ class Tolerance(StrictModel):
         limit = self.max_drop_since_anchor
         return 2 * self.max_drop if limit is None else limit
 
+    @property
+    def stated_limits(self) -> dict[str, float]:
+        """Name → value of each limit that the experiment states."""
+        limits = {
+            "max_drop": self.max_drop,
+            "max_drop_since_anchor": self.max_drop_since_anchor,
+        }
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
 
 class AlwaysValid(StrictModel):
     """The level is shared by several candidates.

@@ -33,9 +33,8 @@ def find_unreachable_limits(
             if not is_bounded(measure.name) or measure.name not in values:
                 continue
             mean = exact_mean(values[measure.name])
-            for field in ("max_drop", "max_drop_since_anchor"):
-                limit = getattr(tolerance, field)
-                if limit is not None and 0 < mean <= limit + NOISE:
+            for field, limit in tolerance.stated_limits.items():
+                if 0 < mean <= limit + NOISE:
                     where = inputs.source.where((*locate_check(inputs.source, key), field))
                     yield (
                         f"{where}: {limit:g} checks nothing: {measure.name} of "
