@@ -155,12 +155,14 @@ def _evaluate(material: Material, system: System) -> FloatArray:
     """(M + 1, Q): values of each measure, and the filled values of the first."""
     runs, spaces = material.task.runs, material.task.dataset.spaces
     qrels = material.task.dataset.qrels
-    [scores] = evaluate_systems([system], runs, material.measures, spaces=spaces, qrels=qrels)
-    unjudged = measure_unjudged(system, runs, [MEASURE], spaces=spaces, qrels=qrels)
+    primary, _, precision = material.measures
+    measures = (primary, precision)
+    [scores] = evaluate_systems([system], runs, measures, spaces=spaces, qrels=qrels)
+    unjudged = measure_unjudged(system, runs, [primary], spaces=spaces, qrels=qrels)
     [filled] = unjudged.filled
     if filled is None:
-        raise TypeError(f"{MEASURE.name} has no formula for unjudged documents")
-    return np.vstack([scores.values, filled])
+        raise TypeError(f"{primary.name} has no formula for unjudged documents")
+    return np.vstack([scores.values[0], unjudged.judged_only[0], scores.values[1], filled])
 
 
 def _tuned_values(
