@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 from pathlib import Path
+
+
+def has_locks() -> bool:
+    """Whether this system has such locks, which only POSIX systems do."""
+    return importlib.util.find_spec("fcntl") is not None
 
 
 def take_lock(path: Path, *, wait: bool = False) -> int | None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.file_locks import has_locks, take_lock
+from fusion_bench.util.os_errors import explain_error
 
 
 @contextmanager
@@ -18,20 +20,25 @@ def lock_folder(folder: Path) -> Iterator[None]:
     POSIX systems have, there is no lock.
 
     Raises:
-        FusionBenchError: The folder cannot be made or opened.
+        FusionBenchError: The folder cannot be made, opened or locked.
     """
+    handle = _wait_for_lock(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        import fcntl  # POSIX only
-
-        handle = os.open(folder, os.O_RDONLY)
-    except ImportError:  # pragma: no cover
-        yield
-        return
-    except OSError as error:
-        raise FusionBenchError(f"{folder}: cannot be used: {error.strerror or error}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
+
+
+def _wait_for_lock(folder: Path) -> int | None:
+    """The descriptor that holds the lock; None on a system without locks."""
+    try:
+        while True:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not has_locks():
+                return None
+            handle = take_lock(folder, wait=True)
+            if handle is not None:  # or the folder was deleted meanwhile
+                return handle
+    except OSError as error:
+        raise FusionBenchError(f"{folder}: cannot be used: {explain_error(error)}") from error

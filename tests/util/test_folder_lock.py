@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,4 +34,21 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
         pytest.raises(FusionBenchError, match="file: cannot be used"),
         lock_folder(tmp_path / "file"),
     ):
+        pass
+
+
+def test_a_file_system_without_locks_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_handle: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(FusionBenchError, match="No locks available"), lock_folder(tmp_path):
+        pytest.fail("nobody may read and write here")
+
+
+def test_a_system_without_locks_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusion_bench.util.folder_lock.has_locks", lambda: False)
+    with lock_folder(tmp_path), lock_folder(tmp_path):
         pass
