@@ -52,6 +52,23 @@ def fail_at_change(number: int, marker: str, name: str = "ENOSPC") -> None:
     _at_changes(number, fail)
 
 
+def refuse_changes(part: str, name: str = "EROFS") -> None:
+    """Let every change fail of a file or folder whose path holds some text: it is read-only.
+
+    Args:
+        part: The text.
+        name: Name of the error's number.
+    """
+    code = getattr(errno, name)
+
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        paths = [str(each) for each in arguments if isinstance(each, str | Path)]
+        if _is_change(event, arguments) and any(part in path for path in paths):
+            raise OSError(code, os.strerror(code), paths[-1])
+
+    sys.addaudithook(refuse)
+
+
 def die_at_change(number: int) -> None:
     """Kill the process at a change of the disk, after so many others."""
     _at_changes(number, lambda _event, _count, _path: os.kill(os.getpid(), signal.SIGKILL))

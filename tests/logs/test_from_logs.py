@@ -11,7 +11,7 @@ import yaml
 
 from fusion_bench.cli import main
 from fusion_bench.config.query_types import CONV_03_05
-from fusion_bench.errors import DataError
+from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.dataset import documents_of, load_dataset
 from fusion_bench.logs.logged_queries import OnDuplicate
 from fusion_bench.logs.write_dataset import LogDataset, LogOptions, write_log_dataset
@@ -22,6 +22,7 @@ from fusion_bench.schema import (
     SearchWeights,
     calculate_rrf_score,
 )
+from fusion_bench.util.atomic_files import write_atomic
 from tests.schema.cases import METRIC
 
 Capture = pytest.CaptureFixture[str]
@@ -400,3 +401,21 @@ def test_a_named_query_needs_its_text(tmp_path: Path) -> None:
     log = write_log(tmp_path, make_search("one", make_item("a", 0.5, keyword=1.0)))
     with pytest.raises(DataError, match=r"queries\.jsonl:1: a query needs a 'text'.*id, query"):
         write_log_dataset(log, LogOptions(tmp_path / "out", queries=queries))
+
+
+def test_a_dataset_that_cannot_be_written_whole_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_search("q", make_item("d1", 0.9, keyword=1.0))
+
+    def refuse(path: Path, data: bytes) -> Path:
+        if path.name == "documents.jsonl":
+            raise FusionBenchError(f"{path}: cannot be written: the disk is full")
+        return write_atomic(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fusion_bench.logs.write_folder.write_atomic", refuse)
+        with pytest.raises(FusionBenchError, match="cannot be written"):
+            convert(tmp_path, log)
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+    assert convert(tmp_path, log).files

@@ -135,3 +135,22 @@ def test_places_that_are_none(out: str, tmp_path: Path) -> None:
         check_target(RunTarget(path, "new", (), path.parent / out), texts)
     with pytest.raises(ConfigError, match="no place for the run: name a file with --out"):
         check_target(RunTarget(None, "new", ()), texts)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_new_run_that_the_dataset_cannot_name_is_removed_again(
+    replace: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make(tmp_path)
+    run = path.parent / "runs/new.trec.gz"
+    if replace:
+        run.parent.mkdir()
+        run.write_bytes(b"earlier")
+
+    def refuse(path: Path, _: bytes) -> Path:
+        raise FusionBenchError(f"{path}: cannot be written: the disk is full")
+
+    monkeypatch.setattr("fusion_bench.retrieve.run_file.write_atomic", refuse)
+    with pytest.raises(FusionBenchError, match="the disk is full"):
+        write_rankings(target(path, replace=replace), {"q1": [("d1", 1.0)]})
+    assert run.exists() == replace
