@@ -80,6 +80,7 @@ def gate(
     overrides: base.SetOption = None,
     out: base.OutFolder = None,
     tables: base.TableFormats = None,
+    html: base.HtmlFlag = True,
     markdown: base.MarkdownFile = None,
     comment: Annotated[
         Path | None,
@@ -93,7 +94,7 @@ def gate(
 ) -> None:
     """Check a configuration for regressions against the committed baseline.
 
-    Writes gate.json, gate.md and gate.xml, or the files of the self-test.
+    Writes gate.json, gate.md, gate.html and gate.xml, or the files of the self-test.
     """
     _refuse_combinations(
         {
@@ -126,7 +127,7 @@ def gate(
             _run_self_test(context, folder, runs or 2000, against, as_json=json)
         else:
             page, verdict = _run_gate(context, path, datasets, overrides)
-            written = _write_outputs(verdict, page, folder, tables or ())
+            written = _write_outputs(verdict, page, folder, tables or (), html=html)
             written += _write_named(verdict, junit, comment)
             _print_verdict(verdict, page, written, markdown, as_json=json)
             raise typer.Exit(verdict.exit_code)
@@ -175,8 +176,9 @@ def _run_gate(
 
 
 def _write_outputs(
-    verdict: GateVerdict, page: Page, folder: Path, tables: Sequence[str]
+    verdict: GateVerdict, page: Page, folder: Path, tables: Sequence[str], *, html: bool
 ) -> list[Path]:
+    from fusion_bench.gate.pages.html import gate_html
     from fusion_bench.gate.pages.junit import render_junit
     from fusion_bench.report.markdown import render_page
     from fusion_bench.report.table_files.table_files import render_tables
@@ -185,6 +187,7 @@ def _write_outputs(
     texts = {
         "gate.json": f"{verdict.model_dump_json(indent=1)}\n",
         "gate.md": render_page(page),
+        **({"gate.html": gate_html(verdict, page)} if html else {}),
         "gate.xml": render_junit(verdict),
         **render_tables(page, "gate", tables),
     }

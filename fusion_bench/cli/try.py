@@ -84,6 +84,7 @@ def try_command(
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
     tables: base.TableFormats = None,
+    html: base.HtmlFlag = True,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
@@ -121,6 +122,7 @@ def try_command(
             plot_format=plot_format.value,
             max_figures=1,
             tables=tables or (),
+            html=html,
         )
         if save is not None:
             written += save_starter(given, done, save)

@@ -92,6 +92,7 @@ def tune(
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
     tables: base.TableFormats = None,
+    html: base.HtmlFlag = True,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
@@ -124,6 +125,7 @@ def tune(
         plots=plots,
         plot_format=plot_format.value,
         tables=tables or (),
+        html=html,
     )
     verdicts = []
     with base.open_experiment(experiment, replaced) as (parsed, source):

@@ -16,7 +16,7 @@ from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.file_names import make_safe_name
-from fusion_bench.report.html.pages import evaluation_html
+from fusion_bench.report.html.pages import evaluation_html, tuning_html
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
 from fusion_bench.report.policies.policy_page import build_policy_page
@@ -70,7 +70,7 @@ def write_report(
         **({"details.json": _format_details(details)} if details and details_json else {}),
         **render_tables(page, "report", tables),
     }
-    return write_files(folder, texts, page)
+    return write_files(folder, texts, draw_figures(page))
 
 
 def _format_details(details: ReportDetails) -> str:
@@ -86,8 +86,9 @@ def write_tuning(
     plots: bool = True,
     plot_format: str = "png",
     tables: Sequence[str] = (),
+    html: bool = True,
 ) -> list[Path]:
-    """Write ``tuning.json``, ``tuning.md``, ``tuned.yaml``, ``front.yaml`` and the figures.
+    """Write ``tuning.json``, ``.md`` and ``.html``, ``tuned.yaml``, ``front.yaml`` and the figures.
 
     Args:
         report: What to write.
@@ -96,6 +97,7 @@ def write_tuning(
         plots: Whether to draw figures, which imports Matplotlib.
         plot_format: ``png`` or ``svg``.
         tables: Formats of tables, ``latex`` and ``csv``, each in a file of its own.
+        html: Whether to write ``tuning.html``, which holds the figures.
 
     Returns:
         The files, ``tuning.json`` first.
@@ -112,14 +114,16 @@ def write_tuning(
             for figure in make_figures("tuning", report)
         )
     page = tuning_page.build_page(report, figures)
+    drawings = draw_figures(page)
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
         "tuning.md": render_page(page),
+        **({"tuning.html": tuning_html(report, page, drawings)} if html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
         **render_tables(page, "tuning", tables),
     }
-    return write_files(folder, texts, page)
+    return write_files(folder, texts, drawings)
 
 
 def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> list[Path]:
@@ -135,7 +139,7 @@ def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> list[Path]:
     page = build_diagnosis_page(diagnosis)
     record = f"{diagnosis.model_dump_json()}\n"
     texts = {"diagnosis.json": record, "diagnosis.md": render_page(page)}
-    return write_files(folder, texts, page)
+    return write_files(folder, texts)
 
 
 def write_policies(study: PolicyStudy, folder: Path) -> list[Path]:
@@ -150,37 +154,42 @@ def write_policies(study: PolicyStudy, folder: Path) -> list[Path]:
     """
     page = build_policy_page(study)
     record = f"{study.model_dump_json()}\n"
-    return write_files(folder, {"policies.json": record, "policies.md": render_page(page)}, page)
+    return write_files(folder, {"policies.json": record, "policies.md": render_page(page)})
+
+
+def draw_figures(page: Page) -> dict[str, bytes]:
+    """File name → contents of the figures of a page; imports Matplotlib where there are some."""
+    if not page.figures:
+        return {}
+    from fusion_bench.report.plots import render_png, render_svg
+
+    return {
+        figure.file: (render_svg if figure.file.endswith(".svg") else render_png)(figure.draw())
+        for figure in page.figures
+    }
 
 
 def write_files(
     folder: Path,
     texts: Mapping[str, str],
-    page: Page | None = None,
+    figures: Mapping[str, bytes] | None = None,
     *,
     committed: Sequence[Path] = (),
 ) -> list[Path]:
-    """Write texts and the figures of a page, all of which are made before anything is written.
+    """Write texts and figures, all of which are made before anything is written.
 
     The first text is the record of the set: where it is there, the other files belong to it.
 
     Args:
         folder: Where to; created if missing.
         texts: File name → text.
-        page: Whose figures are written; None = no figures.
+        figures: File name → contents; see :func:`draw_figures`.
         committed: Files that git must see wherever they are.
 
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    contents = {name: text.encode() for name, text in texts.items()}
-    if page is not None and page.figures:
-        from fusion_bench.report.plots import render_png, render_svg
-
-        contents |= {
-            figure.file: (render_svg if figure.file.endswith(".svg") else render_png)(figure.draw())
-            for figure in page.figures
-        }
+    contents = {name: text.encode() for name, text in texts.items()} | dict(figures or {})
     try:
         make_output_folder(folder, committed=committed)
         return replace_files(folder, contents)

@@ -30,6 +30,7 @@ class TuneOptions:
         plots: Whether plots are drawn.
         plot_format: ``png`` or ``svg``.
         tables: Formats of tables, ``latex`` and ``csv``.
+        html: Whether the page for a browser is written.
 
     Raises:
         ConfigError: A cluster together with a storage or several workers.
@@ -46,6 +47,7 @@ class TuneOptions:
     plots: bool = True
     plot_format: str = "png"
     tables: Sequence[str] = ()
+    html: bool = True
 
     def __post_init__(self) -> None:
         other = "--storage" if self.storage else "--workers" if self.workers > 1 else None

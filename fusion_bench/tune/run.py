@@ -66,6 +66,7 @@ def run_tuning(
                 folder,
                 tuned=tuned,
                 plots=options.plots,
+                html=options.html,
                 plot_format=options.plot_format,
                 tables=options.tables,
             )

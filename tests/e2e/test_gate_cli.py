@@ -195,7 +195,7 @@ def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
     comment = (root / "ci/comment.md").read_text(encoding="utf-8")
     assert "| 1.0000 → 0.5208 | -0.4792, allowed -0.0100 | 0 better, 45 worse of 60 |" in comment
     assert "### Checks" in comment
-    for name in ("gate.json", "gate.md", "gate.xml"):
+    for name in ("gate.json", "gate.md", "gate.html", "gate.xml"):
         assert (root / "reports/mine" / name).exists()
     _, out, _ = ran(capsys, "gate", EXPERIMENT, "--markdown", "-")
     assert out == page

@@ -95,7 +95,8 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
         rows = tuple(Row(check_cells(check), check_tone(check)) for check in verdict.checks)
         table = Table("Checks", CHECK_COLUMNS, rows, NOTES)
-        yield Section(text=f"{verdict.system}: {verdict.changed_parts}.", parts=(table,))
+        text = f"{verdict.system}: {verdict.changed_parts}."
+        yield Section(text=text, parts=(table,), key="checks")
     findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)

@@ -10,7 +10,7 @@ from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
-from fusion_bench.report.write import write_files
+from fusion_bench.report.write import draw_figures, write_files
 from fusion_bench.util.formatting import format_number
 
 if TYPE_CHECKING:
@@ -144,4 +144,4 @@ def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Pa
         FusionBenchError: The folder cannot be written to.
     """
     texts = {"self-test.json": f"{result.model_dump_json()}\n", "self-test.md": render_page(page)}
-    return write_files(folder, texts, page)
+    return write_files(folder, texts, draw_figures(page))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fusion_bench.evaluation.details.records import ReportDetails
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.html.evaluation_data import evaluation_data, evaluation_number
 from fusion_bench.report.html.render import render_html
+from fusion_bench.report.page import Page
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.util.formatting import format_number
 
 
 def evaluation_html(report: Report, details: ReportDetails | None = None) -> str:
@@ -18,3 +23,15 @@ def evaluation_html(report: Report, details: ReportDetails | None = None) -> str
     """
     data = evaluation_data(report, details)
     return render_html(build_page(report), data, number=evaluation_number(report))
+
+
+def tuning_html(report: TuningReport, page: Page, figures: Mapping[str, bytes]) -> str:
+    """The page of a tuning run.
+
+    Args:
+        report: Whose held-out gain is the number of the page.
+        page: What it says.
+        figures: File name → contents of its figures.
+    """
+    gain = format_number(report.held_out.difference, signed=True)
+    return render_html(page, number=f"{report.measure} {gain} held out", figures=figures)

@@ -34,7 +34,7 @@ function markOf(group, x, y) {
 }
 
 /** A name with its middle left out where it is wider than the room. */
-function shortened(name, room) {
+export function shortened(name, room) {
   const letters = [...name];
   const ruler = document.createElement("canvas").getContext("2d");
   ruler.font = `600 ${NAME_SIZE}px ${getComputedStyle(document.body).fontFamily}`;

@@ -1,5 +1,6 @@
 // Puts the views into the page.
 
+import { checksView } from "./checks.js";
 import { Collection, createStore, readData } from "./data.js";
 import { element } from "./dom.js";
 import { forestView } from "./forest.js";
@@ -41,13 +42,18 @@ function mountCollection(data, index, panel) {
   place.append(queryControls(collection, store), heatmapView(collection, store, openQuery), queries.block);
   const sources = collection.details && sourcesView(collection, collection.details);
   if (sources) place.append(sources);
-  const tables = place.parentElement.querySelector(":scope > details.all-tables");
-  if (tables) tables.open = false;
+  foldTables(place);
   const openId = (id) => {
     const query = collection.queries.indexOf(id);
     if (query >= 0) openQuery(query, store.state.system);
   };
   return { collection, place, systems, queries, moveOpened, openId };
+}
+
+/** The tables say what the views show: on demand only. */
+function foldTables(place) {
+  const tables = place.parentElement.querySelector(":scope > details.all-tables");
+  if (tables) tables.open = false;
 }
 
 /** The address names the query that is open; empty = none. */
@@ -119,6 +125,7 @@ async function start() {
   const views = (data?.collections ?? [])
     .map((collection, i) => mountCollection(collection, i, panel))
     .filter(Boolean);
+  if (data?.checks?.length) document.querySelector('[data-views="checks"]')?.append(checksView(data));
   listenToKeys(actionsOf(views, panel, help));
   openAddress(views);
   document.documentElement.dataset.ready = "true";
