@@ -49,6 +49,7 @@ def serve(
     Sliders move the numbers of a system. The page shows its measures on the tuning queries.
     """
     import json as json_format
+    from dataclasses import replace
 
     from fusion_bench.cli._progress_lines import end_lines
     from fusion_bench.serve.console.open_session import open_session
@@ -75,7 +76,7 @@ def serve(
             system=system,
         )
         serve_session(
-            session,
+            replace(session, folders=tuple(datasets or ())),
             listener,
             reports=Path("reports"),
             announce=announce,

@@ -88,7 +88,11 @@ class FittedProbFuse(FittedSourceSum):
 
 
 def list_segments(runs: AlignedRuns, s: int, segments: int) -> IntArray:
-    """(N,): the segment of each document in its list of source ``s``, from 1; 0 = not returned."""
+    """(N,): the segment of each document in its list of source ``s``, from 1; 0 = not returned.
+
+    A rank beyond the length of the list, as where only part of a list is given, is in the last one.
+    """
     size = -(-runs.lengths[s] // segments)[runs.query_index]
     ranks = runs.ranks[s]
-    return np.where(ranks > 0, (ranks - 1) // np.maximum(size, 1) + 1, 0)
+    segment = np.minimum((ranks - 1) // np.maximum(size, 1) + 1, segments)
+    return np.where(ranks > 0, segment, 0)

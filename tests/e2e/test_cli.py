@@ -18,7 +18,7 @@ import pytest
 
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
-from fusion_bench.cli._progress_lines import progress_lines
+from fusion_bench.cli._progress_lines import end_lines, progress_lines
 from fusion_bench.evaluation.report_records.report import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
@@ -665,6 +665,16 @@ def test_lines_end_with_the_work_and_a_terminal_gets_none(
         assert time.monotonic() < until
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress_lines("tune", 0.001):
+        assert "progress lines" not in running_threads()
+
+
+def test_a_command_that_waits_ends_its_lines(capsys: Capture) -> None:
+    with progress_lines("serve", 0.001):
+        read_lines(capsys, r"progress: serve, \d+ s")
+        end_lines()
+        for thread in threading.enumerate():
+            if thread.name == "progress lines":
+                thread.join(60)
         assert "progress lines" not in running_threads()
 
 

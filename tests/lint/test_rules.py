@@ -91,6 +91,14 @@ def test_every_method_can_be_linted_and_every_witness_holds() -> None:
         assert reproduce(item.problem.build_witness())[1] == (), item.id
 
 
+def test_segments_are_fitted_to_the_few_documents_of_a_witness() -> None:
+    """A witness gives a few ranks of long lists, which lie beyond the last segment."""
+    tiers = blend("position_aware", tiers={1: 0.9, 3: 0.5, 9: 0.2})
+    (item,) = lint_systems([make_system({"fusion": "prob_fuse", "blend": tiers})], [facts()])
+    assert item.id == "blend-not-monotone"
+    assert reproduce(item.problem.build_witness())[1] == ()
+
+
 def test_every_normalizer_without_an_order_of_its_own_keeps_the_witnesses() -> None:
     needing = {"by_source", "theoretical_min_max"}
     names = [name for name in normalizers.load_built_in() if name not in needing]

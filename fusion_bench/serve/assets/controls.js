@@ -130,7 +130,8 @@ export class ControlPanel {
     });
     row.show = (value) => {
       if (row.isDragged) return; // the hand is ahead of the answer
-      const shown = value ?? row.control.high;
+      const { low, high } = row.control;
+      const shown = value === null ? high : Math.min(Math.max(value, low), high); // all of a list
       if (document.activeElement !== number || Number(number.value) !== shown) number.value = formatValue(shown);
       slider.value = String(isCounted(row.control) ? shown : toPosition(row.control, shown));
       slider.setAttribute("aria-valuetext", value === null ? `${formatValue(shown)}, all` : formatValue(shown));

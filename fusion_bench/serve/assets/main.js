@@ -84,6 +84,8 @@ class Console {
     const unseen = heldOut === null ? "none is held out" : `${formatCount(heldOut)} are held out`;
     at("scope").append(isolated(dataset), " of ", isolated(experiment),
       `: ${pluralize(queries, "tuning query")}; ${unseen} (`, isolated(split), ").");
+    const notes = this.setup.notes.map((text) => element("p", { class: "warnings" }, isolated(text)));
+    at("scope").after(...notes);
   }
 
   mountTools() {

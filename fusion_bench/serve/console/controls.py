@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Final
+from typing import Any, Final
 
 from fusion_bench.blend import blends
 from fusion_bench.config.parameters import Parameter, Value, choice, integer
@@ -94,22 +94,21 @@ class ControlPanel:
         Raises:
             ConfigError: A value of the setting is outside its range, or has no control.
         """
-        start, roles = self.workbench.start(setting), self.workbench.source_roles(system)
+        roles = self.workbench.source_roles(system)
+        # A value that a request brings must not widen the range that it is checked against.
+        frame = self.workbench.build_system(setting.without_numbers())
         controls: dict[str, Control] = {}
         values: dict[str, Value] = {}
         parts = (*self._part_parameters(system, roles), *self._depths(system))
         for parameter in (*parts, *declared_parameters(system)):
             path = parameter.path
-            value = system.dialect if path == DIALECT else read_parameter(system, path, roles)
+            value = _read_value(system, path, roles)
             if value is ABSENT or not parameter.is_active(values):
                 continue
-            # A value that a request brings must not widen the range that it is checked against.
-            is_given = path in setting.parameters
-            own = read_parameter(start, path, roles) if is_given and path != DIALECT else value
-            wide = parameter if own is ABSENT else _widen(parameter, own)
             values[path] = value
-            control = Control(wide, value, path == DIALECT or path.endswith(".method"))
-            if is_given and not control.accepts(setting.parameters[path]):
+            wide = _widen(parameter, _read_value(frame, path, roles))
+            control = Control(wide, value, setting.is_structural(path))
+            if path in setting.parameters and not control.accepts(setting.parameters[path]):
                 given = setting.parameters[path]
                 raise ConfigError(f"{path}: must be {control.allowed}, given {given!r:.100}")
             controls[path] = control
@@ -168,12 +167,19 @@ def _list_methods(
     return tuple(names)
 
 
-def _widen(parameter: Parameter, value: Value) -> Parameter:
-    """The parameter with a range, or choices, that hold the value."""
+def _read_value(system: System, path: str, roles: SourceRoles) -> Any:  # noqa: ANN401 - or ABSENT
+    """What stands at a path, or :data:`ABSENT`."""
+    return system.dialect if path == DIALECT else read_parameter(system, path, roles)
+
+
+def _widen(parameter: Parameter, value: Any) -> Parameter:  # noqa: ANN401 - anything may stand there
+    """The parameter with a range, or choices, that hold a value of the system; not of a depth."""
+    if value is ABSENT or parameter.path.partition(".")[0] == "depth":
+        return parameter
     if parameter.kind == "choice":
         known = value in parameter.choices
         return parameter if known else replace(parameter, choices=(value, *parameter.choices))
-    if isinstance(value, str | bool) or value is None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return parameter
     low, high = parameter.bounds
     kind = parameter.kind if float(value).is_integer() else "float"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
@@ -58,19 +60,42 @@ class Move:
     cause: str
 
 
-def describe_query(before: Explanation, after: Explanation, dataset: Dataset) -> dict[str, Any]:
+class KnownTitles:
+    """Titles of documents, each looked up once: that takes seconds in a large file.
+
+    Args:
+        documents: As for :func:`~fusion_bench.io.excerpts.read_titles`.
+    """
+
+    def __init__(self, documents: Path | None) -> None:
+        self._documents = documents
+        self._titles: dict[str, str] = {}
+
+    def find_titles(self, names: Collection[str]) -> dict[str, str]:
+        """Document → title; empty where it has none."""
+        unknown = [name for name in names if name not in self._titles]
+        if unknown:
+            titles = read_titles(self._documents, unknown)
+            self._titles |= {name: titles.get(name, "") for name in unknown}
+        return {name: self._titles[name] for name in names}
+
+
+def describe_query(
+    before: Explanation, after: Explanation, dataset: Dataset, known_titles: KnownTitles
+) -> dict[str, Any]:
     """Both lists of a query, and the documents that moved.
 
     Args:
         before: The query under the baseline, or under the setting before.
         after: The query under the setting.
-        dataset: Knows texts and titles.
+        dataset: Knows the texts of queries.
+        known_titles: Knows the titles of documents.
     """
     lists = [_top(before), _top(after)]
     names = dict.fromkeys(trace.document for traces in lists for trace in traces)
     relevant = [trace for trace in after.traces if trace.grade and trace.grade > 0]
     names |= dict.fromkeys(trace.document for trace in relevant[:SHOWN])
-    titles = read_titles(dataset.documents, names)
+    titles = known_titles.find_titles(names)
     known = dataset.queries.get(after.query)
     moves = [
         move for name in names if (move := _describe_move(name, titles, before, after)) is not None
@@ -92,7 +117,7 @@ def _list_document(trace: ScoreTrace, titles: dict[str, str], other: Explanation
     there = other.find_trace(trace.document)
     return ListedDocument(
         document=trace.document,
-        title=titles.get(trace.document, ""),
+        title=titles[trace.document],
         grade=trace.grade,
         rank=trace.rank or 0,
         other_rank=None if there is None else there.rank,
@@ -112,7 +137,7 @@ def _describe_move(
     judged = new if new is not None else old
     return Move(
         document=name,
-        title=titles.get(name, ""),
+        title=titles[name],
         grade=None if judged is None else judged.grade,
         before=ranks[0],
         after=ranks[1],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,8 +69,14 @@ def save_setting(
         "file": str(shown),
         "yaml": text,
         "is_written": write,
-        "commands": {"eval": f"fusion-bench eval {shown}", "tune": f"fusion-bench tune {shown}"},
+        "commands": {name: _format_command(name, shown, session) for name in ("eval", "tune")},
     }
+
+
+def _format_command(name: str, file: Path, session: ConsoleSession) -> str:
+    """A command on the file, with the folders of datasets that the console was given."""
+    options = [word for folder in session.folders for word in ("--datasets", str(folder))]
+    return shlex.join(["fusion-bench", name, str(file), *options])
 
 
 def format_experiment(session: ConsoleSession, system: System, name: str) -> str:

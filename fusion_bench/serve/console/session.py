@@ -22,7 +22,7 @@ from fusion_bench.lint import describe_dataset, lint_systems
 from fusion_bench.serve.console.changes import Changes, compare_measure, list_changes
 from fusion_bench.serve.console.controls import Control, ControlPanel
 from fusion_bench.serve.console.measured import MeasuredSystems
-from fusion_bench.serve.console.query_details import describe_query
+from fusion_bench.serve.console.query_details import KnownTitles, describe_query
 from fusion_bench.serve.console.setting import Setting
 from fusion_bench.tune.validation.splits import QuerySplit
 
@@ -46,6 +46,7 @@ class ConsoleSession:
         panel: Lists the controls.
         measured: Evaluates on the tuning queries.
         system: Name of the system that a page starts with.
+        folders: Where named datasets live, if an option said so.
         lock: Held by whoever computes or writes: caches of arrays serve one thread at a time.
     """
 
@@ -60,6 +61,7 @@ class ConsoleSession:
     panel: ControlPanel
     measured: MeasuredSystems
     system: str
+    folders: tuple[Path, ...] = ()
     lock: RLock = field(default_factory=RLock)
 
     @property
@@ -71,6 +73,11 @@ class ConsoleSession:
     def baseline_values(self) -> FloatArray:
         """(M, Q): values of the pinned baseline."""
         return self.measured.evaluate(self.baseline)
+
+    @cached_property
+    def titles(self) -> KnownTitles:
+        """Titles of the documents that were shown."""
+        return KnownTitles(self.dataset.documents)
 
     @cached_property
     def groups(self) -> IntArray:
@@ -92,6 +99,7 @@ class ConsoleSession:
             "measures": measures,
             "primary": measures[0],
             "baseline": self.baseline.name,
+            "notes": self._describe_lists(),
             "systems": list(self.experiment.systems),
             "system": self.system,
         }
@@ -151,7 +159,7 @@ class ConsoleSession:
             before, after = (
                 explain_ranking(each, runs, query, self.measured.spaces) for each in (other, system)
             )
-            return describe_query(before, after, self.dataset)
+        return describe_query(before, after, self.dataset, self.titles)
 
     def open_setting(self, setting: Setting) -> tuple[System, list[Control]]:
         """The system of a setting, and its controls.
@@ -161,6 +169,11 @@ class ConsoleSession:
         """
         system = self.panel.workbench.build_system(setting)
         return system, self.panel.list_controls(setting, system)
+
+    def _describe_lists(self) -> list[str]:
+        """The rerank lists that a fallback answered in part."""
+        reasons = (self.dataset.degradation(name) for name in sorted(self.dataset.rerankers))
+        return [reason for reason in reasons if reason is not None]
 
     def _changes(self, after: FloatArray, before: FloatArray) -> Changes:
         return list_changes(self.measured.runs.queries, after[0], before[0], self.dataset)

@@ -56,6 +56,20 @@ class Setting(StrictModel):
         default_factory=dict
     )
 
+    @staticmethod
+    def is_structural(path: str) -> bool:
+        """Whether another value at a path brings other parameters."""
+        return path == DIALECT or path.endswith(".method")
+
+    def without_numbers(self) -> Setting:
+        """Only the dialect and the methods, and the reranker that a blend needs."""
+        kept = {
+            path: value
+            for path, value in self.parameters.items()
+            if self.is_structural(path) or path == RERANKER
+        }
+        return self.model_copy(update={"parameters": kept})
+
 
 @dataclass(frozen=True)
 class Workbench:

@@ -66,6 +66,22 @@ def test_a_dialect_brings_its_methods_and_can_be_left(session: ConsoleSession) -
     assert controls(session, "plain", dialect=None)["dialect"].value is None
 
 
+def test_a_depth_of_an_engine_beyond_every_list_does_not_widen_the_range(
+    session: ConsoleSession,
+) -> None:
+    depth = controls(session, "plain", dialect="opensearch")["depth"]
+    assert depth.parameter.bounds == (1, 3)
+    assert controls(session, "plain", dialect="opensearch", depth=2)["depth"].value == 2
+
+
+def test_sources_with_depths_of_their_own_have_a_control_each(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    session = open_project(tmp_path, "systems.plain.depth={a: 2}")
+    assert controls(session, "plain")["depth.a"].value == 2
+    assert controls(session, "plain", depth__b=1)["depth.b"].value == 1
+    assert controls(session, "plain", dialect="elasticsearch", depth=1)["depth"].value == 1
+
+
 def test_a_range_holds_the_value_of_the_experiment(tmp_path: Path) -> None:
     make_project(tmp_path)
     changes = ("systems.boosted.fusion.k=20.5", "systems.boosted.fusion.weights.question=7")

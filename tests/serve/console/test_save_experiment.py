@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ def test_the_saved_experiment_has_the_numbers_of_the_console(tmp_path: Path) -> 
     assert again.system == "mine"  # 'tune' names it
     assert again.answer(Setting(system="mine"))["measures"] == session.answer(ASKED)["measures"]
     assert again.tuning.trials == 20  # the rest of 'tune' stays
+
+
+def test_commands_name_the_folders_that_the_console_was_given(session: ConsoleSession) -> None:
+    moved = replace(session, folders=(Path("my data"),))
+    commands = save_setting(moved, ASKED, "mine", write=False)["commands"]
+    assert commands["eval"].endswith("mine.yaml --datasets 'my data'")
 
 
 def test_a_file_is_replaced_only_when_asked(tmp_path: Path) -> None:

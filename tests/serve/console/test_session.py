@@ -11,7 +11,9 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.serve.console import measured
+from fusion_bench.io.excerpts import read_titles
+from fusion_bench.serve.console import measured, query_details
+from fusion_bench.serve.console.query_details import KnownTitles
 from fusion_bench.serve.console.session import LABEL, ConsoleSession
 from fusion_bench.serve.console.setting import Setting
 from fusion_bench.stats.comparison import paired_difference
@@ -96,6 +98,18 @@ def test_details_of_a_query_explain_each_move(session: ConsoleSession) -> None:
     assert move["before"] != move["after"] == 1
     assert move["cause"]
     assert first["other_rank"] == move["before"]
+
+
+def test_a_title_is_looked_up_once(
+    session: ConsoleSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That reads the file of documents, which takes seconds where it is large."""
+    counted = Mock(wraps=read_titles)
+    monkeypatch.setattr(query_details, "read_titles", counted)
+    titles = KnownTitles(session.dataset.documents)
+    expected = {"d0": "title 0", "unknown": ""}
+    assert [titles.find_titles(["d0", "unknown"]) for _ in range(2)] == [expected, expected]
+    assert counted.call_count == 1
 
 
 def test_details_compare_with_a_setting_too(session: ConsoleSession) -> None:

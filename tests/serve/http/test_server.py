@@ -160,6 +160,16 @@ def test_no_answer_without_the_cookie(client: Client, cookie: str | None) -> Non
         assert client.send("GET", f"/?token={token}", cookie=given).status == 403
 
 
+def test_cookies_of_other_programs_do_not_matter(client: Client) -> None:
+    own = f"{client.access.cookie}={client.access.session}"
+    for cookie in (
+        f'a={{"x": "y"; {own}',
+        f"{own}; =; b=[1,2]",
+        f"{client.access.cookie}=old; {own}",
+    ):
+        assert client.send("GET", "/api/console", cookie=cookie).status == 200
+
+
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0:{port}", "[::1]:{port}"],
