@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -21,6 +22,11 @@ os.environ.pop("COLUMNS", None)
 settings.register_profile("house", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking through ten thousand tests again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,14 @@ from tests.gate.cases import EXPERIMENT, renew_baseline
 from tests.gate.test_run import noisy
 from tests.tiny import edit
 
-TEST = f'''
-def test_search_config(fusion_gate):
-    assert fusion_gate("{EXPERIMENT}").exit_code == 0
-'''
+#: Each of the project's experiments: without a baseline, unchanged, and worse than its baseline.
+TEST = """
+import pytest
+
+@pytest.mark.parametrize("name", ["new", "same", "worse"])
+def test_search_config(fusion_gate, name):
+    assert fusion_gate(f"experiments/{name}.yaml").exit_code == 0
+"""
 
 
 @pytest.fixture
@@ -30,26 +35,25 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_in_a_run_of_its_own(root: Path) -> None:
     (root / "test_it.py").write_text(TEST)
     (root / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "fusion_bench.pytest_plugin"]
-    home = Path(__file__).parent.parent
-    environment = {**os.environ, "PYTHONPATH": str(home), "PYTEST_ADDOPTS": ""}
-
-    def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, check=False
-        )
-
-    first = run()
-    assert first.returncode == 1
-    assert "refused: no baseline at" in first.stdout
-    renew_baseline(root)
-    assert "1 passed" in run().stdout
-    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
-    last = run()
-    assert last.returncode == 1
-    assert "mine / local / RR@10: regressed: baseline 1.0000, candidate 0.3750" in last.stdout
-    assert "mine, query q11" in last.stdout
-    assert "Traceback" not in last.stdout
+    for name in ("new", "same", "worse"):
+        shutil.copy(root / EXPERIMENT, root / f"experiments/{name}.yaml")
+        if name != "new":
+            renew_baseline(root, name=f"experiments/{name}.yaml")
+    edit(root, "experiments/worse.yaml", "live: {runs: [a]}", "live: {runs: [b]}")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "fusion_bench.pytest_plugin"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "2 failed, 1 passed" in done.stdout
+    assert "refused: no baseline at" in done.stdout
+    assert "mine / local / RR@10: regressed: baseline 1.0000, candidate 0.3750" in done.stdout
+    assert "mine, query q11" in done.stdout
+    assert "Traceback" not in done.stdout
 
 
 def test_what_passes_is_returned(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -64,6 +65,12 @@ def child_environment(changed: Mapping[str, str] | None = None) -> dict[str, str
     package = str(Path(__file__).parent.parent.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH", ""))))
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", **(changed or {})}
+
+
+def restore_signals() -> None:
+    """In a child: nohup and the background of a shell ignore signals, and children inherit that."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def run_attack(attack: Attack, root: Path, run: Runner = run_here) -> Outcome:

@@ -169,12 +169,16 @@ def test_every_candidate_has_a_rerank_score_in_the_unit_space() -> None:
         assert all(0 <= score <= 1 for score in scores[query].values())
 
 
+@cache
+def aligned_test_queries() -> fb.AlignedRuns:
+    dataset = fb.load_dataset(ROOT / "dataset.yaml")
+    runs = dataset.aligned(list(dataset.runs))
+    return runs.subset(np.array([queries()[query]["split"] == "test" for query in runs.queries]))
+
+
 @pytest.mark.parametrize("name", ["question x2", "bonus", "rrf without hyde", "convex", "by type"])
 def test_the_page_has_the_means_that_the_experiment_gives(name: str) -> None:
     page = (ROOT.parents[1] / "docs/referee.md").read_text(encoding="utf-8")
     experiment, _ = fb.read_experiment(ROOT.parents[1] / "experiments/referee.yaml")
-    dataset = fb.load_dataset(ROOT / "dataset.yaml")
-    runs = dataset.aligned(list(dataset.runs))
-    is_test = np.array([queries()[query]["split"] == "test" for query in runs.queries])
-    [scores] = fb.evaluate_systems(experiment.systems[name], runs.subset(is_test), "nDCG@10")
+    [scores] = fb.evaluate_systems(experiment.systems[name], aligned_test_queries(), "nDCG@10")
     assert f"| {scores.values.mean():.4f} |".replace("0.", ".") in page

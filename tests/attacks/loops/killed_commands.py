@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.attacks.project import EVAL, TUNE, UPDATE, make_project
-from tests.attacks.runner import LIMIT, child_environment, read_files, run_here
+from tests.attacks.runner import LIMIT, child_environment, read_files, restore_signals, run_here
 from tests.attacks.sessions import list_session
 from tests.attacks.torture import Loop, Tally
 
@@ -58,7 +58,7 @@ def _run_and_kill(command: tuple[str, ...], root: Path, rng: random.Random) -> b
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=restore_signals,
     )
     time.sleep(rng.uniform(0.0, LONGEST_OF_CLUSTER if command == CLUSTER else LONGEST))
     workers = list_session(process.pid) if rng.random() < WORKER_SHARE else []

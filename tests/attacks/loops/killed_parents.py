@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.attacks.runner import LIMIT, child_environment
+from tests.attacks.runner import LIMIT, child_environment, restore_signals
 from tests.attacks.torture import Loop, Tally
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
@@ -32,6 +32,7 @@ def run_round(seed: int, folder: Path) -> Tally:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=restore_signals,
         )
         time.sleep(rng.uniform(0.0, LONGEST))
         parent.send_signal(number)

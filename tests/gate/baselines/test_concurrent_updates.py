@@ -7,29 +7,41 @@ import sys
 from pathlib import Path
 
 from fusion_bench.gate.baselines.storage import read_baseline
+from tests.attacks.runner import child_environment
 from tests.gate import cases
 
 #: Generous: an update takes a second.
-LIMIT = 120
+LIMIT = 240
 REASONS = tuple(f"reason {i}" for i in range(4))
+#: Forks a process for each reason, once everything is imported: they start together.
+UPDATES = """
+import os, sys
+from fusion_bench.cli import gate, main
+from fusion_bench.gate import run, update
+
+def update_baseline(reason):
+    if child := os.fork():
+        return child
+    os._exit(main(["gate", sys.argv[1], "--update", "--reason", reason]))
+
+children = [update_baseline(reason) for reason in sys.argv[2:]]
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+"""
 
 
 def test_no_reason_is_lost(tmp_path: Path) -> None:
     root = cases.make_project(tmp_path)
     baseline = cases.renew_baseline(root)
-    command = (sys.executable, "-m", "fusion_bench", "gate", cases.EXPERIMENT, "--update")
-    started = [
-        subprocess.Popen(
-            [*command, "--reason", reason],
-            cwd=root,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for reason in REASONS
-    ]
-    errors = [process.communicate(timeout=LIMIT)[1] for process in started]
-    assert [process.returncode for process in started] == [0, 0, 0, 0], errors
+    done = subprocess.run(
+        [sys.executable, "-c", UPDATES, cases.EXPERIMENT, *REASONS],
+        cwd=root,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0]", done.stderr
     kept = read_baseline(baseline)
     assert kept is not None
     [update] = kept.history

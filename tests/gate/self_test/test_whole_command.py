@@ -20,6 +20,7 @@ from fusion_bench.gate.self_test.whole_command.project import MadeProject
 from fusion_bench.gate.self_test.whole_command.slow_rule import SlowCheck, adjust_slowly
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
+from fusion_bench.util.processes.worker_process import WorkerProcess
 from tests.gate import cases
 from tests.util.processes.worker_functions import exit_at_once
 
@@ -69,8 +70,11 @@ def test_a_wrong_answer_is_a_fault(status: str, difference: float, code: int, fa
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_run_command", exit_at_once)
-    with pytest.raises(FusionBenchError, match="0 of 1 commands ended, then: a worker process"):
-        commands.run_commands([(Path(), ["gate"])])
+    with (
+        WorkerProcess() as process,
+        pytest.raises(FusionBenchError, match="0 of 1 commands ended, then: a worker process"),
+    ):
+        commands.run_commands([(Path(), ["gate"])], process)
 
 
 @given(values, st.sampled_from([0.0, 0.1, 0.3]))

@@ -17,8 +17,14 @@ from fusion_bench.util.processes.worker_process import WorkerProcess
 COMMAND_LINE = "fusion_bench.cli"
 
 
-def run_commands(commands: Sequence[tuple[Path, Sequence[str]]]) -> list[int]:
+def run_commands(
+    commands: Sequence[tuple[Path, Sequence[str]]], process: WorkerProcess
+) -> list[int]:
     """Run ``fusion-bench`` with the arguments of each command, in its folder.
+
+    Args:
+        commands: The folder and the arguments of each.
+        process: Runs them; the first one takes a second longer, for what is imported.
 
     Returns:
         The exit codes.
@@ -27,14 +33,13 @@ def run_commands(commands: Sequence[tuple[Path, Sequence[str]]]) -> list[int]:
         FusionBenchError: The process ended before the last command.
     """
     codes: list[int] = []
-    with WorkerProcess() as process:
-        for folder, arguments in commands:
-            try:
-                codes.append(process.submit(_run_command, str(folder), list(arguments)).result())
-            except BrokenExecutor as error:
-                raise FusionBenchError(
-                    f"self-test: {len(codes)} of {len(commands)} commands ended, then: {error}"
-                ) from None
+    for folder, arguments in commands:
+        try:
+            codes.append(process.submit(_run_command, str(folder), list(arguments)).result())
+        except BrokenExecutor as error:
+            raise FusionBenchError(
+                f"self-test: {len(codes)} of {len(commands)} commands ended, then: {error}"
+            ) from None
     return codes
 
 

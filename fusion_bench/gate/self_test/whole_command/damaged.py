@@ -27,6 +27,7 @@ from fusion_bench.gate.self_test.whole_command.project import (
     write_dataset,
     write_experiment,
 )
+from fusion_bench.util.processes.worker_process import WorkerProcess
 
 #: Documents of a list that are kept.
 DEPTH = 100
@@ -62,14 +63,17 @@ def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutc
         query: documents for query, documents in _final_lists(task, inputs).items() if query in kept
     }
     damaged = {query for query, group in kept.items() if group in chosen}
-    with tempfile.TemporaryDirectory(prefix="fusion-bench-self-test-") as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="fusion-bench-self-test-") as place,
+        WorkerProcess() as process,
+    ):
         whole, broken = Path(place) / "whole", Path(place) / "broken"
         for folder in (whole, broken):
             _write_lists(folder, task, lists, kept, damaged)
         policy = {"checks": {measure: {"max_drop": MAX_DROP} for measure in inputs.policy.checks}}
         write_experiment(whole, "whole", policy)
         write_experiment(broken, "removed", policy)
-        run_commands([(whole, UPDATE), (broken, UPDATE)])
+        run_commands([(whole, UPDATE), (broken, UPDATE)], process)
         outcomes = []
         for title, folder, name in (
             ("identical lists", whole, "whole"),
@@ -78,7 +82,7 @@ def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutc
             ("whole lists against damaged ones", broken, "whole"),
         ):
             write_experiment(folder, name, policy)
-            [code] = run_commands([(folder, GATE)])
+            [code] = run_commands([(folder, GATE)], process)
             find = partial(_find_faults, folder, name, code, damaged)
             outcomes.append(judge_command(f"{task.dataset.name}: {title}", folder, code, find))
         return outcomes

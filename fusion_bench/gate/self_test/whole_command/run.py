@@ -18,6 +18,7 @@ from fusion_bench.gate.self_test.whole_command.outcome import (
 )
 from fusion_bench.gate.self_test.whole_command.project import GATE, UPDATE
 from fusion_bench.gate.self_test.whole_command.slow_rule import SlowCheck, decide_family
+from fusion_bench.util.processes.worker_process import WorkerProcess
 
 #: Statuses that block with exit code 1.
 ALARMS = frozenset({"fell", "regressed"})
@@ -26,14 +27,17 @@ ALARMS = frozenset({"fell", "regressed"})
 def run_cases() -> tuple[CaseOutcome, ...]:
     """Run every case in a temporary folder: the first baseline, the change, the gate."""
     cases = list(make_cases())
-    with tempfile.TemporaryDirectory(prefix="fusion-bench-self-test-") as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="fusion-bench-self-test-") as place,
+        WorkerProcess() as process,
+    ):
         folders = [Path(place) / str(number) for number in range(len(cases))]
         for case, folder in zip(cases, folders, strict=True):
             case.project.write(folder)
-        run_commands([(folder, UPDATE) for folder in folders])
+        run_commands([(folder, UPDATE) for folder in folders], process)
         for case, folder in zip(cases, folders, strict=True):
             case.project.gate_list(folder, "after")
-        codes = run_commands([(folder, GATE) for folder in folders])
+        codes = run_commands([(folder, GATE) for folder in folders], process)
         return tuple(
             judge_command(case.name, folder, code, partial(find_faults, case, code))
             for case, code, folder in zip(cases, codes, folders, strict=True)
