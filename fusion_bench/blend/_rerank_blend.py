@@ -21,7 +21,6 @@ from fusion_bench.blend._base import (
 )
 from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.records import ScoreSpace
@@ -46,9 +45,9 @@ class RerankBlend(Blend):
     depth: Rank = 50
     missing: Literal["error", "zero", "below"] = "error"
     tail: Literal["keep", "drop"] = "keep"
-    min_score: Number | None = None
+    min_score: float | None = None
     always_rerank: bool = True
-    skip_limit: Annotated[WholeNumber, Field(ge=0)] = 10
+    skip_limit: Annotated[int, Field(ge=0)] = 10
 
     @property
     def reranker_name(self) -> str | None:

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from fusion_bench.blend._base import blends
 from fusion_bench.blend._retrieval_blend import RetrievalBlend
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import FloatArray, IntArray
 
@@ -28,7 +27,7 @@ class Linear(RetrievalBlend):
     source: ClassVar[str] = "linear interpolation; nablarch 5.3"
 
     method: str = "linear"
-    beta: Annotated[Number, Field(ge=0, le=1)] = 1.0
+    beta: Annotated[float, Field(ge=0, le=1)] = 1.0
 
     def space(self) -> tuple[Parameter, ...]:
         """β and the retrieval term."""

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from fusion_bench.blend._base import blends
 from fusion_bench.blend._retrieval_blend import RetrievalBlend
-from fusion_bench.config.models import ByRank, Number
+from fusion_bench.config.models import ByRank
 from fusion_bench.config.parameters import Parameter, Params, real, table
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-Share = Annotated[Number, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 #: Ranks that one tier of a searched table may span.
 DEEPEST_TIER = 20

@@ -10,8 +10,6 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
-from fusion_bench.config.models import WholeNumber
-
 #: Ranks: cutoffs of measures, depths, ``top_k``. No list is longer.
 MOST_RANK: Final = 1_000_000
 #: Random flips or draws of a test.
@@ -26,4 +24,4 @@ MOST_WORKERS: Final = 1_024
 MOST_BATCH: Final = 100_000
 
 #: A rank from 1 that something is cut at.
-Rank: TypeAlias = Annotated[WholeNumber, Field(ge=1, le=MOST_RANK)]
+Rank: TypeAlias = Annotated[int, Field(ge=1, le=MOST_RANK)]

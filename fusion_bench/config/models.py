@@ -35,11 +35,8 @@ NEEDED = {
 }
 
 
-#: Numbers, of which ``'20'`` and ``true`` are none: see :mod:`fusion_bench.config.strict_numbers`.
-Number: TypeAlias = float
-WholeNumber: TypeAlias = int
 #: A finite weight; 0 switches its source off.
-Weight: TypeAlias = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
+Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 def refuse_repeats(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
@@ -25,8 +24,8 @@ from fusion_bench.fuse import Homogeneity, WeightedFusion
 CLAMP = 1e-7
 #: How far the sum of the weights may be from 1.
 TOLERANCE = 1e-3
-BaseRate = Annotated[Number, Field(ge=0, lt=1)]
-Bound = Annotated[Number, Field(allow_inf_nan=False)]
+BaseRate = Annotated[float, Field(ge=0, lt=1)]
+Bound = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class LogOddsFusionQuery(EngineFusion, WeightedFusion):

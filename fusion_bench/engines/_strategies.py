@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Weight, WholeNumber
+from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -62,7 +62,7 @@ class RRFFusion(ReciprocalRanks, StrategyWeights):
     source: ClassVar[str] = "CONV-07-05, 5.1"
 
     method: str = "RRFFusion"
-    k: Annotated[WholeNumber, Field(ge=1, le=GREATEST_K)] = 60
+    k: Annotated[int, Field(ge=1, le=GREATEST_K)] = 60
     normalize_scores: bool = True
 
     @property

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -49,9 +48,9 @@ class ChromaRRF(ReciprocalRanks, WeightedFusion):
     source: ClassVar[str] = "Chroma documentation, hybrid search; chromadb operator.py"
 
     method: str = "rrf"
-    k: Annotated[WholeNumber, Field(ge=1, le=GREATEST_K + 1)] = 60
+    k: Annotated[int, Field(ge=1, le=GREATEST_K + 1)] = 60
     normalize: bool = False
-    default: Annotated[Number, Field(ge=0)] | None = None
+    default: Annotated[float, Field(ge=0)] | None = None
 
     @property
     def constant(self) -> float:

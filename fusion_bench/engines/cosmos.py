@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -25,7 +24,7 @@ from fusion_bench.fuse.rrf import RRF
 
 FILE = "query.sql"
 CONSTANT = 60
-SignedWeight = Annotated[Number, Field(allow_inf_nan=False)]
+SignedWeight = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class CosmosRRF(TermSum):

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, integer, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -28,7 +27,7 @@ from fusion_bench.normalize.linear import MinMax
 FILE = "search.py"
 #: How far the sum of the weights of MRRReranker may be from 1.
 TOLERANCE = 1e-6
-Share = Annotated[Number, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class LanceFusion(EngineFusion):
@@ -135,7 +134,7 @@ class LinearCombinationReranker(LanceFusion, TermSum):
 
     method: str = "LinearCombinationReranker"
     weight: Share = 0.7
-    fill: Annotated[Number, Field(allow_inf_nan=False)] = 1.0
+    fill: Annotated[float, Field(allow_inf_nan=False)] = 1.0
 
     @property
     def vector_share(self) -> float:

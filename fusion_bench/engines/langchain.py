@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import WholeNumber
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines._configuration import check_writable, refuse_unreadable, weights_by_source
@@ -34,7 +33,7 @@ class WeightedReciprocalRank(ReciprocalRanks, WeightedFusion):
     source: ClassVar[str] = "LangChain, langchain_classic/retrievers/ensemble.py"
 
     method: str = "weighted_reciprocal_rank"
-    c: Annotated[WholeNumber, Field(ge=0, le=GREATEST_K)] = 60
+    c: Annotated[int, Field(ge=0, le=GREATEST_K)] = 60
 
     @property
     def constant(self) -> float:

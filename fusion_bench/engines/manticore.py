@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fusion_bench.config.models import WholeNumber
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.engines._configuration import (
     check_writable,
@@ -44,7 +43,7 @@ class ManticoreRRF(ReciprocalRanks, WeightedFusion):
     source: ClassVar[str] = "Manticore Search manual, hybrid search"
 
     method: str = "rrf"
-    rank_constant: Annotated[WholeNumber, Field(ge=0, le=GREATEST_K)] = 60
+    rank_constant: Annotated[int, Field(ge=0, le=GREATEST_K)] = 60
     text: str | None = None
 
     @property

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -34,7 +33,7 @@ FILE = "search.py"
 #: Most documents of a search.
 MOST_DOCUMENTS = 16_384
 Metric: TypeAlias = Literal["COSINE", "IP", "BM25", "L2"]
-UnitWeight: TypeAlias = Annotated[Number, Field(ge=0, le=1)]
+UnitWeight: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
 class MilvusRRF(CanonicalFusion):

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fusion_bench.config.models import WholeNumber
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -82,7 +81,7 @@ class PgvectorRRF(ReciprocalRanks, WeightedFusion):
     source: ClassVar[str] = "pgvector-python, examples/hybrid_search/rrf.py"
 
     method: str = "rrf"
-    k: Annotated[WholeNumber, Field(ge=0, le=GREATEST_K)] = 60
+    k: Annotated[int, Field(ge=0, le=GREATEST_K)] = 60
 
     @property
     def constant(self) -> float:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.config.models import Weight, WholeNumber
+from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, integer, real
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines._configuration import check_writable, common_window, refuse_unreadable
@@ -39,7 +39,7 @@ class SemcheRRF(ReciprocalRanks):
     source: ClassVar[str] = "semche 0.4.0, hybrid_retriever.py"
 
     method: str = "rrf"
-    rrf_constant: Annotated[WholeNumber, Field(ge=0, le=GREATEST_K)] = 60
+    rrf_constant: Annotated[int, Field(ge=0, le=GREATEST_K)] = 60
     dense_weight: Weight = 0.5
     sparse_weight: Weight = 0.5
     vector: str | None = None

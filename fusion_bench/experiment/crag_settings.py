@@ -7,14 +7,14 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import Number, StrictModel, WholeNumber
+from fusion_bench.config.models import StrictModel
 
 #: What is said of a list, by the names of CONV-03-05.
 Verdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
 
 
 #: On the unit scale of the scores.
-UnitNumber: TypeAlias = Annotated[Number, Field(ge=0, le=1)]
+UnitNumber: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
 class CragRule(StrictModel):
@@ -30,7 +30,7 @@ class CragRule(StrictModel):
     upper: UnitNumber = 0.7
     lower: UnitNumber = 0.3
     top: Rank = 10
-    grade: Annotated[WholeNumber, Field(ge=1)] = 1
+    grade: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
     def _check_order(self) -> CragRule:
@@ -57,4 +57,4 @@ class CragFitSettings(CragRule):
         credit: Utility of ``ambiguous``, where a right verdict has 1 and a wrong one 0.
     """
 
-    credit: Annotated[Number, Field(ge=0.5, lt=1)] = 0.75
+    credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75

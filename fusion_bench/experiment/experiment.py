@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config.field_values import FieldConditions, FieldNames
-from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNumber, parse_model
+from fusion_bench.config.models import StrictModel, UniqueNames, parse_model
 from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -108,12 +108,12 @@ class Experiment(TableView, StrictModel):
     where: FieldConditions = Field(default_factory=dict)
     slices: FieldNames = ("type",)
     ties: Ties = "trec"
-    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     correction: Correction = "max_t"
-    min_gain: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = MIN_GAIN
-    resamples: Annotated[WholeNumber, Field(ge=10_000, le=MOST_DRAWS)] | None = None
+    min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = MIN_GAIN
+    resamples: Annotated[int, Field(ge=10_000, le=MOST_DRAWS)] | None = None
     tune: TuneSettings | None = None
-    seed: Annotated[WholeNumber, Field(ge=0)] = 7
+    seed: Annotated[int, Field(ge=0)] = 7
     gate: GatePolicy | None = None
     crag: CragSettings | None = None
     lint: LintSettings = LintSettings()

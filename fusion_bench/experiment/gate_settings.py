@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from fusion_bench.config.field_values import check_field_name
-from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNumber
+from fusion_bench.config.models import StrictModel, UniqueNames
 from fusion_bench.measures.aliases import MeasureName, resolve_alias
 
 #: What a status that is no pass does: it blocks, or it is a warning.
@@ -67,8 +67,8 @@ class Tolerance(StrictModel):
         slices: Slices that are checked on their own, instead of the policy's; as there.
     """
 
-    max_drop: Annotated[Number, Field(ge=0)]
-    max_drop_since_anchor: Annotated[Number, Field(ge=0)] | None = None
+    max_drop: Annotated[float, Field(ge=0)]
+    max_drop_since_anchor: Annotated[float, Field(ge=0)] | None = None
     slices: Slices | None = None
 
     @model_validator(mode="after")
@@ -103,7 +103,7 @@ class AlwaysValid(StrictModel):
         runs: Different candidates that may be checked between two updates of the baseline.
     """
 
-    runs: Annotated[WholeNumber, Field(ge=1, le=10_000)]
+    runs: Annotated[int, Field(ge=1, le=10_000)]
 
 
 def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -136,8 +136,8 @@ class Guard(StrictModel):
     }
 
     measure: MeasureName
-    max_loss: Annotated[Number, Field(ge=0)]
-    max_share: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    max_loss: Annotated[float, Field(ge=0)]
+    max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 class Golden(StrictModel):
@@ -152,7 +152,7 @@ class Golden(StrictModel):
 
     query: str
     document: str
-    top: Annotated[WholeNumber, Field(ge=1)] = 10
+    top: Annotated[int, Field(ge=1)] = 10
     dataset: str | None = None
 
 
@@ -192,7 +192,7 @@ class GatePolicy(StrictModel):
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
     lists: Literal["compare", "refuse"] = "compare"
-    worst: Annotated[WholeNumber, Field(ge=0)] = 5
+    worst: Annotated[int, Field(ge=0)] = 5
     degraded: Literal["refuse", "accept"] = "refuse"
 
     @model_validator(mode="before")

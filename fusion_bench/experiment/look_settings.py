@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fusion_bench.config.models import StrictModel, WholeNumber
+from fusion_bench.config.models import StrictModel
 
 
 class LookSettings(StrictModel):
@@ -23,4 +23,4 @@ class LookSettings(StrictModel):
 
     count: bool = True
     file: Path | None = None
-    max_queries: Annotated[WholeNumber, Field(ge=1)] | None = None
+    max_queries: Annotated[int, Field(ge=1)] | None = None

@@ -20,13 +20,7 @@ from pydantic_core import PydanticCustomError
 from fusion_bench.blend import Blend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import (
-    Location,
-    Number,
-    StrictModel,
-    UniqueNames,
-    make_config_error,
-)
+from fusion_bench.config.models import Location, StrictModel, UniqueNames, make_config_error
 from fusion_bench.config.query_classes import (
     BY_INTENT,
     BY_TYPE,
@@ -91,7 +85,7 @@ class System(StrictModel):
     by_intent: dict[str, PerTypeConfig] | None = None
     types: Types | None = None
     policy: AnyPolicy | None = None
-    min_relevance: Number | None = None
+    min_relevance: float | None = None
     top_k: Rank | None = None
 
     if TYPE_CHECKING:

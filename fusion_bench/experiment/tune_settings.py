@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import Field, field_validator, model_validator
 
 from fusion_bench.config.limits import MOST_FOLDS, MOST_RANK, MOST_TRIALS
-from fusion_bench.config.models import Number, StrictModel, WholeNumber
+from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.errors import ConfigError
@@ -37,9 +37,9 @@ class ParameterRange(StrictModel):
         when: Other paths, each with the value or values under which this one takes part.
     """
 
-    low: Number | None = None
-    high: Number | None = None
-    step: Number | None = None
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
     log: bool = False
     int: bool = False
     choices: tuple[Value, ...] = ()
@@ -76,12 +76,12 @@ class SearchSettings(StrictModel):
         seed: Makes a run exactly repeatable.
     """
 
-    trials: Annotated[WholeNumber, Field(ge=1, le=MOST_TRIALS)] = 300
-    timeout: Annotated[Number, Field(gt=0)] | None = None
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 300
+    timeout: Annotated[float, Field(gt=0)] | None = None
     sampler: SamplerName = "tpe"
-    batch: Annotated[WholeNumber, Field(ge=1, le=256)] = 16
-    points: Annotated[WholeNumber, Field(ge=2, le=MOST_TRIALS)] = 5
-    seed: Annotated[WholeNumber, Field(ge=0, lt=2**32)] = 7
+    batch: Annotated[int, Field(ge=1, le=256)] = 16
+    points: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = 5
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 
 class DeclaredCost(StrictModel):
@@ -92,8 +92,8 @@ class DeclaredCost(StrictModel):
         seconds: Of one reranked candidate.
     """
 
-    price: Annotated[Number, Field(ge=0)] | None = None
-    seconds: Annotated[Number, Field(ge=0)] | None = None
+    price: Annotated[float, Field(ge=0)] | None = None
+    seconds: Annotated[float, Field(ge=0)] | None = None
 
 
 class EffortSettings(DeclaredCost):
@@ -129,12 +129,9 @@ class FrontSettings(StrictModel):
     """
 
     method: Literal["tpe", "nsga2", "depths", "none"] = "tpe"
-    trials: Annotated[WholeNumber, Field(ge=0, le=MOST_TRIALS)] = 150
+    trials: Annotated[int, Field(ge=0, le=MOST_TRIALS)] = 150
     depths: (
-        Annotated[
-            tuple[Annotated[WholeNumber, Field(ge=0, le=MOST_RANK)], ...], Field(min_length=1)
-        ]
-        | None
+        Annotated[tuple[Annotated[int, Field(ge=0, le=MOST_RANK)], ...], Field(min_length=1)] | None
     ) = None
 
 
@@ -172,10 +169,10 @@ class TuneSettings(SearchSettings):
     system: str
     measure: MeasureName | None = None
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
-    held_out: Annotated[Number, Field(gt=0, lt=1)] | Literal["all", "auto"] = "auto"
+    held_out: Annotated[float, Field(gt=0, lt=1)] | Literal["all", "auto"] = "auto"
     split_seed: str = "fusion-bench"
-    folds: Annotated[WholeNumber, Field(ge=0, le=MOST_FOLDS)] = 5
-    min_gain: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 0.005
+    folds: Annotated[int, Field(ge=0, le=MOST_FOLDS)] = 5
+    min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.005
     choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
     front: FrontSettings = FrontSettings()

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.config.models import Number
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._base import WeightedFusion
@@ -26,7 +25,7 @@ class AlphaWeightedFusion(WeightedFusion):
 
     hidden_if_none: ClassVar[frozenset[str]] = frozenset({"alpha"})
 
-    alpha: Annotated[Number, Field(ge=0, le=1)] | None = None
+    alpha: Annotated[float, Field(ge=0, le=1)] | None = None
 
     @model_validator(mode="after")
     def _check_one_kind_of_weights(self) -> AlphaWeightedFusion:

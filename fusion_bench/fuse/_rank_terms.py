@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.errors import ConfigError
@@ -20,7 +19,7 @@ from fusion_bench.fuse._source_numbers import AS_GIVEN
 
 #: k of reciprocal rank fusion, where nothing else is said.
 DEFAULT_K = 60
-RankConstant = Annotated[Number, Field(ge=0, le=1000)]
+RankConstant = Annotated[float, Field(ge=0, le=1000)]
 #: One k for all sources, or a mapping by source name or role.
 RankConstants = Annotated[RankConstant | dict[str, RankConstant], AS_GIVEN]
 

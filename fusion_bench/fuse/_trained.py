@@ -10,7 +10,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import WholeNumber
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import AlignmentError
@@ -73,8 +72,8 @@ class Trainable(Fusion):
         fold_seed: Another one deals the groups of queries into other folds.
     """
 
-    folds: Annotated[WholeNumber, Field(ge=2, le=100)] = 5
-    fold_seed: WholeNumber = 0
+    folds: Annotated[int, Field(ge=2, le=100)] = 5
+    fold_seed: int = 0
 
     @abstractmethod
     def fit(self, runs: AlignedRuns) -> FittedFusion:

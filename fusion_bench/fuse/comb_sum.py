@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
@@ -121,7 +120,7 @@ class CombGmnz(MultipliedSum):
     source: ClassVar[str] = "Lee, Analyses of multiple evidence combination, SIGIR 1997"
 
     method: str = "comb_gmnz"
-    gamma: Annotated[Number, Field(ge=0, le=100)] = 1.0
+    gamma: Annotated[float, Field(ge=0, le=100)] = 1.0
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """γ, and the normalizer."""

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Final
 import numpy as np
 from pydantic import Field, field_validator
 
-from fusion_bench.config.models import WholeNumber
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
@@ -50,7 +49,7 @@ class CoordinateAscent(Trainable):
 
     method: str = "coordinate_ascent"
     measure: str = "nDCG@10"
-    rounds: Annotated[WholeNumber, Field(ge=1, le=100)] = 5
+    rounds: Annotated[int, Field(ge=1, le=100)] = 5
 
     @field_validator("measure")
     @classmethod

@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly, sum_terms
@@ -125,7 +124,7 @@ class LogNISR(InverseSquareRank):
     formula: ClassVar[str] = "ln(n + σ)·Σ w/rank², n sources returned it"
 
     method: str = "logn_isr"
-    sigma: Annotated[Number, Field(ge=0, le=1)] = 0.01
+    sigma: Annotated[float, Field(ge=0, le=1)] = 0.01
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """σ and the weights."""

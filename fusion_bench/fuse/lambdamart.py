@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Final
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.config.parameters import Parameter, integer, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -51,11 +50,11 @@ class LambdaMART(Trainable):
     source: ClassVar[str] = "Burges 2010; Ke et al. 2017 (LightGBM)"
 
     method: str = "lambdamart"
-    trees: Annotated[WholeNumber, Field(ge=1, le=10_000)] = 100
-    leaves: Annotated[WholeNumber, Field(ge=2, le=1024)] = 15
-    learning_rate: Annotated[Number, Field(gt=0, le=1)] = 0.05
-    least_leaf: Annotated[WholeNumber, Field(ge=1)] = 50
-    seed: Annotated[WholeNumber, Field(ge=0, lt=2**31)] = 0
+    trees: Annotated[int, Field(ge=1, le=10_000)] = 100
+    leaves: Annotated[int, Field(ge=2, le=1024)] = 15
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
+    least_leaf: Annotated[int, Field(ge=1)] = 50
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
         """The number and the size of the trees, and how much each adds."""

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
@@ -51,7 +50,7 @@ class LogOdds(WeightedScoreFusion):
 
     method: str = "log_odds"
     normalize: AnyNormalizer = Logistic()
-    exponent: Annotated[Number, Field(ge=0, le=1)] = 0.5
+    exponent: Annotated[float, Field(ge=0, le=1)] = 0.5
     gating: Literal["none", "softplus"] = "none"
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:

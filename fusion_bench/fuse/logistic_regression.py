@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Final
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -44,7 +43,7 @@ class LogisticRegression(Trainable):
     source: ClassVar[str] = "Hosmer, Lemeshow 2000; Savoy, Le Calvé, Vrajitoru 1997"
 
     method: str = "logistic_regression"
-    l2: Annotated[Number, Field(gt=0, le=1e9)] = 1.0
+    l2: Annotated[float, Field(gt=0, le=1e9)] = 1.0
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
         """The penalty."""

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import WholeNumber
 from fusion_bench.config.parameters import Parameter, choice, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -40,7 +39,7 @@ class ProbFuse(Trainable):
     source: ClassVar[str] = "Lillis, Toolan, Collier, Dunnion 2006"
 
     method: str = "prob_fuse"
-    segments: Annotated[WholeNumber, Field(ge=1, le=1000)] = 25
+    segments: Annotated[int, Field(ge=1, le=1000)] = 25
     unjudged: Literal["not_relevant", "skip"] = "not_relevant"
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base

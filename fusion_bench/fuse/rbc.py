@@ -9,7 +9,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -40,7 +39,7 @@ class RankBiasedCentroid(RankSumFusion):
     source: ClassVar[str] = "Bailey, Moffat, Scholer, Thomas 2017"
 
     method: str = "rbc"
-    phi: Annotated[Number, Field(gt=0, lt=1)] = 0.9
+    phi: Annotated[float, Field(gt=0, lt=1)] = 0.9
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """φ and the weights."""

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import WholeNumber
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -38,7 +37,7 @@ class SlideFuse(Trainable):
     source: ClassVar[str] = "Lillis, Toolan, Collier, Dunnion 2008"
 
     method: str = "slide_fuse"
-    window: Annotated[WholeNumber, Field(ge=0, le=1000)] = 5
+    window: Annotated[int, Field(ge=0, le=1000)] = 5
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
         """The window."""

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, integer, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
@@ -19,8 +18,8 @@ from fusion_bench.fuse._rank_terms import DEFAULT_K, RankConstants
 from fusion_bench.fuse._source_numbers import AS_GIVEN
 from fusion_bench.fuse._source_sums import SourceSumFusion
 
-Temperature = Annotated[Number, Field(ge=1e-6, le=1e6)]
-RankDecay = Annotated[Number, Field(ge=0, le=1000)]
+Temperature = Annotated[float, Field(ge=1e-6, le=1e6)]
+RankDecay = Annotated[float, Field(ge=0, le=1000)]
 
 #: Exponents this far below the greatest of their list count as so far, so that no term becomes 0
 #: and the order inside a list stays.

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.fuse._alpha import AlphaWeightedFusion
@@ -36,7 +35,7 @@ class TM2C2(AlphaWeightedFusion):
     source: ClassVar[str] = "Bruch, Gai, Ingber, An analysis of fusion functions, TOIS 2023"
 
     method: str = "tm2c2"
-    lo: dict[str, Number] = Field(
+    lo: dict[str, float] = Field(
         default_factory=lambda: {"semantic": -1.0, "keyword": 0.0}, min_length=1
     )
 

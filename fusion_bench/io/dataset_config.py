@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from fusion_bench.config.field_values import FieldConditions
-from fusion_bench.config.models import StrictModel, WholeNumber, parse_model
+from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
@@ -157,7 +157,7 @@ class DatasetSpec(StrictModel):
     judgments: Literal["pooled", "sparse", "complete"] = "pooled"
     runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
-    binary_relevance: Annotated[WholeNumber, Field(ge=1)] = 1
+    binary_relevance: Annotated[int, Field(ge=1)] = 1
     follow_links_to: tuple[str, ...] = ()
 
     @property

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -98,7 +97,7 @@ class Normalizer(Method):
     searched: ClassVar[bool] = True
 
     method: str
-    constant: Annotated[Number, Field(ge=0, le=1, multiple_of=0.5)] = 1
+    constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 1
 
     @property
     def keeps_order(self) -> bool:

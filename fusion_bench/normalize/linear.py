@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import AlignmentError
 from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
@@ -140,7 +139,7 @@ class TheoreticalMinMax(Normalizer):
     searched: ClassVar[bool] = False
 
     method: str = "theoretical_min_max"
-    lo: dict[str, Number] = Field(min_length=1)
+    lo: dict[str, float] = Field(min_length=1)
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the best document 1."""

@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
@@ -79,10 +78,10 @@ class Logistic(Normalizer):
     searched: ClassVar[bool] = False
 
     method: str = "logistic"
-    constant: Annotated[Number, Field(ge=0, le=1, multiple_of=0.5)] = 0.5
-    alpha: Annotated[Number, Field(gt=0)] | None = None
-    beta: Number | None = None
-    base_rate: Annotated[Number, Field(gt=0, lt=1)] = 0.5
+    constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 0.5
+    alpha: Annotated[float, Field(gt=0)] | None = None
+    beta: float | None = None
+    base_rate: Annotated[float, Field(gt=0, lt=1)] = 0.5
 
     @property
     def keeps_order(self) -> bool:

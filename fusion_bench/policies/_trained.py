@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import StrictModel, WholeNumber
+from fusion_bench.config.models import StrictModel
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import AlignmentError
 from fusion_bench.fuse import deal_folds
@@ -59,8 +59,8 @@ class TrainablePolicy(Policy):
     """
 
     measure: str = "nDCG@10"
-    folds: Annotated[WholeNumber, Field(ge=2, le=100)] = 5
-    fold_seed: WholeNumber = 0
+    folds: Annotated[int, Field(ge=2, le=100)] = 5
+    fold_seed: int = 0
 
     @abstractmethod
     def variants(self, features: QueryFeatures) -> tuple[Variant, ...]:

@@ -9,13 +9,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.policies._base import Choice, Policy, index_variants, is_semantic, policies
 from fusion_bench.policies._features import DEPTH, QueryFeatures, mean_of_rows
 
-Share = Annotated[Number, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @policies.register
@@ -42,7 +41,7 @@ class EntropyAlpha(Policy):
 
     method: str = "entropy_alpha"
     depth: Annotated[Rank, Field(ge=2)] = DEPTH
-    steepness: Number = 10.0
+    steepness: float = 10.0
     midpoint: Share = 0.5
     low: Share = 0.1
     high: Share = 0.9

@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.policies._base import Choice, Policy, index_variants, is_semantic, policies
@@ -39,9 +38,9 @@ class MarginSilencing(Policy):
     source: ClassVar[str] = "lilbee pull request 556"
 
     method: str = "margin_silencing"
-    margin: Annotated[Number, Field(gt=0)] = 0.15
+    margin: Annotated[float, Field(gt=0)] = 0.15
     window: Rank = DEPTH
-    floor: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    floor: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
         """Refuse sources without a semantic one or without another one."""

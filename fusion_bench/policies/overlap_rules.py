@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.policies._base import Choice, Policy, Variant, policies
 from fusion_bench.policies._features import DEPTH, QueryFeatures
@@ -43,7 +42,7 @@ class OverlapRules(Policy):
     method: str = "overlap_rules"
     measure: Literal["overlap", "rbo"] = "overlap"
     depth: Rank = DEPTH
-    threshold: Annotated[Number, Field(ge=0, le=1)] = 0.2
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.2
     below: Variant = UNCHANGED
     above: Variant = UNCHANGED
 

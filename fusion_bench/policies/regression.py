@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.policies._base import Variant, policies
@@ -61,8 +60,8 @@ class Regression(TrainablePolicy):
     source: ClassVar[str] = "Hoerl, Kennard, Ridge regression, Technometrics 1970"
 
     method: str = "regression"
-    factors: tuple[Annotated[Number, Field(gt=0)], ...] = Field((2.0, 4.0), min_length=1)
-    ridge: Annotated[Number, Field(ge=0)] = 30.0
+    factors: tuple[Annotated[float, Field(gt=0)], ...] = Field((2.0, 4.0), min_length=1)
+    ridge: Annotated[float, Field(ge=0)] = 30.0
     words: bool = False
 
     def variants(self, features: QueryFeatures) -> tuple[Variant, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.policies._base import Choice, Policy, Variant, policies
@@ -43,7 +42,7 @@ class RerankWhenAmbiguous(Policy):
     method: str = "rerank_when_ambiguous"
     signal: Literal["gap", "variation"] = "gap"
     depth: Annotated[Rank, Field(ge=2)] = DEPTH
-    threshold: Annotated[Number, Field(ge=0)] = 0.3
+    threshold: Annotated[float, Field(ge=0)] = 0.3
 
     def choose(self, features: QueryFeatures) -> Choice:
         """0 = rerank, 1 = do not."""

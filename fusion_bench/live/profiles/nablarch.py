@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from fusion_bench.config.models import Number, StrictModel, WholeNumber, parse_model
+from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients import HttpProvider, Provider, providers
@@ -46,7 +46,7 @@ TOTAL_MS = 300.0
 class ScoreCombination(StrictModel):
     """``score-combination``: β·rerank + (1 − β)·hybrid."""
 
-    beta: Annotated[Number, Field(ge=0, le=1)] = 1.0
+    beta: Annotated[float, Field(ge=0, le=1)] = 1.0
 
 
 class ProviderEntry(StrictModel):
@@ -60,9 +60,9 @@ class ProviderEntry(StrictModel):
 class BreakerEntry(StrictModel):
     """``circuit-breaker``."""
 
-    failure_threshold: Annotated[WholeNumber, Field(ge=1)] = 5
-    wait_duration_seconds: Annotated[Number, Field(gt=0)] = 30.0
-    half_open_max_calls: Annotated[WholeNumber, Field(ge=1)] = 3
+    failure_threshold: Annotated[int, Field(ge=1)] = 5
+    wait_duration_seconds: Annotated[float, Field(gt=0)] = 30.0
+    half_open_max_calls: Annotated[int, Field(ge=1)] = 3
 
 
 class NablarchRerank(StrictModel):
@@ -85,10 +85,10 @@ class NablarchRerank(StrictModel):
     where: ClassVar[str] = ".".join(PREFIX)
 
     enabled: bool = True
-    max_candidates: Annotated[WholeNumber, Field(ge=1)] = 50
-    default_top_k: Annotated[WholeNumber, Field(ge=1)] = 10
-    min_score: Number | None = 0.1
-    timeout_ms: Annotated[Number, Field(gt=0)] = 100.0
+    max_candidates: Annotated[int, Field(ge=1)] = 50
+    default_top_k: Annotated[int, Field(ge=1)] = 10
+    min_score: float | None = 0.1
+    timeout_ms: Annotated[float, Field(gt=0)] = 100.0
     score_combination: ScoreCombination = ScoreCombination()
     primary_provider: Literal["jina", "cohere"] = "jina"
     fallback_provider: Literal["jina", "cohere"] | None = "cohere"
