@@ -85,4 +85,5 @@ def compare(
     if any(system.class_key is not None for system in experiment.systems.values()):
         findings = lint_experiment(experiment, source, [describe_dataset(dataset)])
         report = report.model_copy(update={"lint": findings})
+    collector.forget_views()
     return Comparisons(report.with_lazy_details(collector.make_details))

@@ -158,4 +158,5 @@ def run_experiment(
         details=collector,
     )
     report = report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
+    collector.forget_views()
     return report.with_lazy_details(collector.make_details)

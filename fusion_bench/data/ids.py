@@ -45,6 +45,12 @@ class IdVocabulary(Sequence[str]):
         starts, ends = self.limits[self.places].tolist(), self.limits[self.places + 1].tolist()
         return (text[start:end].decode() for start, end in zip(starts, ends, strict=True))
 
+    def decode(self, codes: IntArray) -> tuple[str, ...]:
+        """The ids of codes of any number; one that stands often is decoded once."""
+        distinct, places = np.unique(codes, return_inverse=True)
+        names = [self[code] for code in distinct.tolist()]
+        return tuple(names[place] for place in places.tolist())
+
     def encode_texts(self) -> tuple[IntArray, bytes]:
         """The length of each id in bytes, shape (n,), and the bytes of all, one after another."""
         starts, lengths = self.limits[self.places], np.diff(self.limits)[self.places]

@@ -28,6 +28,7 @@ def test_a_column_reads_back(names: list[str], by_arrow: bool) -> None:
     column = encode_arrow([pa.array(names, pa.large_string())]) if by_arrow else encode_ids(names)
     vocabulary = column.vocabulary
     assert [vocabulary[int(code)] for code in column.codes] == names
+    assert vocabulary.decode(column.codes) == tuple(names)
     assert list(vocabulary) == sorted(set(names), key=str.encode)
 
 

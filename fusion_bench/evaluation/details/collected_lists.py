@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,6 +106,10 @@ class CollectedLists:
         """What to call with the lists of a fitted system."""
         self.systems[system.name] = system
         return self.ranks.observe(system.name)
+
+    def without_views(self) -> CollectedLists:
+        """The same without what was derived from the runs while systems were measured."""
+        return replace(self, runs=replace(self.runs))
 
     def list_tables(self, collection: Collection) -> DetailTables:
         """The tables of all queries.

@@ -24,7 +24,8 @@ from fusion_bench.experiment.system import System
 class DetailsCollector:
     """Give it to ``run_experiment``, then ask it for the details of the report that this made.
 
-    It holds the aligned runs of every collection until it is forgotten.
+    It holds the aligned runs of every collection until it is forgotten, and what was derived from
+    those of the last one.
 
     Attributes:
         names: Systems to detail beside the baseline, the best, the guarded and the tuned one.
@@ -51,8 +52,13 @@ class DetailsCollector:
 
     def add_collection(self, task: EvaluationSet) -> Callable[[System], Observer]:
         """What gives an observer of each fitted system of the next collection."""
+        self.forget_views()
         self._collections.append(CollectedLists.of_task(task, self.names))
         return self._collections[-1].observe
+
+    def forget_views(self) -> None:
+        """Hold the aligned runs alone; what is derived from them is then computed again."""
+        self._collections = [each.without_views() for each in self._collections]
 
     def make_details(self, report: Report) -> ReportDetails:
         """The details of a report.

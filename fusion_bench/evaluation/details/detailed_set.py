@@ -12,7 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
@@ -57,7 +57,7 @@ class DetailedSet:
             runs: The same queries.
         """
         values: list[FloatArray | str] | None = None
-        with suppress(AlignmentError, ConfigError):  # of one of them: below it says which
+        with suppress(FusionBenchError):  # of one of them: below it says which
             values = [*self._evaluate(systems, runs)]
         if values is None:
             values = [self._evaluate_alone(system, runs) for system in systems]
@@ -66,7 +66,7 @@ class DetailedSet:
     def _evaluate_alone(self, system: System, runs: AlignedRuns) -> FloatArray | str:
         try:
             return self._evaluate([system], runs)[0]
-        except (AlignmentError, ConfigError) as error:
+        except FusionBenchError as error:
             return _find_reason(error)
 
     def _evaluate(self, systems: Sequence[System], runs: AlignedRuns) -> list[FloatArray]:
@@ -78,6 +78,6 @@ class DetailedSet:
 
 def _find_reason(error: BaseException) -> str:
     """The message of the first error, without the names that were put before it on its way."""
-    while isinstance(error.__context__, AlignmentError | ConfigError):
+    while isinstance(error.__context__, FusionBenchError):
         error = error.__context__
     return str(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -41,36 +41,40 @@ Observer = Callable[[IntArray, AlignedRuns, IntArray], None]
 class RankCollector:
     """Ranks of the relevant documents and the tops of the lists, system by system.
 
+    The runs themselves are not held: they are large.
+
     Attributes:
-        runs: All Q queries.
-        relevant: Their M relevant documents.
+        relevant: The M relevant documents of all Q queries.
         ranks: By system, shape (M,): 1-based final rank; 0 = not returned.
         unjudged: By system, shape (Q,): unjudged documents among the first ones.
         tops: By system, in the order of its plain systems.
     """
 
-    runs: AlignedRuns
+    runs: InitVar[AlignedRuns]
     relevant: RelevantDocuments
     ranks: dict[str, IntArray] = field(default_factory=dict, init=False)
     unjudged: dict[str, IntArray] = field(default_factory=dict, init=False)
     tops: dict[str, list[TopRows]] = field(default_factory=dict, init=False)
+    _queries: int = field(init=False, repr=False)
+    _codes: int = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
     _order: IntArray = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, runs: AlignedRuns) -> None:
+        self._queries, self._codes = len(runs.queries), len(runs.vocabulary)
         returned = np.flatnonzero(self.relevant.rows >= 0)
-        codes = self.runs.documents[self.relevant.rows[returned]]
+        codes = runs.documents[self.relevant.rows[returned]]
         keys = self._pair_keys(self.relevant.query[returned], codes)
         order = np.argsort(keys)
         self._keys, self._order = keys[order], returned[order]
 
     def _pair_keys(self, query: IntArray, documents: IntArray) -> IntArray:
-        return query * len(self.runs.vocabulary) + documents
+        return query * self._codes + documents
 
     def observe(self, system: str) -> Observer:
         """What to call with the lists of a system, part by part."""
         self.ranks[system] = np.zeros(len(self.relevant.rows), dtype=np.int64)
-        self.unjudged[system] = np.zeros(len(self.runs.queries), dtype=np.int64)
+        self.unjudged[system] = np.zeros(self._queries, dtype=np.int64)
         self.tops[system] = []
         return partial(self._add_part, system)
 

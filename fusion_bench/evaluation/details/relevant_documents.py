@@ -54,7 +54,7 @@ def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> Rel
     at = find_keys(runs.query_index[rows] * size + of_runs[runs.documents[rows]], keys)
     return RelevantDocuments(
         query=query[kept],
-        documents=tuple(qrels.vocabulary[code] for code in qrels.documents[kept].tolist()),
+        documents=qrels.vocabulary.decode(qrels.documents[kept]),
         grades=qrels.grades[kept],
         rows=np.where(at >= 0, rows[at] if len(rows) else -1, -1),
     )

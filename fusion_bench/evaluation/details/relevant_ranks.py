@@ -46,6 +46,8 @@ class RelevantRanks(TableView):
 
     def keep_queries(self, keep: BoolArray) -> RelevantRanks:
         """The same for the queries where ``keep``, shape (Q,), is true."""
+        if keep.all():
+            return self
         rows = np.flatnonzero(keep[self.query])
         return replace(
             self,

@@ -41,10 +41,16 @@ def estimate_sizes(
     """
     size = len(relevant.queries)
     columns = len(relevant.sources) + len(relevant.systems) + 2
-    sizes = _add_up(relevant.query, relevant.documents, columns * RANK + excerpt, size)
+    sizes = _add_up(relevant.query, relevant.documents, columns * RANK, size)
     for top in tops:
         row = 4 * RANK + (len(top.labels) + 1) * NUMBER
-        sizes += _add_up(top.query, top.documents, row + excerpt, size)
+        sizes += _add_up(top.query, top.documents, row, size)
+    if excerpt:
+        pairs = set(zip(relevant.query.tolist(), relevant.documents, strict=True))
+        for top in tops:
+            pairs.update(zip(top.query.tolist(), top.documents, strict=True))
+        shown = np.fromiter((query for query, _ in pairs), dtype=np.int64, count=len(pairs))
+        sizes += np.bincount(shown, minlength=size) * excerpt
     return sizes
 
 

@@ -55,7 +55,7 @@ class TopDocuments(TableView):
 
     def keep_queries(self, keep: BoolArray) -> TopDocuments:
         """The same for the queries where ``keep``, shape (Q,), is true."""
-        return self._take(np.flatnonzero(keep[self.query]))
+        return self if keep.all() else self._take(np.flatnonzero(keep[self.query]))
 
     def _take(self, rows: IntArray) -> TopDocuments:
         arrays = {name: getattr(self, name)[rows] for name in ("query", "ranks", "judged")}
@@ -122,7 +122,7 @@ def list_top_documents(
         queries=runs.queries,
         query=query,
         ranks=np.concatenate([top.ranks for _, top, _ in pieces]),
-        documents=tuple(runs.vocabulary[code] for code in codes.tolist()),
+        documents=runs.vocabulary.decode(codes),
         judged=np.concatenate([view.judged[top.rows] for view, top, _ in pieces]),
         grades=np.concatenate([view.grades[top.rows] for view, top, _ in pieces]),
         scores=np.concatenate([parts.scores for _, _, parts in pieces]),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.details.rank_collector import TOP, RankCollector
 from fusion_bench.evaluation.details.relevant_documents import list_relevant
@@ -28,25 +29,25 @@ from tests.evaluation.details.cases import (
 CASES = st.builds(make_case, st.integers(0, 10**6))
 
 
-def collect(case: Case, config: dict[str, Any]) -> RankCollector:
-    """What is collected while the system is measured."""
+def collect(case: Case, config: dict[str, Any]) -> tuple[AlignedRuns, RankCollector]:
+    """The runs, and what is collected while the system is measured."""
     runs = case.align()
     collector = RankCollector(runs, list_relevant(runs, case.qrels, 1))
     observe = collector.observe("s")
     options: dict[str, Any] = {"spaces": SPACES, "qrels": case.qrels, "observe": observe}
     assess_system(make_system(config), runs, [MEASURE], **options)
-    return collector
+    return runs, collector
 
 
 @pytest.mark.parametrize("config", SYSTEMS, ids=str)
 @settings(max_examples=12, deadline=None)
 @given(case=CASES)
 def test_ranks_of_relevant_documents(case: Case, config: dict[str, Any]) -> None:
-    collected = collect(case, config)
-    ranks = make_relevant_ranks(collected.runs, collected.relevant, collected.ranks)
+    runs, collected = collect(case, config)
+    ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
     expected = []
-    lists = final_lists(make_system(config), collected.runs)
-    for query in collected.runs.queries:
+    lists = final_lists(make_system(config), runs)
+    for query in runs.queries:
         for document, grade in case.judged[query].items():
             if grade > 0:
                 found = [*lists[query], document]
@@ -79,12 +80,12 @@ def test_ranks_in_the_sources(case: Case) -> None:
 @settings(max_examples=12, deadline=None)
 @given(case=CASES)
 def test_top_documents_are_the_beginnings_of_the_lists(case: Case, config: dict[str, Any]) -> None:
-    collected = collect(case, config)
-    top = list_top_documents(make_system(config), collected.runs, collected.tops["s"], SPACES)
-    lists = final_lists(make_system(config), collected.runs)
+    runs, collected = collect(case, config)
+    top = list_top_documents(make_system(config), runs, collected.tops["s"], SPACES)
+    lists = final_lists(make_system(config), runs)
     expected = [
         (query, rank, document, case.judged[query].get(document))
-        for query in collected.runs.queries
+        for query in runs.queries
         for rank, document in enumerate(lists[query][:TOP], start=1)
     ]
     columns = top._table_columns()
@@ -98,9 +99,9 @@ def test_top_documents_are_the_beginnings_of_the_lists(case: Case, config: dict[
 
 
 def test_a_part_of_the_queries_keeps_its_rows() -> None:
-    collected = collect(make_case(3), SYSTEMS[4])
-    ranks = make_relevant_ranks(collected.runs, collected.relevant, collected.ranks)
-    top = list_top_documents(make_system(SYSTEMS[4]), collected.runs, collected.tops["s"], SPACES)
+    runs, collected = collect(make_case(3), SYSTEMS[4])
+    ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
+    top = list_top_documents(make_system(SYSTEMS[4]), runs, collected.tops["s"], SPACES)
     keep = np.array([True, False, False, True, False])
     for whole in (ranks, top):
         frame, part = whole.to_pandas(), whole.keep_queries(keep).to_pandas()

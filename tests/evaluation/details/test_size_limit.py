@@ -36,9 +36,22 @@ def test_those_that_differ_most_are_kept() -> None:
 
 
 def test_the_estimate_is_near_the_json() -> None:
-    collected = collect(make_case(3), SYSTEMS[3])
-    ranks = make_relevant_ranks(collected.runs, collected.relevant, collected.ranks)
-    top = list_top_documents(make_system(SYSTEMS[3]), collected.runs, collected.tops["s"], SPACES)
+    runs, collected = collect(make_case(3), SYSTEMS[3])
+    ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
+    top = list_top_documents(make_system(SYSTEMS[3]), runs, collected.tops["s"], SPACES)
     text = json.dumps([ranks.to_dict(), top.to_dict()], separators=(",", ":"))
     estimate = estimate_sizes(ranks, [top]).sum()
     assert 0.5 < estimate / len(text) < 2
+
+
+def test_a_text_counts_once_a_query() -> None:
+    runs, collected = collect(make_case(3), SYSTEMS[3])
+    ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
+    top = list_top_documents(make_system(SYSTEMS[3]), runs, collected.tops["s"], SPACES)
+    texts = estimate_sizes(ranks, [top, top], excerpt=100) - estimate_sizes(ranks, [top, top])
+    shown = {
+        *zip(ranks.query.tolist(), ranks.documents, strict=True),
+        *zip(top.query.tolist(), top.documents, strict=True),
+    }
+    for q in range(len(runs.queries)):
+        assert texts[q] == 100 * sum(query == q for query, _ in shown)
