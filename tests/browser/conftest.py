@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.serve.console.open_session import open_session
+from fusion_bench.serve.http.access import Access
 from tests.browser.observed_page import ObservedPage, observe
 from tests.browser.project import Evaluation, evaluate_project
+from tests.serve.running_server import serve_in_thread
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -84,3 +88,24 @@ def open_ready(open_page: Opener, url: str, **options: Any) -> ObservedPage:  # 
     opened = open_page(url, **options)
     opened.page.wait_for_selector("html[data-ready=true]", state="attached")
     return opened
+
+
+@pytest.fixture(scope="session")
+def console(evaluation: Evaluation) -> Iterator[Access]:
+    """The console on the same project, behind a server on loopback."""
+    parsed, source = read_experiment(evaluation.experiment)
+    session = open_session(parsed, source, folders=[evaluation.root / "datasets"])
+    with serve_in_thread(session, evaluation.root / "reports") as access:
+        yield access
+
+
+@pytest.fixture
+def console_page(open_page: Opener, console: Access) -> Page:
+    """The console, once its first answer is there."""
+    return open_console(open_page, console).page
+
+
+def open_console(open_page: Opener, access: Access, **options: Any) -> ObservedPage:  # noqa: ANN401 - of observe
+    """Open the console in a context of its own."""
+    origin = f"http://127.0.0.1:{access.port}/"
+    return open_ready(open_page, access.address, allowed=origin, **options)

@@ -45,6 +45,7 @@ systems:
   b and c: {{runs: [b, c]}}
   tiered: {{runs: [a, b], fusion: {{method: rrf_v2}}}}
   {json.dumps(EVIL_SYSTEM)}: {{runs: [a, b], fusion: {{method: rrf, k: 5}}}}
+tune: {{system: tiered, trials: 20}}
 """
 
 
@@ -54,11 +55,13 @@ class Evaluation:
 
     Attributes:
         root: Its folder.
+        experiment: The experiment's file.
         page: Address of ``report.html``.
         collection: The results, as ``report.json`` has them.
     """
 
     root: Path
+    experiment: Path
     page: str
     collection: Collection
 
@@ -96,7 +99,7 @@ def write_project(root: Path) -> Path:
     """Write dataset and experiment below a folder, and return the experiment."""
     records = [
         {"id": query_id(q), "text": EVIL_TEXT if q == EVIL_INDEX else f"what is number {q}?"}
-        | {"type": ("local", "global")[q % 2]}
+        | {"type": ("local", "global")[q % 2], "split": "dev" if q % 4 else "test"}
         for q in range(QUERIES)
     ]
     texts = {document_id(q): f"About number {q}." for q in range(QUERIES)}
@@ -122,6 +125,7 @@ def write_project(root: Path) -> Path:
 def evaluate_project(root: Path) -> Evaluation:
     """Write the project, run ``eval``, and read what it wrote."""
     experiment, folder = write_project(root), root / "reports/mine"
-    assert main(["eval", str(experiment), "--no-plots", "--out", str(folder)]) == 0
+    options = ["--split", "all", "--no-plots", "--out", str(folder)]
+    assert main(["eval", str(experiment), *options]) == 0
     (collection,) = read_report(folder / "report.json").collections
-    return Evaluation(root, (folder / "report.html").as_uri(), collection)
+    return Evaluation(root, experiment, (folder / "report.html").as_uri(), collection)

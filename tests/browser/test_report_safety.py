@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.accessibility import grave_findings
+from tests.browser.accessibility import RULES, grave_findings
 from tests.browser.conftest import open_ready
+from tests.browser.keyboard import walk_by_tab
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
 
 if TYPE_CHECKING:
@@ -19,23 +20,6 @@ if TYPE_CHECKING:
 
     from tests.browser.conftest import Opener
     from tests.browser.observed_page import Scheme
-
-#: What can take the focus, by the rules of HTML.
-FOCUSABLE = "a[href], button, input, select, summary, textarea, [tabindex='0']"
-VISIBLE_FOCUSABLE = f"""
-[...document.querySelectorAll("{FOCUSABLE}")].filter((node) => node.checkVisibility(
-  {{visibilityProperty: true}}) && !node.disabled)
-"""
-#: Marks the element with the focus; null at the page's end, else whether one sees that it has it.
-VISIT = """
-() => {
-  const node = document.activeElement;
-  if (node === document.body || node.visited) return null;
-  node.visited = true;
-  const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(node);
-  return (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
-}
-"""
 
 
 def open_query(page: Page) -> None:
@@ -70,28 +54,18 @@ def test_the_policy_allows_inline_by_hash_alone(report_page: Page) -> None:
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", RULES)
 def test_axe_has_no_serious_finding(
     open_page: Opener, evaluation: Evaluation, scheme: Scheme
 ) -> None:
     page = open_ready(open_page, evaluation.page, scheme=scheme).page
-    assert grave_findings(page) == []
     open_query(page)
-    assert grave_findings(page) == []
+    assert grave_findings(page, *RULES[scheme]) == []
 
 
 def test_tab_reaches_everything_and_one_sees_where(report_page: Page) -> None:
     open_query(report_page)
-    visible = []
-    report_page.locator(".skip").focus()
-    for key in ("Tab", "Shift+Tab"):  # a focus that keys have moved is shown
-        report_page.keyboard.press(key)
-    while (is_visible := report_page.evaluate(VISIT)) is not None:
-        visible.append(is_visible)
-        report_page.keyboard.press("Tab")
-    missed = report_page.evaluate(
-        f"{VISIBLE_FOCUSABLE}.filter((node) => !node.visited).map((node) => node.outerHTML)"
-    )
+    visible, missed = walk_by_tab(report_page)
     assert missed == []
     assert len(visible) > 20
     assert all(visible)

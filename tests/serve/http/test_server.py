@@ -6,20 +6,18 @@ import http.client
 import json
 import re
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import uvicorn
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.http.access import Access
-from fusion_bench.serve.http.application import create_application
 from fusion_bench.serve.http.requests import MOST_BYTES
 from fusion_bench.serve.http.server import open_socket
+from tests.serve.running_server import serve_in_thread
 
 SETTING = {"system": "boosted", "parameters": {"fusion.k": 5}}
 
@@ -63,17 +61,8 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client(session: ConsoleSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    listener = open_socket(0)
-    access = Access(listener.getsockname()[1])
-    app = create_application(session, access, tmp_path_factory.mktemp("reports"))
-    config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_level="critical")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    yield Client(access)
-    server.should_exit = True
-    thread.join()
-    listener.close()
+    with serve_in_thread(session, tmp_path_factory.mktemp("reports")) as access:
+        yield Client(access)
 
 
 def test_the_address_opens_the_page_and_brings_the_cookie(client: Client) -> None:

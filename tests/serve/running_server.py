@@ -1,0 +1,39 @@
+"""The console behind a real server on loopback, in a thread of the test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from fusion_bench.serve.console.session import ConsoleSession
+from fusion_bench.serve.http.access import Access
+from fusion_bench.serve.http.application import create_application
+from fusion_bench.serve.http.server import open_socket
+
+
+@contextmanager
+def serve_in_thread(session: ConsoleSession, reports: Path) -> Iterator[Access]:
+    """Serve while the context lasts.
+
+    Args:
+        session: What is served.
+        reports: Folder of reports.
+
+    Yields:
+        What opens it: its address, token and cookie.
+    """
+    listener = open_socket(0)
+    access = Access(listener.getsockname()[1])
+    app = create_application(session, access, reports)
+    config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_level="critical")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield access
+    server.should_exit = True
+    thread.join()
+    listener.close()
