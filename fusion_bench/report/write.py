@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from fusion_bench.evaluation.details.records import ReportDetails
+from fusion_bench.evaluation.report_changes.last_report import read_last_report
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
@@ -66,11 +67,16 @@ def write_report(
     texts = {
         "report.json": f"{report.model_dump_json()}\n",
         "report.md": render_page(page),
-        **({"report.html": evaluation_html(report, details)} if html else {}),
+        **({"report.html": _report_html(report, folder, details)} if html else {}),
         **({"details.json": _format_details(details)} if details and details_json else {}),
         **render_tables(page, "report", tables),
     }
     return write_files(folder, texts, draw_figures(page))
+
+
+def _report_html(report: Report, folder: Path, details: ReportDetails | None) -> str:
+    """The page, with what changed since the report that the folder holds."""
+    return evaluation_html(report, details, read_last_report(folder))
 
 
 def _format_details(details: ReportDetails) -> str:

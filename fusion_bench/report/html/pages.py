@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fusion_bench.evaluation.details.records import ReportDetails
+from fusion_bench.evaluation.report_changes.find_changes import find_changes
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.report.evaluation.change_section import change_section
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.html.evaluation_data import evaluation_data, evaluation_number
 from fusion_bench.report.html.render import render_html
@@ -14,15 +17,24 @@ from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
 
-def evaluation_html(report: Report, details: ReportDetails | None = None) -> str:
+def evaluation_html(
+    report: Report, details: ReportDetails | None = None, last: Report | None = None
+) -> str:
     """The page of an evaluation; its views take the place of the figures.
 
     Args:
         report: What it shows.
         details: Documents, terms and sources; None = its views leave them out.
+        last: The report that this one replaces; None = there is none.
     """
+    page = build_page(report)
+    if last is not None:
+        change = change_section(find_changes(last, report), report.min_gain)
+        shown = sum(not section.is_folded for section in page.sections)
+        sections = (*page.sections[:shown], change, *page.sections[shown:])
+        page = replace(page, sections=sections)
     data = evaluation_data(report, details)
-    return render_html(build_page(report), data, number=evaluation_number(report))
+    return render_html(page, data, number=evaluation_number(report))
 
 
 def tuning_html(report: TuningReport, page: Page, figures: Mapping[str, bytes]) -> str:

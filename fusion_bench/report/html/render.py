@@ -27,6 +27,8 @@ POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
+#: Keys of the sections that have views begin so.
+MOUNTED = ("collection ", "checks")
 MEDIA_TYPES = {"png": "image/png", "svg": "image/svg+xml"}
 
 
@@ -80,6 +82,7 @@ def _template() -> Template:
     environment.tests["table"] = lambda part: isinstance(part, Table)
     environment.tests["figure"] = lambda part: isinstance(part, Figure)
     environment.tests["data"] = lambda part: isinstance(part, YamlBlock)
+    environment.tests["mounted"] = lambda key: key.startswith(MOUNTED)
     environment.tests["about_lint"] = lambda key: key.startswith("lint ")
     environment.filters["warnings"] = _warnings
     environment.filters["statements"] = _statements

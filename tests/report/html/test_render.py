@@ -34,7 +34,7 @@ def evil_page() -> Page:
         facts={EVIL: EVIL},
         findings=(finding, Finding(EVIL, "warning", details=(EVIL,))),
         parts=(table, YamlBlock(EVIL, {"key": EVIL.replace("\x00", "")})),
-        key=EVIL,
+        key="collection 0",
     )
     return Page(EVIL, (section, Section(EVIL, is_folded=True)), finding, section)
 
