@@ -17,12 +17,11 @@ SCORES = {"bm25": np.geomspace(20, 6, 20), "dense": np.linspace(0.9, 0.5, 20)}
 ROLES = {"bm25": frozenset({"keyword"}), "dense": frozenset({"question", "semantic"})}
 
 
-def draw(method: str, changes: dict[str, list[dict[str, Any]]]) -> Figure:
+def draw(method: str, changes: dict[str, dict[str, Any]]) -> Figure:
     """One panel a parameter, one color a value of it."""
     figure, panels = plt.subplots(1, len(changes), figsize=(3.3 * len(changes), 2.8), squeeze=False)
     for panel, (title, values) in zip(panels[0], changes.items(), strict=True):
-        for i, options in enumerate(values):
-            label = ", ".join(str(value) for value in options.values()) or "defaults"
+        for i, (label, options) in enumerate(values.items()):
             for prefix, style in (("bm25", "-"), ("", "--")):
                 names = {"bm25": [f"{prefix}{r}" for r in RANKS], "dense": [str(r) for r in RANKS]}
                 runs = [

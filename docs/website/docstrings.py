@@ -8,6 +8,9 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+#: ``w_s``, ``Σ_s``, ``MAP_s``: a letter below; ``rank_constant`` is a name.
+_SUBSCRIPT = re.compile(r"(Σ|\b[^\W\d_]+)_([a-z])\b")
+
 
 @dataclass(frozen=True)
 class Docstring:
@@ -71,7 +74,8 @@ def _convert_piece(piece: str) -> str:
         return f"`{piece.strip('`')}`"
     if piece.startswith("http"):
         return f"<{piece}>"
-    return re.sub(r"([<\[\]\\])", r"\\\1", piece)
+    escaped = re.sub(r"([<\[\]\\])", r"\\\1", piece)
+    return _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped)
 
 
 def find_meanings(model: type) -> dict[str, str]:

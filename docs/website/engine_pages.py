@@ -61,12 +61,13 @@ def build_engine_pages() -> Iterator[Page]:
 
 
 def _build_page(dialect: type[Dialect], section: str) -> str:
-    summary = parse_docstring(importlib.import_module(dialect.__module__).__doc__ or "").summary
+    module = importlib.import_module(dialect.__module__)
+    summary = parse_docstring(module.__doc__ or "").summary.partition(": ")[2]
     command = f"fusion-bench export experiments/mine.yaml --to {dialect.name} --system mine"
     parts = [
         f"# {dialect.title}\n",
         format_code(command, "sh"),
-        f"{summary.partition(': ')[2]}\n",
+        f"{summary[:1].upper()}{summary[1:]}\n",
         section,
         "## An experiment\n",
         "Save it as `mine.yaml`, and run `fusion-bench eval mine.yaml`: it compares the "

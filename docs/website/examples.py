@@ -52,5 +52,12 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
 def spell_out(model: type[StrictModel], options: Mapping[str, Any]) -> dict[str, Any]:
     """The options and every default that says something: not empty, and not None."""
     values = model.model_validate(options).model_dump(mode="json", exclude_none=True)
-    kept = {key: value for key, value in values.items() if value not in ({}, [])}
+    kept = {key: read_keys(value) for key, value in values.items() if value not in ({}, [])}
     return {key: options.get(key, value) for key, value in kept.items()}
+
+
+def read_keys(value: Any) -> Any:  # noqa: ANN401 - of any field
+    """The value with whole numbers as keys, which JSON has as text."""
+    if not isinstance(value, Mapping):
+        return value
+    return {int(key) if str(key).isdigit() else key: read_keys(item) for key, item in value.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,21 +67,23 @@ def format_yaml(data: Mapping[str, Any], *, block_levels: int = 2) -> str:
 def _format_lines(data: Mapping[str, Any], indent: str, levels: int) -> list[str]:
     lines = []
     for key, value in data.items():
-        line = f"{indent}{_format_flow(key)}: {_format_flow(value)}\n"
+        line = f"{indent}{format_flow(key)}: {format_flow(value)}\n"
         if isinstance(value, Mapping) and value and (levels > 0 or len(line) > LONGEST_LINE):
-            lines.append(f"{indent}{_format_flow(key)}:\n")
+            lines.append(f"{indent}{format_flow(key)}:\n")
             lines += _format_lines(value, f"{indent}  ", levels - 1)
         else:
             lines.append(line)
     return lines
 
 
-def _format_flow(value: object) -> str:
+def format_flow(value: object) -> str:
+    """A value as YAML in one line."""
     if isinstance(value, Mapping):
-        entries = (f"{_format_flow(key)}: {_format_flow(item)}" for key, item in value.items())
+        entries = (f"{format_flow(key)}: {format_flow(item)}" for key, item in value.items())
         return f"{{{', '.join(entries)}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_format_flow, value))}]"
+        return f"[{', '.join(map(format_flow, value))}]"
     if isinstance(value, str):
-        return value if yaml.safe_load(value) == value and "," not in value else json.dumps(value)
+        is_plain = re.fullmatch(r"\w[\w .@()/+-]*", value) and yaml.safe_load(value) == value
+        return value if is_plain else json.dumps(value)
     return json.dumps(value)

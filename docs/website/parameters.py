@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from docs.website.docstrings import find_meanings
-from docs.website.page import format_table
+from docs.website.examples import read_keys
+from docs.website.page import format_flow, format_table
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter
 
@@ -45,8 +46,18 @@ def format_parameters(
         described = {**schema["properties"][name]}
         values = "; ".join(dict.fromkeys(describe_values(described, schema.get("$defs", {}))))
         searched = describe_search(name, space)
-        rows.append((f"`{name}`", f"`{defaults[name]}`", values, searched, meanings.get(name, "")))
+        rows.append(
+            (f"`{name}`", _format_default(defaults[name]), values, searched, meanings.get(name, ""))
+        )
     return format_table(COLUMNS, rows) if rows else "It has no parameters.\n"
+
+
+def _format_default(text: str) -> str:
+    """A default as YAML has it; the name of a method, and ``required``, as they are."""
+    try:
+        return f"`{format_flow(read_keys(json.loads(text)))}`"
+    except json.JSONDecodeError:
+        return f"`{text}`" if text != "required" else text
 
 
 def describe_values(schema: Mapping[str, Any], models: Mapping[str, Any]) -> Iterator[str]:

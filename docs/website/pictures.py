@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from docs.website.examples import OPTIONS
-from docs.website.page import ROOT, format_code
+from docs.website.page import ROOT, format_code, format_flow
 from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.fuse import Trainable, fusions
 
@@ -51,8 +51,8 @@ LAST = ("normalize", "missing", "weights", "alpha")
 BONUSES: tuple[dict[int, float], ...] = ({}, {1: 0.05, 3: 0.02}, {1: 0.01, 5: 0.005})
 RETRIEVAL_TERMS = ("fused", "fused_max_possible", "fused_min_max", "reciprocal_rank")
 
-#: Title of a panel → the options of each of its lines.
-Changes = Mapping[str, Sequence[Mapping[str, Any]]]
+#: Title of a panel → label of each of its lines → its options.
+Changes = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,7 @@ def picture_of(kind: str, name: str, space: Sequence[Parameter]) -> Picture | No
     return None
 
 
-def list_changes(
-    space: Sequence[Parameter], defaults: Mapping[str, Any]
-) -> dict[str, list[dict[str, Any]]]:
+def list_changes(space: Sequence[Parameter], defaults: Mapping[str, Any]) -> Changes:
     """The parameters of a search that a picture shows, with a few values of each.
 
     Args:
@@ -131,17 +129,21 @@ def list_changes(
         if not parameter.when:
             heads.setdefault(parameter.path.split(".")[0], parameter)
     drawn = [heads[head] for head in sorted(heads, key=lambda head: head in LAST) if head != "lo"]
-    changes = {p.path: _list_options(p, defaults) for p in drawn}
-    return dict([*changes.items()][:MOST_PANELS]) or {"defaults": [{}]}
+    changes = dict(_list_lines(parameter, defaults) for parameter in drawn[:MOST_PANELS])
+    return changes or {"defaults": {"defaults": {}}}
 
 
-def _list_options(parameter: Parameter, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _list_lines(
+    parameter: Parameter, defaults: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
+    """Title and lines of the panel of a parameter."""
     head = parameter.path.split(".")[0]
     if head == "bonus":
-        return [{head: bonus} for bonus in BONUSES]
+        return head, {format_flow(bonus): {head: bonus} for bonus in BONUSES}
     default = defaults.get(head)
     values = choose_values(parameter, float(default) if isinstance(default, int | float) else 1.0)
-    return [_nest(parameter.path, value) for value in values]
+    title = parameter.path.removesuffix(".method")
+    return title, {str(value): _nest(parameter.path, value) for value in values}
 
 
 def choose_values(parameter: Parameter, center: float) -> Sequence[Value]:
@@ -180,11 +182,13 @@ def _normalizer_changes(name: str) -> Changes:
         "theoretical_min_max": [{"lo": {"bm25": lo}} for lo in (-5, 0, 2)],
         "logistic": [{}, {"alpha": 0.1}, {"alpha": 1.0}, {"base_rate": 0.1}],
     }
-    return {name: options.get(name, [{}])}
+    lines = options.get(name, [{}])
+    return {name: {format_flow(line).strip("{}") or "defaults": line for line in lines}}
 
 
-def _blend_changes(name: str) -> Changes:
+def _blend_changes(name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Title of a panel → the options of the blend."""
     if name == "replace":
-        return {"replace": [{}]}
+        return {"replace": {}}
     given = {key: value for key, value in OPTIONS[name].items() if key in ("beta",)}
-    return {term: [{**given, "retrieval": term}] for term in RETRIEVAL_TERMS}
+    return {term: {**given, "retrieval": term} for term in RETRIEVAL_TERMS}

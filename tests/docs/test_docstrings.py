@@ -24,7 +24,7 @@ TEXT = """``rbc``: Σ_s w_s.
 
 def test_the_parts_of_a_docstring() -> None:
     parts = parse_docstring(TEXT)
-    assert parts.summary == "Σ_s w_s."
+    assert parts.summary == "Σ<sub>s</sub> w<sub>s</sub>."
     assert parts.prose == ("A user reads on with probability φ.",)
     assert (parts.source, parts.example) == ("Bailey et al., SIGIR 2017.", ".5, then .25.")
     assert parts.attributes == {"phi": "φ, which goes on.", "k": "Another."}
@@ -42,7 +42,11 @@ def test_a_single_attribute_keeps_its_second_line() -> None:
         (":mod:`~a.b` and :class:`C`", "`a.b` and `C`"),
         ("see https://a.b/c.", "see <https://a.b/c>."),
         ("clipped to [0, 1], a < b", r"clipped to \[0, 1\], a \< b"),
-        ("``a[0] < b``", "`a[0] < b`"),
+        ("``a[0] < b_s``", "`a[0] < b_s`"),
+        (
+            "Σ_s w_s/(rank_constant + MAP_s)",
+            "Σ<sub>s</sub> w<sub>s</sub>/(rank_constant + MAP<sub>s</sub>)",
+        ),
     ],
 )
 def test_markup(text: str, expected: str) -> None:

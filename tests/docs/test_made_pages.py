@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,72 +19,71 @@ from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.lint import load_rules
 
-PICTURES = [picture for _, picture in build_method_pages() if picture is not None]
-METHODS = {page.path: page for page, _ in build_method_pages()}
-ENGINES = {page.path: page for page in build_engine_pages()}
-RULES = {page.path: page for page in build_lint_pages()}
-EXPERIMENTS = [
-    page for page in (METHODS | ENGINES).values() if "/" in page.path and "index" not in page.path
-]
+METHODS = [f"{kind.folder}/{name}" for kind in KINDS for name in kind.registry.load_built_in()]
+ENGINES = [f"engines/{name}" for name in dialects.load_built_in()]
+RULES = [*load_rules()]
+
+
+@cache
+def pages() -> dict[str, Page]:
+    """Every made page by its name."""
+    methods = [page for page, _ in build_method_pages()]
+    made = [*methods, *build_engine_pages(), *build_lint_pages()]
+    return {page.name: page for page in made}
 
 
 def sections(page: Page) -> list[str]:
     return re.findall(r"^## (.+)$", page.text, re.MULTILINE)
 
 
-def test_every_registered_name_has_its_page() -> None:
-    for kind in KINDS:
-        names = {f"{kind.folder}/{name}.md" for name in kind.registry.load_built_in()}
-        assert names < set(METHODS)
-    assert set(ENGINES) == {"engines.md"} | {f"engines/{n}.md" for n in dialects.load_built_in()}
-    assert set(RULES) == {"lint.md"} | {f"lint/{name}.md" for name in load_rules()}
+def test_every_page_is_of_a_registered_name() -> None:
+    rules = [f"lint/{name}" for name in RULES]
+    lists = ["engines", "lint", *(f"{kind.folder}/index" for kind in KINDS)]
+    assert set(pages()) == {*METHODS, *ENGINES, *rules, *lists}
 
 
-@pytest.mark.parametrize("page", EXPERIMENTS, ids=lambda page: page.name)
-def test_the_experiment_of_a_page_is_one(page: Page, tmp_path: Path) -> None:
-    blocks = re.findall(r"```yaml\n(dataset: .*?)```", page.text, re.DOTALL)
+@pytest.mark.parametrize("name", [*METHODS, *ENGINES])
+def test_the_experiment_of_a_page_is_one(name: str, tmp_path: Path) -> None:
+    [block] = re.findall(r"```yaml\n(dataset: .*?)```", pages()[name].text, re.DOTALL)
     path = tmp_path / "mine.yaml"
-    path.write_text(blocks[0], encoding="utf-8")
+    path.write_text(block, encoding="utf-8")
     experiment, _ = read_experiment(path)
-    assert len(blocks) == 1
     assert len(experiment.systems) == 2
 
 
-@pytest.mark.parametrize("page", EXPERIMENTS, ids=lambda page: page.name)
-def test_every_parameter_of_a_page_has_a_meaning(page: Page) -> None:
-    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page.text, re.MULTILINE)
-    assert [name for name, meaning in rows if not meaning.strip()] == []
+@pytest.mark.parametrize("name", [*METHODS, *ENGINES])
+def test_every_parameter_of_a_page_has_a_meaning(name: str) -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", pages()[name].text, re.MULTILINE)
+    assert [parameter for parameter, meaning in rows if not meaning.strip()] == []
 
 
-@pytest.mark.parametrize("page", METHODS.values(), ids=lambda page: page.name)
-def test_a_method_page_states_formula_and_source(page: Page) -> None:
-    if page.name.endswith("index"):
-        return
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_page_states_formula_and_source(name: str) -> None:
+    page = pages()[name]
     assert sections(page)[:2] == ["In an experiment", "Parameters"]
     assert re.search(r"```text\n.+\n```", page.text)
     [source] = re.findall(r"^\*\*Source\.\*\* (.+)$", page.text, re.MULTILINE)
     assert len(source) > 10
 
 
-def test_a_picture_is_shown_and_drawn_once() -> None:
-    paths = [picture.path for picture in PICTURES]
-    assert len(set(paths)) == len(paths) > 30
-    for picture in PICTURES:
-        assert sum(f"../{picture.path})" in page.text for page in METHODS.values()) == 1
+def test_a_picture_is_shown_on_one_page() -> None:
+    paths = [picture.path for _, picture in build_method_pages() if picture is not None]
+    assert len(set(paths)) == len(paths) > 50
+    for path in paths:
+        assert sum(f"../{path})" in page.text for page in pages().values()) == 1
 
 
-@pytest.mark.parametrize("page", ENGINES.values(), ids=lambda page: page.name)
-def test_an_engine_page_shows_what_is_exported(page: Page) -> None:
-    if page.path == "engines.md":
-        return
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_page_shows_what_is_exported(name: str) -> None:
+    page = pages()[name]
     assert {"An experiment", "Methods", "What `export` writes"} <= set(sections(page))
     written = page.text.partition("## What `export` writes")[2]
     assert re.search(r"^`[\w.-]+`:\n\n```", written, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", load_rules())
+@pytest.mark.parametrize("name", RULES)
 def test_a_rule_page_shows_what_lint_says(name: str) -> None:
-    page = RULES[f"lint/{name}.md"]
+    page = pages()[f"lint/{name}"]
     assert sections(page) == ["What it does", "Why", "Example", "What to do"]
     answer = page.text.partition("`fusion-bench lint` says:")[2].partition("## What to do")[0]
     assert f"\n{name}\n" in answer
