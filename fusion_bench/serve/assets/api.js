@@ -46,17 +46,22 @@ export class NewestRequest {
 
   async run() {
     this.isRunning = true;
-    while (this.waiting) {
-      const { argument } = this.waiting;
-      this.waiting = null;
-      try {
-        const answer = await this.send(argument);
-        this.onAnswer(answer, argument, this.waiting === null);
-      } catch (error) {
-        if (!(error instanceof ServerError)) throw error;
-        if (this.waiting === null) this.onError(error);
-      }
+    try {
+      while (this.waiting) await this.runOne();
+    } finally {
+      this.isRunning = false;
     }
-    this.isRunning = false;
+  }
+
+  async runOne() {
+    const { argument } = this.waiting;
+    this.waiting = null;
+    try {
+      const answer = await this.send(argument);
+      this.onAnswer(answer, argument, this.waiting === null);
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      if (this.waiting === null) this.onError(error);
+    }
   }
 }

@@ -16,8 +16,9 @@ const at = (id) => document.getElementById(id);
 class Console {
   constructor(setup) {
     this.setup = setup;
-    this.setting = readAddress(location.hash) ?? makeSetting(setup.system);
+    this.setting = this.readKnown(location.hash) ?? makeSetting(setup.system);
     this.history = new History(this.setting);
+    this.answered = new Set();
     this.changes = new ChangeLists(at("changes"), (query, against) => this.openQuery(query, against));
     this.drawer = new QueryDrawer((query, against) => this.fetchDetails(query, against));
     this.panel = new ControlPanel(
@@ -44,15 +45,20 @@ class Console {
     this.ask();
   }
 
+  /** What the setting is compared with beside the baseline; null = nothing was answered before. */
+  get previous() {
+    return this.history.before(this.setting, (each) => this.answered.has(addressOf(each)));
+  }
+
   ask() {
     at("main").dataset.state = "busy";
     at("status").textContent = "Computing …";
-    const previous = isSame(this.setting, this.history.current) ? this.history.previous : this.history.current;
-    this.asked.ask({ setting: this.setting, previous });
+    this.asked.ask({ setting: this.setting, previous: this.previous });
     this.showTools();
   }
 
   show(answer, { setting }, isNewest) {
+    this.answered.add(addressOf(setting));
     at("problem").hidden = true;
     this.panel.show(answer.controls, setting);
     showMeasures(at("measures"), answer, this.setup);
@@ -122,8 +128,14 @@ class Console {
     if (setting) this.set(setting, false);
   }
 
+  /** The setting of an address, if it is one of this experiment; else null. */
+  readKnown(hash) {
+    const setting = readAddress(hash);
+    return setting !== null && this.setup.systems.includes(setting.system) ? setting : null;
+  }
+
   readHash() {
-    const setting = readAddress(location.hash);
+    const setting = this.readKnown(location.hash);
     if (setting && !isSame(setting, this.setting)) this.set(setting, true);
   }
 
@@ -142,7 +154,7 @@ class Console {
 
   /** The details of a query; null where the server refuses them. */
   async fetchDetails(query, against) {
-    const other = against === "previous" ? this.history.previous : null;
+    const other = against === "previous" ? this.previous : null;
     try {
       return await request("/api/query", { query, setting: this.setting, against: other });
     } catch (error) {

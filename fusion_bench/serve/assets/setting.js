@@ -56,9 +56,10 @@ export class History {
     this.current = setting;
   }
 
-  /** The setting before; null = there is none. */
-  get previous() {
-    return this.past.at(-1) ?? null;
+  /** The newest setting before this one that the server could answer; null = there is none. */
+  before(setting, isAnswered) {
+    const earlier = [...this.past, this.current].filter((each) => !isSame(each, setting));
+    return earlier.reverse().find(isAnswered) ?? null;
   }
 
   /** Keep a setting, if it is another one. */
