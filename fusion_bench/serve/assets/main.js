@@ -60,11 +60,12 @@ class Console {
   show(answer, { setting }, isNewest) {
     this.answered.add(addressOf(setting));
     at("problem").hidden = true;
-    this.panel.show(answer.controls, setting);
+    const isCurrent = isNewest && isSame(setting, this.setting);
+    if (isCurrent) this.panel.show(answer.controls, setting); // else the hand is ahead of the answer
     showMeasures(at("measures"), answer, this.setup);
     showFindings(at("findings"), answer.findings);
     this.changes.show(answer);
-    if (!isNewest || !isSame(setting, this.setting)) return;
+    if (!isCurrent) return;
     at("main").dataset.state = "settled";
     at("status").textContent = this.describeSetting();
     document.documentElement.dataset.ready = "true";

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli._progress import progress_bar
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.serve.console.held_out_verdict import ask_held_out
 from fusion_bench.serve.console.setting import Setting
 from fusion_bench.tune.looks.ledger import read_looks
@@ -80,3 +81,16 @@ def test_few_queries_are_halved_unless_all_are_asked_for(tmp_path: Path) -> None
     assert session.describe()["held_out"] is None
     with pytest.raises(ConfigError, match="cross-fits"):
         ask_held_out(session, Setting(system="boosted"), tmp_path)
+
+
+def test_a_degraded_rerank_list_is_shown_and_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_project(tmp_path)
+    session = open_project(tmp_path)
+    monkeypatch.setattr(Dataset, "degradation", lambda _, name: f"{name} is degraded")
+    assert session.describe()["notes"] == ["r is degraded"]
+    with pytest.raises(DataError, match="r is degraded"):
+        ask_held_out(session, Setting(system="boosted"), tmp_path)
+    accepting = open_project(tmp_path, "tune.degraded=accept")
+    assert ask_held_out(accepting, Setting(system="boosted"), tmp_path)["look_number"] == 1
