@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
@@ -56,11 +57,13 @@ def start(url: str, transactions: int | None) -> int:
     """Fork a process that searches without end, or is killed before a transaction."""
     process = os.fork()
     if process == 0:
-        with suppress(Exception):
+        try:
             if transactions is not None:
                 event.listen(Engine, "commit", _kill_at_commit(transactions))
             search(url, trials=100_000)
-        os._exit(1)  # refused: only a killed one is as it should be
+        except Exception:  # noqa: BLE001 - only a killed one is as it should be
+            traceback.print_exc()
+        os._exit(1)
     return process
 
 
@@ -134,13 +137,16 @@ def main(url: str, seed: int, kills: int, companions: int = 0) -> None:
     """Kill, check after each kill, and let another process finish the search."""
     rng = random.Random(seed)
     others = [start(url, None) for _ in range(companions)]
-    for _ in range(kills):
-        assert run_and_kill(url, rng), "a process ended by itself"
-        assert query(url, ORPHANS) == 0, "a trial runs without a heartbeat"
-        if rng.random() < 0.3:
-            age_heartbeats(url)
+    try:
+        for _ in range(kills):
+            assert run_and_kill(url, rng), "a process ended by itself"
+            assert query(url, ORPHANS) == 0, "a trial runs without a heartbeat"
+            if rng.random() < 0.3:
+                age_heartbeats(url)
+    finally:
+        for process in others:
+            os.kill(process, signal.SIGKILL)
     for process in others:
-        os.kill(process, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
     age_heartbeats(url)
     done = query(url, "SELECT count(*) FROM trials WHERE state IN ('COMPLETE', 'PRUNED')")
