@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -108,9 +109,14 @@ def search_shared_study(
     default, wanted = part.default_params, settings.trials - 1
     first = best = Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
     done: list[Trial] = []
+    lost: list[int] = []
 
     def evaluate(trial: optuna.Trial) -> float:
-        params = part.normalize_weights(samplers.suggest_params(trial, part.parameters))
+        try:
+            params = part.normalize_weights(samplers.suggest_params(trial, part.parameters))
+        except UpdateFinishedTrialError:
+            lost.append(trial.number)
+            raise
         value = float(part.evaluate_params([params]).mean())
         done.append(Trial(trial.number, params, value, trial.user_attrs.get(ORIGIN, "sampler")))
         if math.isnan(value):
@@ -122,10 +128,12 @@ def search_shared_study(
         try:
             while time.monotonic() < deadline and len(study.get_trials(False, FINISHED)) < wanted:
                 done.clear()
+                lost.clear()
                 try:
                     study.optimize(evaluate, 1)
-                except (AssertionError, ValueError):
-                    if done:  # another process failed this trial: this one was suspended
+                except (AssertionError, ValueError, UpdateFinishedTrialError) as error:
+                    # Another process failed this trial: this one was suspended.
+                    if done or lost or isinstance(error, UpdateFinishedTrialError):
                         continue
                     raise
                 best = max(best, done[0], key=lambda trial: trial.value)

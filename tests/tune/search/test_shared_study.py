@@ -6,10 +6,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -22,7 +23,7 @@ from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search import shared_study
+from fusion_bench.tune.search import samplers, shared_study
 from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -157,22 +158,34 @@ def test_a_database_that_stays_locked_is_an_error(
             search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
 
 
+@pytest.mark.parametrize("moment", ["evaluate_params", "suggest_params"])
 def test_a_suspended_process_goes_on_after_others_failed_its_trial(
-    sqlite: str, monkeypatch: pytest.MonkeyPatch
+    moment: str, sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluate, calls = TuningObjective.evaluate_params, iter(range(100))
+    calls = iter(range(100))
 
-    def suspend(self: TuningObjective, trials: Sequence[Params]) -> FloatArray:
+    def fail_trial() -> None:
         if next(calls) == 3:
             study = load_study(sqlite)
             (running,) = study.get_trials(states=(TrialState.RUNNING,))
             study.tell(running.number, state=TrialState.FAIL)
-        return evaluate(self, trials)
 
-    monkeypatch.setattr(TuningObjective, "evaluate_params", suspend)
+    suspend(monkeypatch, moment, fail_trial)
     result = search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
     assert len(result.trials) == 6
     assert len(load_study(sqlite).get_trials(states=(TrialState.FAIL,))) == 1
+
+
+def suspend(monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], None]) -> None:
+    """Do something before trials are evaluated, or before values are suggested to them."""
+    place: Any = TuningObjective if moment == "evaluate_params" else samplers
+    original = getattr(place, moment)
+
+    def first_act(*arguments: Any) -> Any:  # noqa: ANN401 - as the function
+        act()
+        return original(*arguments)
+
+    monkeypatch.setattr(place, moment, first_act)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +216,7 @@ PROCESS = """
 import sys, time
 from tests.tune.search import test_shared_study as case
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.search import shared_study
+from fusion_bench.tune.search import samplers, shared_study
 from fusion_bench.tune.search.shared_study import search_shared_study
 
 evaluate = TuningObjective.evaluate_params
