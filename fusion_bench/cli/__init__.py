@@ -16,7 +16,7 @@ import typer
 from fusion_bench.cli._console import echo_error
 from fusion_bench.cli._errors import CommandInterruptedError, describe_os_error, error_format
 from fusion_bench.cli._exit_codes import ExitCode
-from fusion_bench.cli._memory import check_address_limit
+from fusion_bench.cli._memory import check_address_limit, is_out_of_memory
 from fusion_bench.cli._progress_lines import progress_lines
 from fusion_bench.cli._streams import drop_output, is_reader_gone, mend_streams
 from fusion_bench.errors import ConfigError, FusionBenchError
@@ -46,8 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 drop_output()
                 return ExitCode.PIPE_CLOSED
             _fail(describe_os_error(error))
-        except MemoryError:
-            _fail("not enough memory: use fewer queries or a machine with more memory")
         except (KeyboardInterrupt, CommandInterruptedError):
             _fail("interrupted")
             return ExitCode.INTERRUPTED
@@ -55,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if _is_interrupted(error):
                 _fail("interrupted")
                 return ExitCode.INTERRUPTED
-            if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
+            if is_out_of_memory(error):
+                _fail("not enough memory: use fewer queries or a machine with more memory")
+            elif type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
                 typer.echo(str(error), err=True)
             else:
                 _fail(_describe_exception(error))

@@ -1,4 +1,4 @@
-"""The least memory that a process must be allowed.
+"""Too little memory: the least that a process must be allowed, and errors that say so.
 
 With less, libraries of linear algebra end the process or wait without end as they are loaded.
 """
@@ -29,3 +29,12 @@ def check_address_limit() -> None:
             f"not enough memory: the process may have {limit >> 20} MiB of addresses (ulimit -v), "
             f"and needs {LEAST_ADDRESSES >> 20} MiB: raise the limit"
         )
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether too little memory is behind an error; libraries in C++ have errors of their own."""
+    while error is not None:
+        if isinstance(error, MemoryError) or "std::bad_alloc" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -162,7 +162,7 @@ def _open_session(ort: ModuleType, model: Path) -> Any:  # noqa: ANN401 - onnxru
     options.intra_op_num_threads = 1  # threads would split sums differently from run to run
     options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what goes wrong is raised, too
     return ort.InferenceSession(
         str(model), sess_options=options, providers=["CPUExecutionProvider"]
     )

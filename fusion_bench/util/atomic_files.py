@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -38,6 +38,24 @@ def write_atomic(path: Path, data: bytes) -> Path:
         check_regular(path)
         return replace_file(path, data)
     except OSError as error:
+        raise make_write_error(path, error) from error
+
+
+def append_whole(path: Path, data: bytes) -> None:
+    """Append data that outlive a power cut to a file, all or none; it is made if need be.
+
+    Raises:
+        FusionBenchError: The file cannot be written to; it is as it was.
+    """
+    size = None
+    try:
+        with path.open("ab") as file:
+            size = file.tell()
+            _write_through(file, data)
+    except OSError as error:
+        if size is not None:
+            with suppress(OSError):
+                os.truncate(path, size)
         raise make_write_error(path, error) from error
 
 

@@ -317,13 +317,18 @@ def test_ctrl_c_while_the_command_line_is_loaded(
 
 
 @pytest.mark.usefixtures("root")
-def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("[ONNX]: std::bad_alloc")])
+def test_too_little_memory_is_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     def too_large(*_: object, **__: object) -> None:
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run_experiment", too_large)
     assert main(["eval", EXPERIMENT]) == 2
-    assert capsys.readouterr().err.startswith("error: not enough memory")
+    err = capsys.readouterr().err
+    assert err.startswith("error: not enough memory")
+    assert err.count("\n") == 1
 
 
 def test_an_experiment_named_by_dots_stays_in_its_folder(root: Path, capsys: Capture) -> None:

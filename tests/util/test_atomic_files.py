@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.atomic_files import open_atomic, replace_files, write_atomic
+from fusion_bench.util.atomic_files import append_whole, open_atomic, replace_files, write_atomic
 
 KILLED = """
 import os, signal, sys
@@ -168,3 +169,20 @@ def test_a_set_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None
     full = in_a_process_of_its_own(FULL_SET, tmp_path)
     assert full.stdout == f"{tmp_path / 'report.md'}: File too large\n"
     assert read_texts(tmp_path) == old
+
+
+def test_what_cannot_be_appended_whole_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    append_whole(path, b"first\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(FusionBenchError, match="cannot be written: File too large"):
+            append_whole(path, b"second\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == b"first\n"
+    append_whole(path, b"second\n")
+    assert path.read_bytes() == b"first\nsecond\n"

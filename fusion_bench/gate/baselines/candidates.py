@@ -17,7 +17,7 @@ from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baselines.record import Baseline, digest_json
-from fusion_bench.util.atomic_files import make_write_error
+from fusion_bench.util.atomic_files import append_whole
 from fusion_bench.util.folder_lock import lock_folder
 from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.regular_files import read_regular_text
@@ -95,13 +95,5 @@ def count_candidate(
             return listed.index(candidate) + 1
         number = len(listed) + 1
         if number <= limit:
-            _append_line(path, line)
+            append_whole(path, f"{line.model_dump_json()}\n".encode())
     return number
-
-
-def _append_line(path: Path, line: CheckedCandidate) -> None:
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"{line.model_dump_json()}\n")
-    except OSError as error:
-        raise make_write_error(path, error) from None

@@ -52,7 +52,7 @@ class _OnnxScorer:
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1  # threads would split sums differently from run to run
         options.inter_op_num_threads = 1
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # what goes wrong is raised, too
         try:
             self._session = runtime.InferenceSession(
                 str(model), sess_options=options, providers=["CPUExecutionProvider"]

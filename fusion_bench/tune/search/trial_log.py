@@ -25,7 +25,7 @@ from fusion_bench.tune.search.trial_lines import (
     refuse_other_search,
 )
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.util.atomic_files import make_write_error
+from fusion_bench.util.atomic_files import append_whole
 from fusion_bench.util.digests import add_line_digest
 from fusion_bench.util.output_folder import make_output_folder
 from fusion_bench.util.regular_files import read_regular
@@ -119,13 +119,7 @@ class TrialLog:
         if self._path is not None and records:
             texts = (json.dumps(record, separators=(",", ":")) for record in records)
             lines = [add_line_digest(text, self._head) for text in texts]
-            try:
-                with self._path.open("ab") as file:
-                    file.write("".join(f"{line}\n" for line in lines).encode())
-                    file.flush()
-                    os.fsync(file.fileno())
-            except OSError as error:
-                raise make_write_error(self._path, error) from error
+            append_whole(self._path, "".join(f"{line}\n" for line in lines).encode())
 
     def _read_file(self, path: Path, identity: Fingerprint, limits: tuple[float, float]) -> None:
         data = read_regular(path)
