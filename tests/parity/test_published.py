@@ -17,6 +17,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io.load_records import load_qrels, load_run
@@ -119,6 +120,13 @@ def judgements(collection: str, measure: str) -> Qrels:
     return load_qrels(folder / ("qrels.binary.txt" if binary else "qrels.txt"))
 
 
+@cache
+def list_of(collection: str, name: str) -> Run:
+    return load_run(
+        parity_data(collection) / "runs" / f"{name}.trec.gz", name=name, read_options=BEST
+    )
+
+
 def aligned(
     collection: str, runs: tuple[str, ...], rerank: str | None, measure: str
 ) -> AlignedRuns:
@@ -130,7 +138,7 @@ def aligned(
         rerankers = [load_run(path, name="rerank", score_space=space["rerank"], read_options=BEST)]
     return align(
         judgements(collection, measure),
-        [load_run(folder / "runs" / f"{n}.trec.gz", name=n, read_options=BEST) for n in runs],
+        [list_of(collection, name) for name in runs],
         rerankers=rerankers,
         complete=collection in COMPLETE,
     )

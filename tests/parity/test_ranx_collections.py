@@ -38,8 +38,12 @@ def view_of(collection: str) -> AlignedRuns:
     return runs.subset(np.asarray((runs.lengths > 0).all(axis=0)))
 
 
-def lists(view: AlignedRuns, values: FloatArray, source: int) -> Ranked:
-    """One source's documents and values by query, best rank first."""
+@cache
+def lists(collection: str, source: int, *, by_rank: bool = False) -> Ranked:
+    """One source's documents by query, best rank first, with scores or what falls with ranks."""
+    view = view_of(collection)
+    ranks = view.ranks[source].astype(np.float64)
+    values = 1e6 - ranks if by_rank else view.scores[source]
     rows = np.flatnonzero(view.ranks[source] > 0)
     rows = rows[np.lexsort((view.ranks[source, rows], view.query_index[rows]))]
     out: dict[str, dict[str, float]] = {query: {} for query in view.queries}
@@ -47,10 +51,6 @@ def lists(view: AlignedRuns, values: FloatArray, source: int) -> Ranked:
         document = view.vocabulary[view.documents[row]]
         out[view.queries[view.query_index[row]]][document] = float(values[row])
     return out
-
-
-def by_rank(view: AlignedRuns, source: int) -> Ranked:
-    return lists(view, 1e6 - view.ranks[source].astype(np.float64), source)
 
 
 def same(view: AlignedRuns, ours: FloatArray, theirs: dict[str, dict[str, float]]) -> None:
@@ -67,7 +67,7 @@ def same(view: AlignedRuns, ours: FloatArray, theirs: dict[str, dict[str, float]
 @pytest.mark.parametrize("collection", COLLECTIONS)
 def test_rrf(collection: str) -> None:
     view = view_of(collection)
-    runs = {name: by_rank(view, s) for s, name in enumerate(PAIRS[collection])}
+    runs = {name: lists(collection, s, by_rank=True) for s, name in enumerate(PAIRS[collection])}
     theirs = peer().fused(runs, norm=None, method="rrf", params={"k": 60})
     same(view, fusions.build({"method": "rrf", "k": 60}).fuse(view), theirs)
 
@@ -76,7 +76,7 @@ def test_rrf(collection: str) -> None:
 def test_weighted_sum_of_min_max(collection: str) -> None:
     view = view_of(collection)
     names = PAIRS[collection]
-    runs = {name: lists(view, view.scores[s], s) for s, name in enumerate(names)}
+    runs = {name: lists(collection, s) for s, name in enumerate(names)}
     config: dict[str, Any] = {
         "method": "weighted_score",
         "weights": dict(zip(names, (0.3, 0.7), strict=True)),
@@ -97,6 +97,6 @@ def test_normalizer(collection: str, norm: str) -> None:
             normalizers.build(NORMALIZERS[norm]).normalize_scores(view)
         return
     reads_ranks = norm in {"rank", "borda"}
-    ranked = by_rank(view, 0) if reads_ranks else lists(view, view.scores[0], 0)
+    ranked = lists(collection, 0, by_rank=reads_ranks)
     ours = normalizers.build(NORMALIZERS[norm]).normalize_scores(view)[0]
     same(view, ours, peer().normalized(ranked, norm))

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import IO, cast
 
-from tests.attacks.runner import LIMIT, child_environment
+from tests.attacks.runner import LIMIT, child_environment, restore_signals
 from tests.attacks.sessions import list_session
 from tests.attacks.torture import Loop, Tally
 
@@ -56,7 +56,7 @@ def _kill_cluster(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=restore_signals,
     )
     if pause is None:
         assert cast("IO[str]", parent.stdout).readline() == "busy\n"
