@@ -65,9 +65,8 @@ hybrid: $(VENV)/.dev ## Compare semche's retriever over Chroma with its figures 
 methods: $(VENV)/.dev ## Renew experiments/methods.yaml from the registries
 	$(BIN)/python -m benchmarks.leaderboard.methods
 
-pictures: eval ## Renew the README's picture from the default experiment
-	mkdir -p reports/pictures
-	cp reports/default/attack-nDCG@10-forest.png reports/pictures/default.png
+pictures: eval $(VENV)/.browser ## Renew the README's pictures from the default experiment (needs chromium)
+	$(BIN)/python -m benchmarks.screenshots
 
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	$(BIN)/python -m docs.website
