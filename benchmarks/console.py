@@ -37,7 +37,7 @@ TITLE = "Console"
 MOVEMENTS, TOY_MOVEMENTS = 100, 5
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
 #: Parts of the paths of numbers that are dragged.
-DRAGGED = (".k", ".weights.", ".bonus.", ".beta")
+MOVED_PATHS = (".k", ".weights.", ".bonus.", ".beta")
 #: The part of a range that a movement covers at most.
 STEP = 0.05
 
@@ -63,7 +63,7 @@ def _measure(name: str, session: ConsoleSession, movements: int) -> Row:
         for title, values in _first_times(session, start).items()
     }
     return {
-        "collection": f"{name}, {len(session.measured.runs.queries):,} queries",
+        "collection": f"{name}, {len(session.evaluator.runs.queries):,} queries",
         "median ms": 1000 * statistics.median(times),
         "95 % ms": 1000 * statistics.quantiles(times, n=20)[-1],
         **{f"first {title} ms": 1000 * seconds for title, seconds in first.items()},
@@ -81,11 +81,11 @@ def record_movements(session: ConsoleSession, start: Setting, count: int) -> lis
     """A walk: each setting differs from the one before in one number."""
     rng = random.Random(17)  # noqa: S311 - a recorded sequence
     _, controls = session.open_setting(start)
-    dragged = [each for each in controls if _is_dragged(each)]
+    movable = [each for each in controls if _is_moved(each)]
     values: dict[str, Value] = {}
     settings = []
     for _ in range(count):
-        control = rng.choice(dragged)
+        control = rng.choice(movable)
         path, (low, high) = control.parameter.path, control.parameter.bounds
         now = values.get(path, control.value)
         at = control.parameter.unit_position(now) + rng.uniform(-STEP, STEP)
@@ -96,10 +96,10 @@ def record_movements(session: ConsoleSession, start: Setting, count: int) -> lis
     return settings
 
 
-def _is_dragged(control: Control) -> bool:
+def _is_moved(control: Control) -> bool:
     path = control.parameter.path
     is_number = control.parameter.kind != "choice" and not path.endswith(".ranks")
-    return is_number and any(part in path for part in DRAGGED)
+    return is_number and any(part in path for part in MOVED_PATHS)
 
 
 def _first_times(session: ConsoleSession, start: Setting) -> Mapping[str, dict[str, Value]]:
@@ -107,7 +107,7 @@ def _first_times(session: ConsoleSession, start: Setting) -> Mapping[str, dict[s
     source = session.experiment.systems[start.system].runs[-1]
     scores: dict[str, Value] = {"fusion.method": "weighted_score", "fusion.missing": "zero"}
     return {
-        "depth": {"depth": session.measured.runs.max_rank // 2},
+        "depth": {"depth": session.evaluator.runs.max_rank // 2},
         "weight 0": {f"fusion.weights.{source}": 0.0},
         "method": scores,
         "normalizer": {**scores, "fusion.normalize.method": "min_max"},

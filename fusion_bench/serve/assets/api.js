@@ -35,33 +35,33 @@ export class NewestRequest {
     this.onAnswer = onAnswer;
     this.onError = onError;
     this.isRunning = false;
-    this.waiting = null;
+    this.next = null;
   }
 
   /** Ask, as soon as the request before is answered. */
   ask(argument) {
-    this.waiting = { argument };
+    this.next = { argument };
     if (!this.isRunning) this.run();
   }
 
   async run() {
     this.isRunning = true;
     try {
-      while (this.waiting) await this.runOne();
+      while (this.next) await this.runOne();
     } finally {
       this.isRunning = false;
     }
   }
 
   async runOne() {
-    const { argument } = this.waiting;
-    this.waiting = null;
+    const { argument } = this.next;
+    this.next = null;
     try {
       const answer = await this.send(argument);
-      this.onAnswer(answer, argument, this.waiting === null);
+      this.onAnswer(answer, argument, this.next === null);
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
-      if (this.waiting === null) this.onError(error);
+      if (this.next === null) this.onError(error);
     }
   }
 }

@@ -112,9 +112,9 @@ export class SaveDialog {
   }
 
   show(answer) {
-    const told = answer.is_written ? "Written: " : "Will be written: ";
+    const prefix = answer.is_written ? "Written: " : "Will be written: ";
     this.result.replaceChildren(
-      element("p", { "data-result": answer.is_written ? "written" : "preview" }, told, element("code", {}, answer.file)),
+      element("p", { "data-result": answer.is_written ? "written" : "preview" }, prefix, element("code", {}, answer.file)),
       element("h3", {}, answer.is_written ? "Go on from here" : "After saving, go on from here"),
       element("div", {}, Object.values(answer.commands).map((text) => this.makeCommand(text))),
       element("details", {}, element("summary", {}, "The file"), element("pre", { tabindex: "0" }, answer.yaml)));

@@ -8,7 +8,7 @@ const number = (value) => (value === null ? "–" : String(value));
 export class QueryDrawer {
   constructor(fetchDetails) {
     this.fetchDetails = fetchDetails;
-    this.opened = null;
+    this.subject = null;
     this.title = element("h2", { id: "drawer-title", tabindex: "-1" });
     this.body = element("div");
     this.node = element("aside", {
@@ -25,7 +25,7 @@ export class QueryDrawer {
   /** Open a query; focus goes there, and back when it is closed. */
   async open(query, against) {
     this.returnTo = query;
-    this.opened = { query, against };
+    this.subject = { query, against };
     await this.refresh();
     if (this.node.hidden) {
       this.node.hidden = false;
@@ -35,14 +35,14 @@ export class QueryDrawer {
 
   /** Ask again about the opened query, after the setting has changed. */
   async refresh() {
-    const asked = this.opened;
-    if (!asked) return;
-    const details = await this.fetchDetails(asked.query, asked.against);
-    if (this.opened === asked && details) this.show(details, asked.against);
+    const subject = this.subject;
+    if (!subject) return;
+    const details = await this.fetchDetails(subject.query, subject.against);
+    if (this.subject === subject && details) this.show(details, subject.against);
   }
 
   close() {
-    this.opened = null;
+    this.subject = null;
     this.node.hidden = true;
     document.querySelector(`#changes [data-query="${CSS.escape(this.returnTo)}"]`)?.focus();
   }

@@ -18,7 +18,7 @@ class Console {
     this.setup = setup;
     this.setting = this.readKnown(location.hash) ?? makeSetting(setup.system);
     this.history = new History(this.setting);
-    this.answered = new Set();
+    this.answerable = new Set();
     this.changes = new ChangeLists(at("changes"), (query, against) => this.openQuery(query, against));
     this.drawer = new QueryDrawer((query, against) => this.fetchDetails(query, against));
     this.panel = new ControlPanel(
@@ -26,7 +26,7 @@ class Console {
       (control, value, isFinal) => this.set(replaceValue(this.setting, control, value), isFinal),
       (control) => this.set(resetValue(this.setting, control), true),
     );
-    this.asked = new NewestRequest(
+    this.answers = new NewestRequest(
       (each) => request("/api/answer", { setting: each.setting, previous: each.previous }),
       (answer, each, isNewest) => this.show(answer, each, isNewest),
       (error) => this.showProblem(error),
@@ -47,18 +47,18 @@ class Console {
 
   /** What the setting is compared with beside the baseline; null = nothing was answered before. */
   get previous() {
-    return this.history.before(this.setting, (each) => this.answered.has(addressOf(each)));
+    return this.history.before(this.setting, (each) => this.answerable.has(addressOf(each)));
   }
 
   ask() {
     at("main").dataset.state = "busy";
     at("status").textContent = "Computing …";
-    this.asked.ask({ setting: this.setting, previous: this.previous });
+    this.answers.ask({ setting: this.setting, previous: this.previous });
     this.showTools();
   }
 
   show(answer, { setting }, isNewest) {
-    this.answered.add(addressOf(setting));
+    this.answerable.add(addressOf(setting));
     at("problem").hidden = true;
     const isCurrent = isNewest && isSame(setting, this.setting);
     if (isCurrent) this.panel.show(answer.controls, setting); // else the hand is ahead of the answer

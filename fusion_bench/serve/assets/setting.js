@@ -57,9 +57,9 @@ export class History {
   }
 
   /** The newest setting before this one that the server could answer; null = there is none. */
-  before(setting, isAnswered) {
+  before(setting, isAnswerable) {
     const earlier = [...this.past, this.current].filter((each) => !isSame(each, setting));
-    return earlier.reverse().find(isAnswered) ?? null;
+    return earlier.reverse().find(isAnswerable) ?? null;
   }
 
   /** Keep a setting, if it is another one. */

@@ -112,13 +112,13 @@ def ask_held_out(session: ConsoleSession, setting: Setting, reports: Path) -> di
 
 def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluation, SearchOutcome]:
     """The evaluation of ``tune``, and a search that tried the baseline and the setting."""
-    measured = session.measured
+    evaluator = session.evaluator
     objective = CandidateObjective(
         session.baseline,
         session.runs,
-        measured.measures[0],
+        evaluator.measures[0],
         (),
-        measured.spaces,
+        evaluator.spaces,
         session.dataset.qrels,
         contents=session.dataset.contents,
         candidate=candidate,
@@ -135,7 +135,7 @@ def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluat
 def _mean_values(session: ConsoleSession, candidate: System) -> list[float]:
     """Means of the primary measure on the tuning queries: baseline and candidate."""
     values: list[FloatArray] = [session.baseline_values[0]]
-    values.append(session.measured.evaluate(candidate)[0])
+    values.append(session.evaluator.evaluate(candidate)[0])
     return [float(row.mean()) for row in values]
 
 
@@ -165,7 +165,7 @@ def _describe(
     look: HeldOutLook,
     note: str,
 ) -> dict[str, Any]:
-    measure = session.measured.measures[0].name
+    measure = session.evaluator.measures[0].name
     claim = describe_claim(verdict, gain, session.tuning.min_gain)
     text = (
         f"Verdict: {verdict}. The setting of {candidate.name} {claim} the baseline "

@@ -19,9 +19,9 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.serve.console.controls import ControlPanel
-from fusion_bench.serve.console.measured import MeasuredSystems
 from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.console.setting import Workbench
+from fusion_bench.serve.console.system_evaluator import SystemEvaluator
 from fusion_bench.tune.validation.split_choice import HALF
 from fusion_bench.tune.validation.splits import split_queries
 
@@ -103,7 +103,7 @@ def make_session(
         split=split,
         tuning=tuning,
         panel=ControlPanel(workbench, _longest_lists(shown), rerank_depth),
-        measured=MeasuredSystems(shown, measures, dataset.spaces, dataset.qrels),
+        evaluator=SystemEvaluator(shown, measures, dataset.spaces, dataset.qrels),
         system=system,
     )
 

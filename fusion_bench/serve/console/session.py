@@ -21,9 +21,9 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.lint import describe_dataset, lint_systems
 from fusion_bench.serve.console.changes import Changes, compare_measure, list_changes
 from fusion_bench.serve.console.controls import Control, ControlPanel
-from fusion_bench.serve.console.measured import MeasuredSystems
 from fusion_bench.serve.console.query_details import KnownTitles, describe_query
 from fusion_bench.serve.console.setting import Setting
+from fusion_bench.serve.console.system_evaluator import SystemEvaluator
 from fusion_bench.tune.validation.splits import QuerySplit
 
 #: What stands beside every number of the console.
@@ -44,7 +44,7 @@ class ConsoleSession:
         split: The queries that the console shows, and those that it holds out.
         tuning: The settings of ``tune``, of which the split and the verdict follow.
         panel: Lists the controls.
-        measured: Evaluates on the tuning queries.
+        evaluator: Evaluates on the tuning queries.
         system: Name of the system that a page starts with.
         folders: Where named datasets live, if an option said so.
         lock: Held by whoever computes or writes: caches of arrays serve one thread at a time.
@@ -59,7 +59,7 @@ class ConsoleSession:
     split: QuerySplit
     tuning: TuneSettings
     panel: ControlPanel
-    measured: MeasuredSystems
+    evaluator: SystemEvaluator
     system: str
     folders: tuple[Path, ...] = ()
     lock: RLock = field(default_factory=RLock)
@@ -72,7 +72,7 @@ class ConsoleSession:
     @cached_property
     def baseline_values(self) -> FloatArray:
         """(M, Q): values of the pinned baseline."""
-        return self.measured.evaluate(self.baseline)
+        return self.evaluator.evaluate(self.baseline)
 
     @cached_property
     def titles(self) -> KnownTitles:
@@ -82,16 +82,16 @@ class ConsoleSession:
     @cached_property
     def groups(self) -> IntArray:
         """(Q,): codes of the groups of the tuning queries."""
-        return number_by_appearance(self.measured.runs.groups)[0]
+        return number_by_appearance(self.evaluator.runs.groups)[0]
 
     def describe(self) -> dict[str, Any]:
         """What a page needs before its first answer."""
-        measures = [measure.name for measure in self.measured.measures]
+        measures = [measure.name for measure in self.evaluator.measures]
         return {
             "experiment": str(self.source.path),
             "dataset": self.dataset.name,
             "label": LABEL,
-            "queries": len(self.measured.runs.queries),
+            "queries": len(self.evaluator.runs.queries),
             "groups": int(self.groups.max()) + 1,
             "split": self.split.origin,
             "held_out": None if self.split.is_cross_fitted else int(self.split.held_out.sum()),
@@ -116,14 +116,14 @@ class ConsoleSession:
         """
         system, controls = self.open_setting(setting)
         with self.lock:
-            values = self.measured.evaluate(system)
+            values = self.evaluator.evaluate(system)
             base = self.baseline_values
             earlier = None
             if previous is not None:
-                earlier = self.measured.evaluate(self.open_setting(previous)[0])
+                earlier = self.evaluator.evaluate(self.open_setting(previous)[0])
         rows = [
-            compare_measure(measure, mine, its, self.groups, alpha=self.experiment.alpha)
-            for measure, mine, its in zip(self.measured.measures, values, base, strict=True)
+            compare_measure(measure, row, base_row, self.groups, alpha=self.experiment.alpha)
+            for measure, row, base_row in zip(self.evaluator.measures, values, base, strict=True)
         ]
         return {
             "label": LABEL,
@@ -148,7 +148,7 @@ class ConsoleSession:
             ConfigError: No such tuning query; held-out ones are not shown.
             FusionBenchError: A value breaks a rule, or the system cannot be computed.
         """
-        runs = self.measured.runs
+        runs = self.evaluator.runs
         if query not in runs.queries:
             raise ConfigError(
                 f"query: {query!r:.100} is no tuning query (held-out queries are not shown)"
@@ -157,7 +157,8 @@ class ConsoleSession:
         system, _ = self.open_setting(setting)
         with self.lock:
             before, after = (
-                explain_ranking(each, runs, query, self.measured.spaces) for each in (other, system)
+                explain_ranking(each, runs, query, self.evaluator.spaces)
+                for each in (other, system)
             )
         return describe_query(before, after, self.dataset, self.titles)
 
@@ -176,7 +177,7 @@ class ConsoleSession:
         return [reason for reason in reasons if reason is not None]
 
     def _changes(self, after: FloatArray, before: FloatArray) -> Changes:
-        return list_changes(self.measured.runs.queries, after[0], before[0], self.dataset)
+        return list_changes(self.evaluator.runs.queries, after[0], before[0], self.dataset)
 
     def _lint(self, system: System) -> list[dict[str, str]]:
         """What lint finds in the system."""

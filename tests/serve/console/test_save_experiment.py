@@ -30,8 +30,8 @@ def test_the_saved_experiment_has_the_numbers_of_the_console(tmp_path: Path) -> 
 
 
 def test_commands_name_the_folders_that_the_console_was_given(session: ConsoleSession) -> None:
-    moved = replace(session, folders=(Path("my data"),))
-    commands = save_setting(moved, ASKED, "mine", write=False)["commands"]
+    elsewhere = replace(session, folders=(Path("my data"),))
+    commands = save_setting(elsewhere, ASKED, "mine", write=False)["commands"]
     assert commands["eval"].endswith("mine.yaml --datasets 'my data'")
 
 

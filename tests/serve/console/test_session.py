@@ -12,7 +12,7 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.excerpts import read_titles
-from fusion_bench.serve.console import measured, query_details
+from fusion_bench.serve.console import query_details, system_evaluator
 from fusion_bench.serve.console.query_details import KnownTitles
 from fusion_bench.serve.console.session import LABEL, ConsoleSession
 from fusion_bench.serve.console.setting import Setting
@@ -43,7 +43,7 @@ def test_numbers_are_those_of_eval_on_the_tuning_queries(session: ConsoleSession
 
 def test_intervals_are_students_and_not_adjusted(session: ConsoleSession) -> None:
     system, _ = session.open_setting(setting(fusion__k=5))
-    values, base = session.measured.evaluate(system)[0], session.baseline_values[0]
+    values, base = session.evaluator.evaluate(system)[0], session.baseline_values[0]
     mean = estimate_mean(paired_difference(values, base), session.groups)
     row = session.answer(setting(fusion__k=5))["measures"][0]
     assert (row["difference"], row["low"], row["high"]) == (mean.mean, mean.low, mean.high)
@@ -53,8 +53,8 @@ def test_lists_queries_that_won_and_lost_against_both(session: ConsoleSession) -
     earlier, now = setting(blend__beta=0.0), setting(blend__beta=1.0)
     answer = session.answer(now, earlier)
     for key, other in (("baseline", setting("plain")), ("previous", earlier)):
-        before = session.measured.evaluate(session.open_setting(other)[0])[0]
-        after = session.measured.evaluate(session.open_setting(now)[0])[0]
+        before = session.evaluator.evaluate(session.open_setting(other)[0])[0]
+        after = session.evaluator.evaluate(session.open_setting(now)[0])[0]
         changes = answer[key]
         assert changes["better"] == (after > before).sum() > 0
         assert changes["worse"] == (after < before).sum()
@@ -133,10 +133,10 @@ def test_an_answer_is_json(session: ConsoleSession) -> None:
 def test_memory_is_bounded_however_many_depths_are_tried(
     session: ConsoleSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measured, "KINDS_KEPT", 2)
-    before = session.measured.runs
+    monkeypatch.setattr(system_evaluator, "KINDS_KEPT", 2)
+    before = session.evaluator.runs
     answers = [session.answer(setting(depth=depth)) for depth in (1, 2, 3, 1)]
-    assert session.measured.runs is not before  # the derived arrays went with it
+    assert session.evaluator.runs is not before  # the derived arrays went with it
     assert answers[0] == answers[3]
 
 
@@ -144,7 +144,7 @@ def test_a_remembered_setting_is_not_evaluated_again(
     session: ConsoleSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Mock(wraps=evaluate_systems)
-    monkeypatch.setattr(measured, "evaluate_systems", counted)
+    monkeypatch.setattr(system_evaluator, "evaluate_systems", counted)
     session.answer(setting(fusion__k=77), setting(fusion__k=78))
     session.answer(setting(fusion__k=78), setting(fusion__k=77))
     assert counted.call_count == 2

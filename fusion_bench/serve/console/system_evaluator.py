@@ -22,7 +22,7 @@ VALUES_KEPT: Final = 256
 KINDS_KEPT: Final = 24
 
 
-class MeasuredSystems:
+class SystemEvaluator:
     """Evaluates one system at a time on the same queries; not for several threads at once.
 
     Args:
