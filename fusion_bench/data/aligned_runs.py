@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import count_retrieved, query_of_rows, to_offsets
+from fusion_bench.data.grouped_rows import count_retrieved, cut_sources, query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import (
     BoolArray,
@@ -185,14 +185,10 @@ class AlignedRuns(TableView):
     @cached_by_view()
     def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
         index = self.rows(sources)
-        ranks = self.ranks[index]
-        for row, cut in zip(ranks, cuts, strict=True):
-            if cut is not None:
-                row[row > cut] = 0
-        scores = np.where(ranks > 0, self.scores[index], np.nan)
-        kept = np.flatnonzero((ranks > 0).any(axis=0))
+        kept, ranks, scores = cut_sources(self.ranks, self.scores, index, cuts)
         if self.ties == "first_seen":
-            kept = kept[first_seen_order(ranks[:, kept], self.query_index[kept])]
+            order = first_seen_order(ranks, self.query_index[kept])
+            kept, ranks, scores = kept[order], ranks[:, order], scores[:, order]
         counts = np.bincount(self.query_index[kept], minlength=len(self.queries))
         return replace(
             self,
@@ -201,8 +197,8 @@ class AlignedRuns(TableView):
             switches=tuple(self.switches[i] for i in index) if self.switches else (),
             offsets=to_offsets(counts),
             documents=self.documents[kept],
-            ranks=ranks[:, kept],
-            scores=scores[:, kept],
+            ranks=ranks,
+            scores=scores,
             grades=self.grades[kept],
             judged=self.judged[kept],
             rerank=self.rerank[:, kept],

@@ -163,7 +163,7 @@ class Fusion(Method):
                 refuse_unmatched(field, numbers, matched, sources, roles)
 
     def display_scores(self, scores: FloatArray) -> FloatArray:
-        """(N,): the scores that are shown and blended; ``scores`` decided the order."""
+        """(N,): each score as it is shown and blended; ``scores`` decided the order."""
         return scores
 
     def engine_form(self, runs: AlignedRuns) -> EngineForm | None:

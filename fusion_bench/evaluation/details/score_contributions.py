@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -46,10 +47,10 @@ def list_contributions(
         rows: Shape (n,): candidates of the view.
         spaces: Score space of each rerank list.
     """
-    parts = system.fusion.score_terms(view)
-    labels, values = _fused_contributions(parts, view.sources, rows)
+    parts = _take_terms(system.fusion.score_terms(view), rows)
+    labels, values = _fused_contributions(parts, view.sources)
     if isinstance(system.blend, NoBlend):
-        return Contributions(labels, values, system.fusion.display_scores(parts.scores)[rows])
+        return Contributions(labels, values, system.fusion.display_scores(parts.scores))
     fused = fused_list(view, system.fusion)
     scores = system.blend.blend(view, fused, spaces).scores[rows]
     if not isinstance(system.blend, RerankBlend):
@@ -59,15 +60,20 @@ def list_contributions(
     return Contributions((*labels, *names), np.vstack([values, mixed]), scores)
 
 
+def _take_terms(parts: ScoreTerms, rows: IntArray) -> ScoreTerms:
+    """The terms of some candidates."""
+    return replace(parts, terms=parts.terms[:, rows], divisor=parts.divisor[rows])
+
+
 def _fused_contributions(
-    parts: ScoreTerms, sources: tuple[str, ...], rows: IntArray
+    parts: ScoreTerms, sources: tuple[str, ...]
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Names of the summands of the fused score, and their values, (T, n)."""
     names = parts.names(sources)
     labels = tuple(dict.fromkeys(names))
-    values = np.zeros((len(labels), len(rows)))
+    values = np.zeros((len(labels), parts.terms.shape[1]))
     for name, term in zip(names, parts.terms, strict=True):
-        values[labels.index(name)] += term[rows] / parts.divisor[rows]
+        values[labels.index(name)] += term / parts.divisor
     return labels, values
 
 

@@ -36,8 +36,9 @@ def split_by_switches(
         yield np.arange(len(runs.queries)), system, runs
         return
     for removed, keep in _list_patterns(runs, system.runs):
+        part = runs if keep.all() else _queries_of(runs, system.runs, removed)
         if not removed:
-            yield np.flatnonzero(keep), system, _queries_of(runs, system.runs, removed)
+            yield np.flatnonzero(keep), system, part
             continue
         roles = [runs.roles[i] for i in runs.rows(system.runs)]
         try:
@@ -48,7 +49,7 @@ def split_by_switches(
                 f"system {system.name!r}: {', '.join(removed)} off for {keep.sum():,} queries "
                 f"(for example {first!r}): {error}"
             ) from None
-        yield np.flatnonzero(keep), plain, _queries_of(runs, system.runs, removed)
+        yield np.flatnonzero(keep), plain, part
 
 
 def _switch_rows(runs: AlignedRuns, system: System) -> list[int]:
