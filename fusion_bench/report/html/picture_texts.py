@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.util.formatting import format_coverage
+from fusion_bench.report.evaluation.tables import primary_table
+from fusion_bench.util.formatting import escape_control_chars, format_coverage
 
 
 def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]]:
@@ -22,7 +23,7 @@ def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]
         if report.correction == "max_t"
         else "Each interval holds alone. Among many systems, one may miss 0 by luck."
     )
-    return {
+    texts = {
         "systems": [
             f"Each row is a system; the dot is its mean, the bar the {coverage} interval of that "
             "mean. All bars of a column share one scale.",
@@ -30,6 +31,7 @@ def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]
             "the paired difference decides, and the verdict rests on it alone.",
             "Floor and ceiling rows are no competitors. The floor is the best single source; "
             "nothing can pass the perfect order of the candidates.",
+            *primary_table(report, collection).notes,
         ],
         "forest": [
             f"Each mark is the mean of system − {baseline} in {primary} over the same queries, "
@@ -71,3 +73,4 @@ def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]
             "lists cost time and change nothing.",
         ],
     }
+    return {name: [*map(escape_control_chars, lines)] for name, lines in texts.items()}

@@ -51,7 +51,9 @@ export function forestView(collection, store) {
   const systems = collection.competitors.filter((system) => system.difference);
   if (!systems.length) return null;
   const holder = element("div", { class: "picture" });
-  onWidth(holder, (width) => holder.replaceChildren(drawForest(collection, systems, width, store)));
+  const draw = (width) => width && holder.replaceChildren(drawForest(collection, systems, width, store));
+  onWidth(holder, draw);
+  store.subscribe((state, changed) => changed.has("system") && draw(holder.clientWidth));
   const measure = collection.primary;
   return element(
     "section",

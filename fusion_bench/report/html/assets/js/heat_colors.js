@@ -1,4 +1,4 @@
-// The colors of differences and values, from the style sheet.
+// The colors of differences, from the style sheet.
 
 import { color } from "./dom.js";
 
@@ -22,10 +22,4 @@ export function differenceColors() {
     const share = Math.min(1, Math.abs(value)) ** EXPONENT;
     return zero.map((from, i) => Math.round(from + (end[i] - from) * share));
   };
-}
-
-/** value → [red, green, blue]: from 0 to 1. */
-export function valueColors() {
-  const colors = differenceColors();
-  return (value) => colors(Number.isNaN(value) ? value : Math.max(0, value));
 }

@@ -53,7 +53,11 @@ function mountCollection(data, index, panel) {
 /** The tables say what the views show: on demand only. */
 function foldTables(place) {
   const tables = place.parentElement.querySelector(":scope > details.all-tables");
-  if (tables) tables.open = false;
+  if (!tables) return;
+  tables.open = false;
+  window.addEventListener("beforeprint", () => {
+    tables.open = true;
+  });
 }
 
 /** The address names the query that is open; empty = none. */
@@ -93,7 +97,9 @@ function actionsOf(views, panel, help) {
       queries.moveToChange(sign, step);
       if (panel.isOpen()) queries.open();
     };
+    const isFree = document.activeElement === document.body; // no button that Enter presses
     const actions = {
+      ...(isFree ? { Enter: queries.open } : {}),
       "/": () => place.querySelector("[data-filter]").focus(),
       j: () => view.moveOpened(1),
       k: () => view.moveOpened(-1),

@@ -5,6 +5,8 @@ import { formatNumber, formatSigned, pluralize } from "./numbers.js";
 import { queryOrder } from "./order.js";
 
 const ROW = 34;
+/** So many rows are seen at most. */
+const MOST_ROWS = 12;
 /** Rows above and below what is seen. */
 const MARGIN = 8;
 
@@ -144,6 +146,7 @@ export function queriesView(collection, store, openQuery) {
     view.gains = collection.gains(state.system, state.measure);
     const current = state.query === null ? -1 : view.order.indexOf(state.query);
     view.current = current < 0 ? null : current;
+    scroller.style.height = `${ROW * Math.max(1, Math.min(MOST_ROWS, view.order.length))}px`;
     count.textContent = pluralize(view.order.length, "query");
     drawHead(state);
     drawRows();

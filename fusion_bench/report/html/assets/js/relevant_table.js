@@ -4,7 +4,7 @@ import { button, element, isolated } from "./dom.js";
 import { formatCount } from "./numbers.js";
 
 /** So many documents are shown before one asks for more. */
-const SHOWN = 20;
+const SHOWN = 10;
 
 function rankCell(rank) {
   if (!rank) return element("td", { class: "number-cell rank-none", title: "not returned" }, "–");
@@ -20,9 +20,16 @@ function documentText(document) {
   ];
 }
 
+/** By grade, then by rank in the chosen system; those that it does not return come last. */
+function inOrder(documents, system) {
+  const rankOf = ({ systemRanks }) => systemRanks[system] || Infinity;
+  const order = (a, b) => Math.sign(rankOf(a) - rankOf(b)) || 0; // both infinite: as they were
+  return documents.sort((a, b) => b.grade - a.grade || order(a, b));
+}
+
 /** The block: ranks in the sources, the baseline and the chosen system; on demand in all. */
 export function relevantTable(collection, details, query, name) {
-  const documents = details.relevant(query);
+  const documents = inOrder(details.relevant(query), details.systems.indexOf(name));
   const block = element("section", { "data-block": "relevant" });
   const positions = [...new Set([collection.baseline, name])].map((each) => details.systems.indexOf(each));
   let isWhole = false;

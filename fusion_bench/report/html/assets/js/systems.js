@@ -1,11 +1,10 @@
 // Systems × measures: means with intervals as bars, grouped by verdict, the middle folded.
 
 import { button, element, isolated, understanding } from "./dom.js";
-import { formatCount, formatInterval, formatNumber, formatSigned, pluralize } from "./numbers.js";
+import { formatCount, pluralize } from "./numbers.js";
+import { cellClass, columnsOf, GROUPS } from "./system_columns.js";
 import { compareKeys, markSorted } from "./tables.js";
 
-const GROUPS = ["better", "baseline", "open", "worse", "floor", "ceiling"];
-const MARKS = { better: "▲", worse: "▼", open: "●", baseline: "■", floor: "▁", ceiling: "▔" };
 /** Of a longer group the first rows and the last one are shown. */
 const SHOWN = { better: 5, open: 3, worse: 2 };
 
@@ -19,102 +18,6 @@ function groupTitle(collection, group, count) {
     floor: "Floor: for the scale",
     ceiling: "Ceiling: for the scale",
   }[group];
-}
-
-/** The least and greatest ends of the systems' intervals; bounds stand outside. */
-function scaleOf(systems, low, high) {
-  const ends = systems.flatMap((system) => [low(system), high(system)]);
-  const known = ends.filter((value) => value !== null && value !== undefined);
-  const [least, most] = [Math.min(...known), Math.max(...known)];
-  const span = most - least || 1;
-  return (value) => Math.max(0, Math.min(100, (100 * (value - least)) / span));
-}
-
-function bar(scale, low, value, high, attributes = {}) {
-  if (value === null || value === undefined) return null;
-  const [from, to] = [scale(low ?? value), scale(high ?? value)];
-  return element(
-    "span",
-    { class: "track", "aria-hidden": "true" },
-    attributes.zero !== undefined &&
-      element("span", { class: "zero", style: { left: `${attributes.zero}%` } }),
-    element("span", { class: "range", style: { left: `${from}%`, width: `${to - from}%` } }),
-    element("span", { class: "dot", style: { left: `${scale(value)}%` } }),
-  );
-}
-
-/** The columns: key for sorting by letter, heading, value to sort by, cell. */
-function columnsOf(collection) {
-  const systems = collection.competitors;
-  const differences = systems.map((s) => s.difference).filter(Boolean);
-  const of = (name) => (system) => system.difference?.[name] ?? null;
-  const spread = [{ difference: { low: 0, high: 0 } }, ...systems.filter((s) => s.difference)];
-  const scale = scaleOf(spread, of("low"), of("high"));
-  const columns = [
-    { key: "s", heading: "system", text: true, value: (s) => s.name.toLowerCase(), name: true },
-  ];
-  collection.measures.forEach((measure, i) => {
-    const meanScale = scaleOf(systems, (s) => s.low[i] ?? s.means[i], (s) => s.high[i] ?? s.means[i]);
-    const column = {
-      key: String(i + 1),
-      heading: collection.measure_titles[i],
-      value: (s) => s.means[i],
-      title: (s) => `${measure} ${formatNumber(s.means[i])} ${formatInterval(s.low[i], s.high[i])}`,
-      cell: (s) => [formatNumber(s.means[i]), bar(meanScale, s.low[i], s.means[i], s.high[i])],
-      bars: true,
-      minor: i > 0,
-    };
-    columns.push(column);
-  });
-  if (!differences.length) return columns;
-  columns.splice(
-    2,
-    0,
-    {
-      key: "d",
-      heading: "difference",
-      value: of("value"),
-      bars: true,
-      cell: (s) =>
-        s.difference && [
-          formatSigned(s.difference.value),
-          bar(scale, s.difference.low, s.difference.value, s.difference.high, { zero: scale(0) }),
-        ],
-    },
-    {
-      key: "i",
-      heading: "interval",
-      value: of("low"),
-      cell: (s) =>
-        s.difference && formatInterval(s.difference.low, s.difference.high, true) +
-          (s.difference.few_changes ? "‡" : ""),
-      minor: true,
-    },
-    { key: "a", heading: "adj. p", value: (s) => s.difference && parseP(s.difference.p), minor: true,
-      cell: (s) => s.difference?.p },
-    {
-      key: "w",
-      heading: "won/lost",
-      value: of("wins"),
-      cell: (s) =>
-        s.difference && `${formatCount(s.difference.wins)} / ${formatCount(s.difference.losses)}`,
-      minor: true,
-    },
-    { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group),
-      cell: (s) => verdictOf(s) },
-  );
-  return columns;
-}
-
-function parseP(text) {
-  return Number(text.replace(/[^\d.]/g, ""));
-}
-
-/** A mark and a word: color alone tells nothing. */
-export function verdictOf(system) {
-  const word = system.difference?.verdict || system.group;
-  const mark = element("span", { "aria-hidden": "true" }, MARKS[system.group]);
-  return element("span", { class: `verdict verdict-${system.group}` }, mark, ` ${word}`);
 }
 
 /** The block: heading, table, how to read it. */
@@ -133,7 +36,7 @@ export function systemsView(collection, store) {
 
   function sortBy(column) {
     const isSame = view.column === column;
-    view.direction = isSame ? -view.direction : column.text || column.heading === "adj. p" ? 1 : -1;
+    view.direction = isSame ? -view.direction : column.text || column.ascending ? 1 : -1;
     view.column = column;
     markSorted(headings, headings[columns.indexOf(column)], view.direction);
     draw();
@@ -249,9 +152,4 @@ export function systemsView(collection, store) {
     understanding(collection.help.systems),
   );
   return { block, keys: Object.fromEntries(columns.map((column) => [column.key, () => sortBy(column)])) };
-}
-
-function cellClass(column) {
-  const kinds = [column.text ? "" : "number-cell", column.minor ? "minor" : "", column.bars ? "bars" : ""];
-  return kinds.filter(Boolean).join(" ") || null;
 }
