@@ -24,9 +24,14 @@ settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 
+# The garbage collector would walk through ten thousand tests again and again.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from walking through ten thousand tests again and again."""
+    """From here on it collects what tests leave behind."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")
