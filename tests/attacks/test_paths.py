@@ -34,6 +34,7 @@ COMMANDS = (
     "diagnose ?",
     "lint ?",
     "policies ?",
+    "serve ? --no-open",
     "export ? --to qdrant",
     "fuse ? --system plain --out f.trec",
     "explain q0 --experiment ?",
