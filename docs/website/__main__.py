@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,17 +18,20 @@ SETTINGS = Path(__file__).parent / "sphinx_settings"
 
 
 def main() -> int:
-    """Write the source folder, run Sphinx and check what it wrote; the exit code."""
+    """Write the source folder, run Sphinx and check what it wrote; 0 = no problem."""
     source, html = BUILD / "source", BUILD / "html"
-    write_source(source)
+    shutil.rmtree(html, ignore_errors=True)  # a page that is gone must not be checked
+    if broken := write_source(source):
+        print("Links that lead to no file:", *broken, sep="\n  ", file=sys.stderr)
+        return 2
     arguments = ["-q", "-E", "-W", "--keep-going", "-c", str(SETTINGS), "-d", str(BUILD / "cache")]
-    code = build_main([*arguments, "-b", "html", str(source), str(html)])
-    if code != 0:
+    if code := build_main([*arguments, "-b", "html", str(source), str(html)]):
         return code
-    problems = check_html(html)
-    print(*problems, sep="\n", end="\n" if problems else "")
+    if problems := check_html(html):
+        print("Problems of the built pages:", *problems, sep="\n  ", file=sys.stderr)
+        return 2
     print(f"The site is built: {html / 'index.html'}")
-    return 2 if problems else 0
+    return 0
 
 
 if __name__ == "__main__":

@@ -30,11 +30,12 @@ OUTSIDE = {
 REPLACED = frozenset({"README.md"})
 
 
-def write_source(folder: Path) -> None:
+def write_source(folder: Path) -> list[str]:
     """Write the folder anew.
 
-    Raises:
-        ValueError: A link leads to no file of the repository.
+    Returns:
+        ``page: target`` of each link that leads to no file of the repository. Where there are any,
+        the folder is incomplete.
     """
     shutil.rmtree(folder, ignore_errors=True)
     methods = [*build_method_pages()]
@@ -47,12 +48,13 @@ def write_source(folder: Path) -> None:
         made += [Page(page.path, links.rewrite(page.text, origin, page.path)) for page in pages]
     _write_pages([*_read_pages(links, {page.path for page in made}), *made], folder)
     if links.broken:
-        raise ValueError(f"links that lead to no file: {'; '.join(links.broken)}")
+        return links.broken
     for file in links.files:
         target = folder / FILES / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / file, target)
     draw_pictures([*pictures, *own], folder)
+    return []
 
 
 def _write_pages(pages: Iterable[Page], folder: Path) -> None:
