@@ -17,7 +17,8 @@ def draw() -> Figure:
     figure, panel = plt.subplots(figsize=(5.6, 3.2))
     for sd in (0.05, 0.1, 0.2):
         plans = [fb.power(sd=sd, queries=count, differences=[0.01]) for count in QUERIES]
-        panel.plot(QUERIES, [plan.rules[0].detectable for plan in plans], ".-", label=f"sd {sd:g}")
+        least = [plan.rules[0].detectable or float("nan") for plan in plans]
+        panel.plot(QUERIES, least, ".-", label=f"sd {sd:g}")
     panel.set(xlabel="queries", ylabel="detectable difference", xscale="log", yscale="log")
     panel.legend()
     return figure
