@@ -80,7 +80,7 @@ def serve_session(
         http="h11",
         ws="none",
         lifespan="off",
-        log_level="critical",  # what fails is logged by the endpoints; a canceled request is no error
+        log_level="critical",  # the endpoints log what fails
         access_log=False,
         server_header=False,
         proxy_headers=False,
