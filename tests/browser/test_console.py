@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from fusion_bench.cli import main
 from fusion_bench.evaluation.report_records.report import read_report
 from fusion_bench.util.formatting import format_number
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from fusion_bench.serve.http.access import Access
     from tests.browser.conftest import Opener
-    from tests.browser.observed_page import Scheme
 
 SYSTEM, MEASURES = "tiered", ("nDCG@10", "RR@10")
 SLIDER = '[data-control="fusion.k"] [data-part=slider]'
@@ -115,10 +112,10 @@ def test_a_changed_query_opens_with_both_lists_and_stays_text(console_page: Page
     assert drawer.is_hidden()
 
 
-@pytest.mark.parametrize("scheme", RULES)
-def test_axe_has_no_serious_finding(open_page: Opener, console: Access, scheme: Scheme) -> None:
-    page = open_console(open_page, console, scheme=scheme).page
-    assert grave_findings(page, *RULES[scheme]) == []
+def test_axe_has_no_serious_finding(console_page: Page) -> None:
+    for scheme, rules in RULES.items():
+        console_page.emulate_media(color_scheme=scheme)
+        assert grave_findings(console_page, *rules) == [], scheme
 
 
 def test_tab_reaches_everything_and_one_sees_where(console_page: Page) -> None:
@@ -128,9 +125,11 @@ def test_tab_reaches_everything_and_one_sees_where(console_page: Page) -> None:
     assert all(visible)
 
 
-@pytest.mark.parametrize("width", [400, 1600])
-def test_the_console_fits_its_window(open_page: Opener, console: Access, width: int) -> None:
-    assert open_console(open_page, console, width=width).overflow() == 0
+def test_the_console_fits_wide_and_narrow_windows(open_page: Opener, console: Access) -> None:
+    opened = open_console(open_page, console, width=1600)
+    assert opened.overflow() == 0
+    opened.page.set_viewport_size({"width": 400, "height": 900})
+    assert opened.overflow() == 0
 
 
 def test_a_signal_ends_it_though_a_page_is_open(browser: Browser, evaluation: Evaluation) -> None:

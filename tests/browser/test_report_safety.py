@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.browser.accessibility import RULES, grave_findings
 from tests.browser.conftest import open_ready
 from tests.browser.keyboard import walk_by_tab
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from tests.browser.conftest import Opener
-    from tests.browser.observed_page import Scheme
 
 
 def open_query(page: Page) -> None:
@@ -54,13 +51,11 @@ def test_the_policy_allows_inline_by_hash_alone(report_page: Page) -> None:
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("scheme", RULES)
-def test_axe_has_no_serious_finding(
-    open_page: Opener, evaluation: Evaluation, scheme: Scheme
-) -> None:
-    page = open_ready(open_page, evaluation.page, scheme=scheme).page
-    open_query(page)
-    assert grave_findings(page, *RULES[scheme]) == []
+def test_axe_has_no_serious_finding(report_page: Page) -> None:
+    open_query(report_page)
+    for scheme, rules in RULES.items():
+        report_page.emulate_media(color_scheme=scheme)
+        assert grave_findings(report_page, *rules) == [], scheme
 
 
 def test_tab_reaches_everything_and_one_sees_where(report_page: Page) -> None:
@@ -71,26 +66,20 @@ def test_tab_reaches_everything_and_one_sees_where(report_page: Page) -> None:
     assert all(visible)
 
 
-@pytest.mark.parametrize("width", [400, 1600])
-def test_the_page_fits_its_window(open_page: Opener, evaluation: Evaluation, width: int) -> None:
-    opened = open_ready(open_page, evaluation.page, width=width)
+def test_the_page_fits_wide_and_narrow_windows(open_page: Opener, evaluation: Evaluation) -> None:
+    opened = open_ready(open_page, evaluation.page, width=1600)
+    page = opened.page
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     assert opened.overflow() == 0
-    opened.page.evaluate(
-        "for (const each of document.querySelectorAll('details')) each.open = true"
-    )
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.wait_for_function("document.querySelector('svg.forest').clientWidth < 400")
     assert opened.overflow() == 0
-    open_query(opened.page)
-    assert opened.overflow() == 0
-
-
-def test_no_name_of_the_forest_is_cut(open_page: Opener, evaluation: Evaluation) -> None:
-    page = open_ready(open_page, evaluation.page, width=400).page
-    page.wait_for_selector("svg.forest .name")
-    edges = page.eval_on_selector_all(
-        "svg.forest .name", "names => names.map(name => name.getBBox().x)"
-    )
+    names = page.locator("svg.forest .name")
+    edges = names.evaluate_all("names => names.map(name => name.getBBox().x)")
     assert len(edges) == len(evaluation.collection.ranked_systems) - 1
     assert min(edges) >= 0
+    open_query(page)
+    assert opened.overflow() == 0
 
 
 def test_print_shows_results_and_no_controls(report_page: Page) -> None:
