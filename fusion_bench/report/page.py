@@ -1,4 +1,4 @@
-"""One page for whatever is reported: built once, then rendered by the terminal and by Markdown.
+"""One page for whatever is reported: built once, then rendered by terminal, Markdown and HTML.
 
 A :class:`Page` has a title and sections. A :class:`Section` has facts, findings and parts (tables,
 figures, YAML), in reading order. Builders fill in plain text and formatted numbers; renderers
@@ -23,6 +23,8 @@ What each renderer shows:
   headline and the next steps.
 - Markdown begins with the headline and ends with the provenance; it has no next steps. Warnings
   become an alert; folded sections and the middle of long tables become ``<details>``.
+- HTML has what Markdown has; warnings stand before findings. :attr:`Section.key` names the views
+  that a browser draws.
 - :mod:`fusion_bench.report.summary` makes at most 40 lines of Markdown from a page.
 """
 

@@ -482,10 +482,16 @@ def test_eval_offers_the_gate_as_it_stands(root: Path, capsys: Capture) -> None:
         printed(capsys, *command[1:])
 
 
+def test_detail_without_a_page_is_refused(root: Path, capsys: Capture) -> None:
+    assert main(["eval", EXPERIMENT, "--no-html", "--detail", "one"]) == 2
+    assert "--detail: does not go with --no-html" in " ".join(capsys.readouterr().err.split())
+    assert not (root / "reports").exists()
+
+
 def test_plots_as_svg(root: Path, capsys: Capture) -> None:
     printed(capsys, "eval", EXPERIMENT, "--plot-format", "svg", "--out", "out")
     names = {path.suffix for path in (root / "out").iterdir() if path.name != ".gitignore"}
-    assert names == {".json", ".md", ".svg"}
+    assert names == {".json", ".md", ".html", ".svg"}
     text = (root / "out/report.md").read_text(encoding="utf-8")
     assert "(tiny-RR@10-forest.svg)" in text
 
