@@ -96,8 +96,13 @@ def build_method_pages() -> Iterator[tuple[Page, Picture | None]]:
 
 
 def _build_list(kind: Kind, entries: Sequence[MethodEntry]) -> Page:
+    models = kind.registry.load_built_in()
     rows = [
-        (f"[`{entry['method']}`]({entry['method']}.md)", f"`{entry['formula']}`", entry["source"])
+        (
+            f"[`{entry['method']}`]({entry['method']}.md)",
+            f"`{entry['formula']}`",
+            entry["source"] or parse_docstring(models[entry["method"]].__doc__ or "").source,
+        )
         for entry in entries
     ]
     text = "\n".join(
@@ -125,7 +130,7 @@ def _build_page(
         format_code(entry["formula"]),
         *([f"In full: {described.summary}\n"] if summary != _strip(entry["formula"]) else []),
         *(f"{paragraph}\n" for paragraph in described.prose),
-        f"**Source.** {described.source or entry['source'] or 'The formula itself.'}\n",
+        f"**Source.** {described.source or entry['source']}\n",
         *([f"**Example.** {described.example}\n"] if described.example else []),
         "## In an experiment\n",
         "Save it as `mine.yaml`, and run `fusion-bench eval mine.yaml`:\n",

@@ -32,6 +32,13 @@ def pages() -> dict[str, Page]:
     return {page.name: page for page in made}
 
 
+#: Of the collection that the experiments name.
+ROLES = {
+    name: frozenset(run["roles"])
+    for name, run in read_yaml(ROOT / "datasets/attack/dataset.yaml").data["runs"].items()
+}
+
+
 def sections(page: Page) -> list[str]:
     return re.findall(r"^## (.+)$", page.text, re.MULTILINE)
 
@@ -47,8 +54,9 @@ def test_the_experiment_of_a_page_is_one(name: str, tmp_path: Path) -> None:
     [block] = re.findall(r"```yaml\n(dataset: .*?)```", pages()[name].text, re.DOTALL)
     path = tmp_path / "mine.yaml"
     path.write_text(block, encoding="utf-8")
-    experiment, _ = read_experiment(path)
+    experiment, source = read_experiment(path)
     assert len(experiment.systems) == 2
+    experiment.check_datasets(ROLES, ("ltr",), source)  # nothing is raised: it fits the collection
 
 
 @pytest.mark.parametrize("name", [*METHODS, *ENGINES])
