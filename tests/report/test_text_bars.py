@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -43,9 +43,10 @@ def test_a_small_limit_stands_left_of_zero(limit: float) -> None:
 
 
 @given(st.lists(ROWS, min_size=1, max_size=4))
+@example([BarRow("0" * 50, -1e-300, None, 0.0)])
 def test_any_rows_line_up(rows: list[BarRow]) -> None:
     lines = draw_bars(rows)
     zeros = {cell_len(line.rpartition("│")[0]) for line in lines[:-1]}
     assert len(zeros) == 1
     assert all(line.isprintable() for line in lines)
-    assert max(map(cell_len, lines)) <= 40 + 11 + 2 * HALF_WIDTH + 2
+    assert max(map(cell_len, lines)) <= 40 + 2 + 10 + 2 + 2 * HALF_WIDTH + 1  # -1.00e-300
