@@ -23,13 +23,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_file_is_written_where_it_is_asked_for(root: Path, capsys: Capture) -> None:
     path = root / "reports/e/details.json"
-    assert main(("eval", EXPERIMENT, "--no-plots", "--no-html", "--detail", "two")) == 0
+    assert main(("eval", EXPERIMENT, "--no-plots", "--detail", "two")) == 0
     assert not path.exists()
     assert main(("eval", EXPERIMENT, "--no-plots", "--details-json")) == 0
     assert "details.json" in "".join(capsys.readouterr())
     [collection] = json.loads(path.read_text(encoding="utf-8"))["collections"]
     assert collection["detailed"] == ["one"]  # it is the best one, too
-    command = ("eval", EXPERIMENT, "--no-plots", "--details-json", "--detail", "two")
+    command = ("eval", EXPERIMENT, "--no-plots", "--no-html", "--details-json", "--detail", "two")
     assert main(command) == 0
     [collection] = json.loads(path.read_text(encoding="utf-8"))["collections"]
     assert collection["detailed"] == ["one", "two"]
