@@ -35,10 +35,10 @@ function isCounted(control) {
   return control.kind === "int" && !control.log && control.high - control.low <= STEPS;
 }
 
-/** What a control is called: its path below the part that its group names. */
+/** What a control is called: its path below the part that its group names, without "value". */
 function labelOf(path) {
   const words = path.split(".");
-  return (words.length > 1 ? words.slice(1) : words).join(" · ");
+  return (words.length > 1 ? words.slice(1) : words).filter((word) => word !== "value").join(" · ");
 }
 
 /**

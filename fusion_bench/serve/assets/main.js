@@ -87,9 +87,9 @@ class Console {
 
   describe() {
     const { dataset, experiment, queries, held_out: heldOut, split } = this.setup;
-    document.title = `Mixing console: ${dataset}`;
+    document.title = `Mixing console: ${experiment}`;
     const unseen = heldOut === null ? "none is held out" : `${formatCount(heldOut)} are held out`;
-    at("scope").append(isolated(dataset), " of ", isolated(experiment),
+    at("scope").append("Experiment ", isolated(experiment), ", dataset ", isolated(dataset),
       `: ${pluralize(queries, "tuning query")}; ${unseen} (`, isolated(split), ").");
     const notes = this.setup.notes.map((text) => element("p", { class: "warnings" }, isolated(text)));
     at("scope").after(...notes);
@@ -110,8 +110,8 @@ class Console {
       act("save", "Save as experiment", () => save.open(this.setting)),
       act("tune", "Tune from here", () => save.open(this.setting, "Tune from here")),
       act("verdict", "Ask the held-out queries", () => verdict.open(this.setting), { class: "main-action" }),
-      themeButton(),
     );
+    at("look").append(themeButton());
     at("skip").addEventListener("click", (event) => {
       event.preventDefault();
       at("measures").focus();

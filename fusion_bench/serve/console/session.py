@@ -25,6 +25,7 @@ from fusion_bench.serve.console.query_details import KnownTitles, describe_query
 from fusion_bench.serve.console.setting import Setting
 from fusion_bench.serve.console.system_evaluator import SystemEvaluator
 from fusion_bench.tune.validation.splits import QuerySplit
+from fusion_bench.util.output_folder import name_experiment
 
 #: What stands beside every number of the console.
 LABEL: Final = "tuning queries, for orientation"
@@ -88,7 +89,7 @@ class ConsoleSession:
         """What a page needs before its first answer."""
         measures = [measure.name for measure in self.evaluator.measures]
         return {
-            "experiment": str(self.source.path),
+            "experiment": name_experiment(self.source.path),
             "dataset": self.dataset.name,
             "label": LABEL,
             "queries": len(self.evaluator.runs.queries),
