@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._exit_codes import describe_exit_codes
 
 command = base.command_app()
 
@@ -18,9 +17,7 @@ command = base.command_app()
         "fusion-bench serve experiments/default.yaml",
         "fusion-bench serve experiments/mine.yaml --system rrf-v2 --port 8765",
         "fusion-bench serve experiments/mine.yaml --no-open --json",
-    )
-    + "\n\n"
-    + describe_exit_codes(),
+    ),
 )
 def serve(
     experiment: base.ExperimentFile = base.DEFAULT,

@@ -58,6 +58,7 @@ class SignalHandlers:
         import threading
 
         signal.signal(number, self._exit)
+        sys.unraisablehook = _ignore_unraisable  # of objects that are only half made
         self._report(number)
         end = threading.Timer(PATIENCE, os._exit, (exit_code(number),))
         end.daemon = True
@@ -73,6 +74,10 @@ class SignalHandlers:
         if not self._is_reported:
             self._is_reported = True
             report_signal(number)
+
+
+def _ignore_unraisable(_error: object) -> None:
+    """Print nothing: the one line about the signal says why the process ends."""
 
 
 def exit_code(number: int) -> int:

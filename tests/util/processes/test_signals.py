@@ -73,3 +73,18 @@ def test_a_second_ctrl_c_ends_the_process_without_another_line() -> None:
 def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it() -> None:
     code, out, _ = run_case("os.kill(os.getpid(), signal.SIGINT)", signal.SIG_IGN)
     assert (code, out) == (0, "not reached\n")
+
+
+def test_an_object_that_is_half_made_adds_no_line() -> None:
+    half = """
+class Half:
+    def __init__(self):
+        send("SIGTERM")
+        self.name = "made"
+    def __del__(self):
+        self.name.upper()
+
+with signals.handlers.raise_in_command():
+    Half()
+"""
+    assert run_case(half) == (143, "", "error: terminated\n")
