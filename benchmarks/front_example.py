@@ -27,7 +27,7 @@ from fusion_bench.report.tuning.pareto_table import pareto_table
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
 from fusion_bench.tune.tuning_run import TuningRun
-from fusion_bench.util.atomic_files import replace_file
+from fusion_bench.util.files.atomic_files import replace_file
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "reports" / "pictures" / "front.png"

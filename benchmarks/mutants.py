@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "gate-mutants.md"

@@ -31,7 +31,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Trainable, fusions
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measures import parse_measure
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 
 ROOT = Path(__file__).parent.parent.parent
 ATTACK = ROOT / "datasets" / "attack" / "dataset.yaml"

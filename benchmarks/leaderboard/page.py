@@ -24,7 +24,7 @@ from benchmarks.leaderboard.results import (
 )
 from fusion_bench.report.plots import render_png
 from fusion_bench.stats.answers import BETTER, WORSE
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 
 PICTURE: Final = "leaderboard.png"
 TITLES: Final = {

@@ -14,8 +14,8 @@ from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.schema import QueryType
-from fusion_bench.util.atomic_files import write_atomic
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files.real_paths import resolve_path
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import typer
 from fusion_bench.cli._errors import locate_error
 from fusion_bench.cli._log_commands import is_on_github
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.config.models import Location

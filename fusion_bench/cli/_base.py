@@ -15,7 +15,7 @@ import typer
 from fusion_bench.cli._exit_codes import describe_exit_codes
 from fusion_bench.cli._lazy_group import LazyGroup
 from fusion_bench.cli._log_commands import LogOutput, is_on_github
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -133,7 +133,7 @@ TableFormats = Annotated[
 def _require_file(path: Path | None) -> Path | None:
     """A file to write; what is no file is refused before the work begins."""
     from fusion_bench.errors import ConfigError
-    from fusion_bench.util.regular_files import IrregularFileError, check_regular
+    from fusion_bench.util.files.regular_files import IrregularFileError, check_regular
 
     if path is not None and path.is_dir():
         raise ConfigError(f"--markdown {path}: a folder, and a file is needed")
@@ -238,8 +238,8 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
     Raises:
         ConfigError: A file is in the way.
     """
-    from fusion_bench.util.atomic_files import require_folder
-    from fusion_bench.util.output_folder import name_experiment
+    from fusion_bench.util.files.atomic_files import require_folder
+    from fusion_bench.util.files.output_folder import name_experiment
 
     name = name_experiment(experiment)
     place = Path("reports")

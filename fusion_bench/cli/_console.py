@@ -87,7 +87,7 @@ def print_result(
     from fusion_bench.cli._base import STDOUT, make_console
     from fusion_bench.report.summary import render_summary
     from fusion_bench.report.terminal import print_page
-    from fusion_bench.util.atomic_files import write_atomic
+    from fusion_bench.util.files.atomic_files import write_atomic
 
     if markdown == STDOUT:
         typer.echo(render_summary(page), nl=False)

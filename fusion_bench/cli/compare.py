@@ -160,7 +160,7 @@ def _table_writer(out: Path | None, formats: Sequence[str]) -> Callable[[Page], 
         ConfigError: A file is in the way of the folder.
         typer.BadParameter: A folder without tables.
     """
-    from fusion_bench.util.atomic_files import require_folder
+    from fusion_bench.util.files.atomic_files import require_folder
 
     if not formats:
         base.refuse_options("a comparison that writes no tables", {"--out": out})

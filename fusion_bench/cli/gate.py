@@ -198,7 +198,7 @@ def _write_named(verdict: GateVerdict, junit: Path | None, comment: Path | None)
     """The files that options name."""
     from fusion_bench.gate.pages.comment import render_comment
     from fusion_bench.gate.pages.junit import render_junit
-    from fusion_bench.util.atomic_files import write_atomic
+    from fusion_bench.util.files.atomic_files import write_atomic
 
     renderers = ((junit, render_junit), (comment, render_comment))
     return [
@@ -275,7 +275,7 @@ def _run_self_test(
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
-    from fusion_bench.util.output_folder import name_experiment
+    from fusion_bench.util.files.output_folder import name_experiment
 
     with context as opened:
         inputs = GateInputs(*opened)

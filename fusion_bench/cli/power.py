@@ -117,7 +117,7 @@ def power_command(
 def _write_plot(plan: PowerPlan, path: Path) -> Path:
     from fusion_bench.report.plots._base import render_png, render_svg
     from fusion_bench.report.plots.sample_size import draw_sample_size
-    from fusion_bench.util.atomic_files import write_atomic
+    from fusion_bench.util.files.atomic_files import write_atomic
 
     render = render_svg if path.suffix == ".svg" else render_png
     return write_atomic(path, render(draw_sample_size(plan)))

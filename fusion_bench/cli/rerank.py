@@ -143,7 +143,7 @@ def _simulate(options: RerankOptions, *, as_json: bool) -> None:
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.rerank.run import safe_file_name, simulate_list
     from fusion_bench.rerank.simulation.simulation_result import write_simulation
-    from fusion_bench.util.atomic_files import require_folder
+    from fusion_bench.util.files.atomic_files import require_folder
 
     dataset = options.dataset.parent.name
     name = f"simulate-{safe_file_name(f'{dataset}-{options.system}')}"

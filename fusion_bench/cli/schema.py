@@ -52,7 +52,7 @@ def schema_command(
     The installed package has the same files in fusion_bench/schemas.
     """
     from fusion_bench.errors import UnknownNameError
-    from fusion_bench.util.atomic_files import require_folder, write_atomic
+    from fusion_bench.util.files.atomic_files import require_folder, write_atomic
 
     if out is not None:
         base.refuse_options("--out", {"NAME": name})

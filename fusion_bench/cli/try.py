@@ -19,7 +19,7 @@ from fusion_bench.cli._column_options import (
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
@@ -155,7 +155,7 @@ def _check_folders(save: Path | None, out: Path) -> None:
         typer.BadParameter: It lies among the outputs.
     """
     from fusion_bench.evaluation.starter.saved_files import check_free
-    from fusion_bench.util.atomic_files import require_folder
+    from fusion_bench.util.files.atomic_files import require_folder
 
     require_folder(out)
     if save is None:

@@ -103,7 +103,7 @@ def tune(
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
-    from fusion_bench.util.output_folder import name_experiment
+    from fusion_bench.util.files.output_folder import name_experiment
 
     base.refuse_two_outputs(markdown, as_json=json)
     options = TuneOptions(

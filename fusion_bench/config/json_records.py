@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from fusion_bench.config.models import Model, parse_model
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.util.files.regular_files import read_regular_text
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import read_regular_text
 from fusion_bench.util.repeated_keys import refuse_repeated_keys
 
 

@@ -13,9 +13,9 @@ from fusion_bench.config.models import Location
 from fusion_bench.config.strict_numbers import RANK
 from fusion_bench.config.yaml_values import MERGE, ValueLoader, ValueProblem
 from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.util.files.regular_files import open_regular_text
 from fusion_bench.util.formatting import is_encodable, pluralize
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import open_regular_text
 
 #: Limits of a YAML file, far above any that is written by hand.
 MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000

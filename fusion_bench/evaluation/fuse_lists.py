@@ -27,7 +27,7 @@ from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_run
 from fusion_bench.io.write_run import RunRows
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 
 def fuse_experiment(

@@ -21,7 +21,7 @@ from fusion_bench.io.dataset_config import AUTO_GROUPS, DECLARED_GROUPS, Dataset
 from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.query_groups.assign_groups import find_and_assign_groups
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 #: Stands where a file is named, for what was read from none.
 NO_FILE = "(in memory)"

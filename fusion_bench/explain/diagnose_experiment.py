@@ -30,7 +30,7 @@ from fusion_bench.explain.diagnose_failures import (
 from fusion_bench.explain.diagnose_stages import rank_stages
 from fusion_bench.explain.diagnosed_system import DiagnosedSystem, Scope
 from fusion_bench.explain.diagnosis import DiagnosedCollection, Diagnosis
-from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.files.output_folder import name_experiment
 
 #: Settings of the experiment that the record repeats.
 SETTINGS = ("caveat", "ties", "alpha", "seed")

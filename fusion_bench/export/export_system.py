@@ -23,7 +23,7 @@ from fusion_bench.export.records import ExportReport, ReplayRecord
 from fusion_bench.export.replay import replay_system
 from fusion_bench.export.translate import choose_class, read_back, translate_system
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.files.output_folder import name_experiment
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.atomic_files import require_folder, write_atomic
-from fusion_bench.util.regular_files import read_regular
+from fusion_bench.util.files.atomic_files import require_folder, write_atomic
+from fusion_bench.util.files.regular_files import read_regular
 
 
 def write_files(files: Mapping[str, str], folder: Path, *, force: bool = False) -> list[Path]:

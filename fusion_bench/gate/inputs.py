@@ -33,7 +33,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import ListSpec, read_spec
 from fusion_bench.lint import lint_experiment, read_dataset_facts
 from fusion_bench.measures import parse_measure
-from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.files.output_folder import name_experiment
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from fusion_bench.gate.records.changes import ListChange
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.unreachable_limits import find_unreachable_limits
 from fusion_bench.gate.verdict import find_blocking
-from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.files.output_folder import name_experiment
 
 
 def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:

@@ -35,9 +35,9 @@ from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.unreachable_limits import find_unreachable_limits
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.folder_lock import lock_folder
+from fusion_bench.util.files.folder_lock import lock_folder
+from fusion_bench.util.files.output_folder import name_experiment, require_visible
 from fusion_bench.util.formatting import is_encodable
-from fusion_bench.util.output_folder import name_experiment, require_visible
 
 
 def update_baseline(

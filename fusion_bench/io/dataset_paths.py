@@ -10,8 +10,8 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.cache.cached_loader import FileRequest
 from fusion_bench.io.dataset_config import FILE, DatasetSpec, ListSpec
+from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.real_paths import resolve_path
 
 
 class DatasetPaths:

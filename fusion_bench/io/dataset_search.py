@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fusion_bench.errors import ConfigError, UnknownNameError, did_you_mean
 from fusion_bench.io.dataset_config import FILE
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 
 def find_folders(

@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.util.regular_files import IrregularFileError, open_regular
+from fusion_bench.util.files.regular_files import IrregularFileError, open_regular
 
 #: The first bytes of a gzip file.
 GZIP = b"\x1f\x8b"

@@ -21,8 +21,8 @@ from pydantic import Field
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.util.files.regular_files import read_regular, read_regular_text
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import read_regular, read_regular_text
 
 FORMAT_VERSION: Literal[2] = 2
 #: Stands in the place of a provider where none answered and the fused order was kept.

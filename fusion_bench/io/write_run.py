@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.file_bytes import format_suffix
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 
 
 @dataclass(frozen=True)

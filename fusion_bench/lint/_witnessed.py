@@ -24,7 +24,7 @@ from fusion_bench.lint._record import (
 from fusion_bench.lint._subject import DatasetFacts
 from fusion_bench.lint._witness import Outcome, Witness, reproduce
 from fusion_bench.lint.engine_cannot_express import explain_untranslated
-from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.files.output_folder import name_experiment
 
 
 def make_lint_report(

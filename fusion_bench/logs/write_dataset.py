@@ -29,8 +29,8 @@ from fusion_bench.logs.read_log import SearchLog, read_log
 from fusion_bench.logs.replay import ReplayCheck, check_replay, count_same_scores
 from fusion_bench.logs.write_folder import check_free, write_folder
 from fusion_bench.schema import RRFConfig
+from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.real_paths import resolve_path
 
 
 @dataclass(frozen=True)

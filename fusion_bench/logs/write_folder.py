@@ -19,9 +19,9 @@ from fusion_bench.logs.logged_queries import LoggedQuery
 from fusion_bench.logs.query_facts import describe_query
 from fusion_bench.logs.replay import REPLAY
 from fusion_bench.schema import SearchResultItem
-from fusion_bench.util.atomic_files import write_atomic
-from fusion_bench.util.new_files import remove_on_failure
-from fusion_bench.util.regular_files import read_regular
+from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.util.files.regular_files import read_regular
 
 DATASET_FILE: Final = "dataset.yaml"
 EXPERIMENT_FILE: Final = "experiment.yaml"

@@ -26,8 +26,8 @@ from fusion_bench.report.table_files.table_files import render_tables
 from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.util.atomic_files import make_write_error, replace_files
-from fusion_bench.util.output_folder import make_output_folder
+from fusion_bench.util.files.atomic_files import make_write_error, replace_files
+from fusion_bench.util.files.output_folder import make_output_folder
 
 
 def write_report(

@@ -26,9 +26,9 @@ from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
 from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.store_lock import lock_models
-from fusion_bench.util.atomic_files import make_write_error, replace_files, require_folder
+from fusion_bench.util.files.atomic_files import make_write_error, replace_files, require_folder
+from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.real_paths import resolve_path
 from fusion_bench.util.table_view import Columns, TableView
 
 #: A list of which a greater share of the scores could not be read is degraded.

@@ -25,8 +25,8 @@ from typing import Any, NoReturn
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
+from fusion_bench.util.files.regular_files import check_regular
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import check_regular
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION = 2

@@ -12,7 +12,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from fusion_bench.rerank.protocol import Identity
-from fusion_bench.util.file_locks import take_lock
+from fusion_bench.util.files.file_locks import take_lock
 
 log = logging.getLogger("fusion_bench.rerank")
 

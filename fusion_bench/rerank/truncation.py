@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from fusion_bench.errors import DataError
+from fusion_bench.util.files.regular_files import read_regular
 from fusion_bench.util.optional_imports import import_optional
-from fusion_bench.util.regular_files import read_regular
 
 #: Scripts written without blanks have about one token per character.
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"

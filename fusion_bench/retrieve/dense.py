@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.retrieve.common import import_extra
-from fusion_bench.util.regular_files import read_regular
+from fusion_bench.util.files.regular_files import read_regular
 
 #: Below this a vector is taken as zero and not scaled up to length one.
 SMALLEST_NORM = 1e-12

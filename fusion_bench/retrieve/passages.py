@@ -12,7 +12,7 @@ from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.retrieve.answers.chat import PassageWriter
 from fusion_bench.retrieve.answers.collect import Usage, collect_answers
 from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.formatting import pluralize
 
 

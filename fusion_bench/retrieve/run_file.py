@@ -14,9 +14,9 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.io.write_run import RunRows, find_writer, write_run
 from fusion_bench.retrieve.common import Ranking
 from fusion_bench.retrieve.texts import SearchTexts, read_planned_spec
-from fusion_bench.util.atomic_files import require_folder, write_atomic
-from fusion_bench.util.new_files import remove_on_failure
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.atomic_files import require_folder, write_atomic
+from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.util.files.real_paths import resolve_path
 
 #: Folder and suffix of a run in a dataset's folder.
 FOLDER: Final = "runs"

@@ -15,8 +15,8 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError, did_you_mean
 from fusion_bench.retrieve.common import CHUNK
 from fusion_bench.retrieve.embed import normalize_rows
-from fusion_bench.util.atomic_files import write_atomic
-from fusion_bench.util.regular_files import open_regular
+from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files.regular_files import open_regular
 
 #: Array of ids → array of their vectors.
 ARRAYS: Final = {"doc_ids": "doc", "query_ids": "query"}

@@ -10,8 +10,8 @@ import yaml
 
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.formatting import format_number
-from fusion_bench.util.real_paths import resolve_path
 
 #: The experiment's settings that stay.
 KEPT = ("measures", "ties", "alpha", "correction", "min_gain", "resamples", "seed")

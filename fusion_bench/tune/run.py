@@ -32,8 +32,8 @@ from fusion_bench.tune.validation.floor import (
     evaluate_untuned,
     load_all_lists,
 )
-from fusion_bench.util.output_folder import name_experiment
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.output_folder import name_experiment
+from fusion_bench.util.files.real_paths import resolve_path
 
 
 def run_tuning(

@@ -22,7 +22,7 @@ from fusion_bench.schema import (
     SearchWeights,
     calculate_rrf_score,
 )
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 from tests.schema.cases import METRIC
 
 Capture = pytest.CaptureFixture[str]

@@ -14,10 +14,10 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.provenance import meta_path
-from fusion_bench.util.atomic_files import make_write_error, open_atomic, write_atomic
-from fusion_bench.util.new_files import remove_on_failure
-from fusion_bench.util.real_paths import resolve_path
-from fusion_bench.util.regular_files import open_regular
+from fusion_bench.util.files.atomic_files import make_write_error, open_atomic, write_atomic
+from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.util.files.regular_files import open_regular
 
 #: What the gate of a saved experiment allows the primary measure to fall by.
 MAX_DROP = 0.01

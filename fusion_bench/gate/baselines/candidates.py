@@ -17,10 +17,10 @@ from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baselines.record import Baseline, digest_json
-from fusion_bench.util.atomic_files import append_whole
-from fusion_bench.util.folder_lock import lock_folder
+from fusion_bench.util.files.atomic_files import append_whole
+from fusion_bench.util.files.folder_lock import lock_folder
+from fusion_bench.util.files.regular_files import read_regular_text
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import read_regular_text
 
 
 class CheckedCandidate(StoredRecord):

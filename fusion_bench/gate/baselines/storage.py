@@ -11,9 +11,9 @@ from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baselines.consistency import find_inconsistencies
 from fusion_bench.gate.baselines.record import Baseline
-from fusion_bench.util.atomic_files import write_atomic
-from fusion_bench.util.output_folder import name_experiment
-from fusion_bench.util.regular_files import read_regular_text
+from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files.output_folder import name_experiment
+from fusion_bench.util.files.regular_files import read_regular_text
 
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
 from fusion_bench.io.cache.file_stamps import hash_contents
-from fusion_bench.util.drafts import make_draft
+from fusion_bench.util.files.drafts import make_draft
 
 Array: TypeAlias = NDArray[np.generic]
 CONTENTS: Final = "contents.json"

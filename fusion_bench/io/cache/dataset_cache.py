@@ -30,8 +30,8 @@ from fusion_bench.io.cache.file_stamps import FileStamps, hash_contents
 from fusion_bench.io.file_bytes import GZIP, format_suffix
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats import find_distribution
-from fusion_bench.util.drafts import remove_abandoned
-from fusion_bench.util.regular_files import open_regular
+from fusion_bench.util.files.drafts import remove_abandoned
+from fusion_bench.util.files.regular_files import open_regular
 
 log = logging.getLogger("fusion_bench.io")
 

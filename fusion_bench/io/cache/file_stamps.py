@@ -15,8 +15,8 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from fusion_bench.util.atomic_files import replace_file
-from fusion_bench.util.regular_files import open_regular
+from fusion_bench.util.files.atomic_files import replace_file
+from fusion_bench.util.files.regular_files import open_regular
 
 #: Nanoseconds. Coarser than the clock of any file system in use (FAT: two seconds).
 MIN_AGE = 3_000_000_000

@@ -10,7 +10,7 @@ from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.raw_table import Kind, RawTable
-from fusion_bench.util.regular_files import check_regular
+from fusion_bench.util.files.regular_files import check_regular
 
 
 @register_format("parquet", ".parquet")

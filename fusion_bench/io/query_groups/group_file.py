@@ -9,7 +9,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups.find_groups import QueryGroups
 from fusion_bench.errors import AlignmentError, DataError
 from fusion_bench.io.json_objects import read_objects, require_text
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 
 
 def read_groups(path: Path, qrels: Qrels) -> dict[str, str]:

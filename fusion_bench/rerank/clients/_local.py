@@ -17,7 +17,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.clients._base import Price, Provider
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker
-from fusion_bench.util.regular_files import open_regular
+from fusion_bench.util.files.regular_files import open_regular
 
 #: Query and documents → one logit each.
 PairScorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]

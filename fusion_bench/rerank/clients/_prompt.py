@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusion_bench.util.regular_files import read_regular_text
+from fusion_bench.util.files.regular_files import read_regular_text
 
 TEMPLATE = """\
 Rate how relevant each document is to the query, on a scale from 0 (not relevant) to 10 (answers \

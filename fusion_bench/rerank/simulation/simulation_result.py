@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.util.atomic_files import write_atomic
-from fusion_bench.util.output_folder import make_output_folder
+from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files.output_folder import make_output_folder
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2

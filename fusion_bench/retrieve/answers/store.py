@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.errors import DataError
+from fusion_bench.util.files.regular_files import check_regular
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import check_regular
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION: Final = 1

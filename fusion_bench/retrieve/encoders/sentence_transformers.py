@@ -12,8 +12,8 @@ from pydantic import Field
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.retrieve.encoders._base import Encode, LocalEncoder, Vectors, encoders
+from fusion_bench.util.files.regular_files import open_regular
 from fusion_bench.util.optional_imports import import_optional
-from fusion_bench.util.regular_files import open_regular
 
 
 @encoders.register

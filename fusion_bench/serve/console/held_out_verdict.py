@@ -29,8 +29,8 @@ from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.held_out.held_out_gains import HeldOutGains
 from fusion_bench.tune.validation.held_out.search_outcome import SearchOutcome
+from fusion_bench.util.files.output_folder import name_experiment
 from fusion_bench.util.formatting import format_number
-from fusion_bench.util.output_folder import name_experiment
 
 #: Params of the setting: the objective knows two systems, and no space.
 CANDIDATE: Final[Params] = {"setting": "console"}

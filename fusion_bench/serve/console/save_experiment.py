@@ -16,7 +16,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.console.setting import Setting
 from fusion_bench.tune.export_experiment import KEPT
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 
 #: File names without their suffix: no path, no hidden file, the same on every system.
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -25,7 +25,7 @@ from fusion_bench.serve.console.query_details import KnownTitles, describe_query
 from fusion_bench.serve.console.setting import Setting
 from fusion_bench.serve.console.system_evaluator import SystemEvaluator
 from fusion_bench.tune.validation.splits import QuerySplit
-from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.files.output_folder import name_experiment
 
 #: What stands beside every number of the console.
 LABEL: Final = "tuning queries, for orientation"

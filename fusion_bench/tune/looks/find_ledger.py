@@ -10,7 +10,7 @@ from pathlib import Path
 from fusion_bench.experiment.look_settings import LookSettings
 from fusion_bench.tune.looks.ledger import LEDGER_NAME
 from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 
 def find_ledger(

@@ -23,11 +23,11 @@ from pydantic import Field, ValidationError
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Value
 from fusion_bench.errors import DataError
-from fusion_bench.util.atomic_files import write_atomic
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
-from fusion_bench.util.folder_lock import lock_folder
+from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files.folder_lock import lock_folder
+from fusion_bench.util.files.regular_files import read_regular_text
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import read_regular_text
 
 #: The name of the file, beside a dataset's ``dataset.yaml``.
 LEDGER_NAME = "looks.jsonl"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.tune.looks.ledger import Look, format_look, is_undigested_look, read_looks
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.os_errors import explain_error
 

@@ -21,7 +21,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.report.policies.policy_records import PolicyStudy
 from fusion_bench.tune.policy_study.prepared_policy import StudyBudget
 from fusion_bench.tune.policy_study.study import study_policy
-from fusion_bench.util.output_folder import name_experiment
+from fusion_bench.util.files.output_folder import name_experiment
 
 
 def study_experiment(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.tune.search.database_address import find_database_file, show_address
+from fusion_bench.util.files.regular_files import check_regular
 from fusion_bench.util.os_errors import explain_error
-from fusion_bench.util.regular_files import check_regular
 
 
 def check_storage_file(option: str, url: str | None) -> None:

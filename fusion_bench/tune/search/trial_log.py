@@ -25,10 +25,10 @@ from fusion_bench.tune.search.trial_lines import (
     refuse_other_search,
 )
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.util.atomic_files import append_whole
 from fusion_bench.util.digests import add_line_digest
-from fusion_bench.util.output_folder import make_output_folder
-from fusion_bench.util.regular_files import read_regular
+from fusion_bench.util.files.atomic_files import append_whole
+from fusion_bench.util.files.output_folder import make_output_folder
+from fusion_bench.util.files.regular_files import read_regular
 
 TrialOrigin: TypeAlias = Literal["default", "seed", "sampler", "frozen"]
 

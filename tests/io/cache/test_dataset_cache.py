@@ -20,7 +20,7 @@ from fusion_bench.io.cache.file_stamps import FileStamps
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.raw_table import RawTable
-from fusion_bench.util.atomic_files import open_atomic
+from fusion_bench.util.files.atomic_files import open_atomic
 
 YAML = """
 name: made

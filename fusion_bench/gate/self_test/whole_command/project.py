@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.files.atomic_files import write_atomic
 
 #: Name of a made dataset, and of its experiment.
 NAME = "made"

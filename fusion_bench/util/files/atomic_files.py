@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.util.drafts import UNFINISHED, make_draft
-from fusion_bench.util.regular_files import check_regular
+from fusion_bench.util.files.drafts import UNFINISHED, make_draft
+from fusion_bench.util.files.regular_files import check_regular
 
 
 def require_folder(folder: Path) -> Path:

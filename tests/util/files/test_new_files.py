@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.util.new_files import remove_on_failure
+from fusion_bench.util.files.new_files import remove_on_failure
 
 
 def test_what_was_written_before_a_failure_is_removed(tmp_path: Path) -> None:

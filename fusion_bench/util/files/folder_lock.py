@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.file_locks import has_locks, take_lock
+from fusion_bench.util.files.file_locks import has_locks, take_lock
 from fusion_bench.util.os_errors import explain_error
 
 

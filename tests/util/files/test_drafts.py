@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.io.cache.array_folder import write_arrays
-from fusion_bench.util import drafts
-from fusion_bench.util.atomic_files import write_atomic
-from fusion_bench.util.drafts import make_draft, remove_abandoned
-from fusion_bench.util.file_locks import take_lock
+from fusion_bench.util.files import drafts
+from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files.drafts import make_draft, remove_abandoned
+from fusion_bench.util.files.file_locks import take_lock
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fusion_bench.util.drafts import make_draft
+from fusion_bench.util.files.drafts import make_draft
 
 with make_draft(Path(sys.argv[1]), is_folder=bool(sys.argv[2])) as draft:
     (draft / "half" if draft.is_dir() else draft).write_text("half")

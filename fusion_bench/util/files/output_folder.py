@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.real_paths import resolve_path
+from fusion_bench.util.files.real_paths import resolve_path
 
 GITIGNORE = "# fusion-bench made this folder for its outputs.\n*\n"
 #: Folders of these names hold baselines, which are committed.

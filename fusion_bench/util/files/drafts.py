@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from fusion_bench.util.file_locks import take_lock
+from fusion_bench.util.files.file_locks import take_lock
 
 #: Names of drafts end so, and start with a dot.
 UNFINISHED: Final = ".part"
