@@ -28,6 +28,7 @@ from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.files.atomic_files import make_write_error, replace_files
 from fusion_bench.util.files.output_folder import make_output_folder
+from fusion_bench.util.yaml_text import format_yaml
 
 
 def write_report(
@@ -231,4 +232,4 @@ def _front_experiment(tuned: str, front: ParetoFront) -> str:
     efficient = {f"{base}, {front.point_name(p)}": p.config for p in front.efficient_points}
     data["description"] = "Quality against rerank effort: the efficient systems. See tuning.md."
     data["systems"] = {base: data["systems"][base]} | efficient
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return format_yaml(data)

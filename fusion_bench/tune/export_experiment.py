@@ -6,12 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.formatting import format_number
+from fusion_bench.util.yaml_text import format_yaml
 
 #: The experiment's settings that stay.
 KEPT = ("measures", "ties", "alpha", "correction", "min_gain", "resamples", "seed")
@@ -63,7 +62,7 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     }
     if report.per_type is not None:
         data["systems"][f"{name} by {report.per_type.field}"] = report.per_type.config
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return format_yaml(data)
 
 
 def _describe(report: TuningReport) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from fusion_bench.evaluation.details.records import CollectionDetails
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
@@ -18,6 +16,7 @@ from fusion_bench.report.html.picture_texts import picture_texts
 from fusion_bench.report.html.value_table import encode_values
 from fusion_bench.stats.answers import BETTER, WORSE
 from fusion_bench.util.formatting import escape_control_chars
+from fusion_bench.util.yaml_text import format_yaml
 
 
 def collection_data(
@@ -68,8 +67,8 @@ def _system_data(report: Report, collection: Collection, row: SystemResult) -> d
 
 
 def _config_text(config: dict[str, Any]) -> str:
-    text: str = yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=80)
-    return "\n".join(map(escape_control_chars, text.rstrip("\n").split("\n")))
+    lines = format_yaml(config, width=80).rstrip("\n").split("\n")
+    return "\n".join(map(escape_control_chars, lines))
 
 
 def _verdict_group(row: SystemResult, comparison: ComparisonResult | None) -> str:

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from fusion_bench.report.html.assets_text import page_script, page_style, read_asset
 from fusion_bench.report.html.packed_data import pack_json
 from fusion_bench.report.page import Figure, Page, Section, Table, YamlBlock
 from fusion_bench.util.formatting import escape_control_chars
+from fusion_bench.util.yaml_text import format_yaml
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -100,8 +99,7 @@ def _escape_output(value: object) -> object:
 
 def yaml_lines(data: object) -> list[str]:
     """Data as lines of YAML."""
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-    return text.rstrip("\n").split("\n")
+    return format_yaml(data).rstrip("\n").split("\n")
 
 
 def _warnings(section: Section) -> list[Any]:

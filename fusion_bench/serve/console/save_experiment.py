@@ -7,8 +7,6 @@ import shlex
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import Experiment
@@ -17,6 +15,7 @@ from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.console.setting import Setting
 from fusion_bench.tune.export_experiment import KEPT
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.yaml_text import format_yaml
 
 #: File names without their suffix: no path, no hidden file, the same on every system.
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -95,7 +94,7 @@ def format_experiment(session: ConsoleSession, system: System, name: str) -> str
         "tune": {"system": title, **kept},
     }
     parse_model(Experiment, data)
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return format_yaml(data)
 
 
 def _queries(experiment: Experiment) -> dict[str, Any]:
