@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -43,6 +44,17 @@ class TableView:
     def to_pandas(self) -> pd.DataFrame:
         """Its rows as a data frame."""
         return make_frame(self._table_columns())
+
+
+def list_columns(record: type, rows: Sequence[Any]) -> Columns:
+    """The fields of records as columns, one row a record.
+
+    Args:
+        record: Their dataclass.
+        rows: The records.
+    """
+    names = (field.name for field in fields(record))
+    return {name: [getattr(row, name) for row in rows] for name in names}
 
 
 def make_frame(columns: Columns) -> pd.DataFrame:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluation.details.detailed_set import DetailedSet
-from fusion_bench.evaluation.details.plain_data import to_plain
+from fusion_bench.evaluation.details.plain_data import PlainTable
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.table_view import Columns, list_columns
 
 #: Depths at which the sources are cut, as far as they are deeper.
 DEPTHS: Final = (5, 10, 20, 50, 100, 200, 500, 1000)
@@ -36,7 +36,7 @@ class DepthMean:
 
 
 @dataclass(frozen=True, repr=False)
-class DepthCurve(TableView):
+class DepthCurve(PlainTable):
     """The detailed systems at growing depths of their sources.
 
     Attributes:
@@ -47,17 +47,11 @@ class DepthCurve(TableView):
     measure: str
     rows: tuple[DepthMean, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The measure and the rows, as JSON has them."""
-        data: dict[str, Any] = to_plain(self)
-        return data
-
     def _summary(self) -> str:
         return f"DepthCurve({self.measure}, {pluralize(len(self.rows), 'row')})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
-        rows = [asdict(row) for row in self.rows[:limit]]
-        return {name: [row[name] for row in rows] for name in DepthMean.__dataclass_fields__}
+        return list_columns(DepthMean, self.rows[:limit])
 
 
 def measure_depths(detailed: DetailedSet, runs: AlignedRuns) -> DepthCurve:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.switches import Switch
 from fusion_bench.evaluation.details.detailed_set import DetailedSet
-from fusion_bench.evaluation.details.plain_data import to_plain
+from fusion_bench.evaluation.details.plain_data import PlainTable
+from fusion_bench.evaluation.mean_difference import estimate_difference
 from fusion_bench.experiment.system import System
-from fusion_bench.measures.bounds import is_bounded
-from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import estimate_mean, exact_mean
+from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.table_view import Columns, list_columns
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, repr=False)
-class LeaveOneOut(TableView):
+class LeaveOneOut(PlainTable):
     """Every detailed system of two or more sources, without each of them.
 
     A source that is left out weighs 0: the others keep their weights, and its candidates leave
@@ -59,17 +57,11 @@ class LeaveOneOut(TableView):
     measure: str
     rows: tuple[LeftOut, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The measure and the rows, as JSON has them."""
-        data: dict[str, Any] = to_plain(self)
-        return data
-
     def _summary(self) -> str:
         return f"LeaveOneOut({self.measure}, {pluralize(len(self.rows), 'row')})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
-        rows = [asdict(row) for row in self.rows[:limit]]
-        return {name: [row[name] for row in rows] for name in LeftOut.__dataclass_fields__}
+        return list_columns(LeftOut, self.rows[:limit])
 
 
 def leave_sources_out(detailed: DetailedSet, runs: AlignedRuns) -> LeaveOneOut:
@@ -118,8 +110,11 @@ def _reads(system: System, source: str) -> bool:
 
 
 def _compare(detailed: DetailedSet, system: str, source: str, values: FloatArray) -> LeftOut:
-    difference = paired_difference(values, detailed.values[system])
-    estimate = estimate_mean(difference, detailed.groups, alpha=detailed.alpha)
-    if is_bounded(detailed.measure.name):
-        estimate = estimate.clip(-1.0, 1.0)
+    estimate = estimate_difference(
+        detailed.measure.name,
+        values,
+        detailed.values[system],
+        detailed.groups,
+        alpha=detailed.alpha,
+    )
     return LeftOut(system, source, exact_mean(values), estimate.mean, estimate.low, estimate.high)

@@ -9,8 +9,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from fusion_bench.util.table_view import TableView
+
 #: Metadata of a field that another record holds too, and that is written there alone.
 SHARED: Final = {"shared": True}
+
+
+class PlainTable(TableView):
+    """A frozen record of arrays that is shown as a table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field but the ``SHARED`` ones, as JSON has it."""
+        data: dict[str, Any] = to_plain(self)
+        return data
 
 
 def to_plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has

@@ -14,7 +14,7 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import UnknownKeyError
 from fusion_bench.evaluation.details.depth_curve import DepthCurve
 from fusion_bench.evaluation.details.leave_one_out import LeaveOneOut
-from fusion_bench.evaluation.details.plain_data import to_plain
+from fusion_bench.evaluation.details.plain_data import PlainTable
 from fusion_bench.evaluation.details.relevant_ranks import RelevantRanks
 from fusion_bench.evaluation.details.source_overlap import SourceOverlap
 from fusion_bench.evaluation.details.top_documents import TopDocuments
@@ -26,7 +26,7 @@ FORMAT_VERSION: Final = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CollectionDetails(TableView):
+class CollectionDetails(PlainTable):
     """What stands behind the values of one collection of a report.
 
     Attributes:
@@ -73,8 +73,7 @@ class CollectionDetails(TableView):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
-        data: dict[str, Any] = to_plain(self)
-        return {**data, "overlap": self.overlap.to_dict()}
+        return {**super().to_dict(), "overlap": self.overlap.to_dict()}
 
     def _summary(self) -> str:
         kept, size = len(self.kept_queries), len(self.queries)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, IntArray, make_readonly
-from fusion_bench.evaluation.details.plain_data import SHARED, to_plain
+from fusion_bench.evaluation.details.plain_data import SHARED, PlainTable
 from fusion_bench.evaluation.details.relevant_documents import RelevantDocuments
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.table_view import Columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelevantRanks(TableView):
+class RelevantRanks(PlainTable):
     """The M relevant documents (grade at least 1), returned or not, grouped by query.
 
     Attributes:
@@ -57,11 +56,6 @@ class RelevantRanks(TableView):
             source_ranks=self.source_ranks[:, rows],
             system_ranks=self.system_ranks[:, rows],
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field but the queries' ids, as JSON has it."""
-        data: dict[str, Any] = to_plain(self)
-        return data
 
     def _summary(self) -> str:
         documents = pluralize(len(self.documents), "relevant document")

@@ -9,15 +9,15 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
-from fusion_bench.evaluation.details.plain_data import to_plain
+from fusion_bench.evaluation.details.plain_data import PlainTable, to_plain
 from fusion_bench.evaluation.details.rank_collector import TOP
 from fusion_bench.evaluation.details.relevant_ranks import RelevantRanks
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.table_view import Columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SourceOverlap(TableView):
+class SourceOverlap(PlainTable):
     """What S sources have in common.
 
     Attributes:
@@ -48,7 +48,7 @@ class SourceOverlap(TableView):
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, and ``alone_share``, as JSON has it."""
-        return {**to_plain(self), "alone_share": to_plain(self.alone_share)}
+        return {**super().to_dict(), "alone_share": to_plain(self.alone_share)}
 
     def _summary(self) -> str:
         return f"SourceOverlap({pluralize(len(self.sources), 'source')}, top {self.depth})"

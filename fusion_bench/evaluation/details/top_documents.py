@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.details.plain_data import SHARED, to_plain
+from fusion_bench.evaluation.details.plain_data import SHARED, PlainTable
 from fusion_bench.evaluation.details.rank_collector import TopRows
 from fusion_bench.evaluation.details.score_contributions import Contributions, list_contributions
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.table_view import Columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopDocuments(TableView):
+class TopDocuments(PlainTable):
     """The first documents of one system's lists: L rows by query, best first.
 
     Attributes:
@@ -67,11 +66,6 @@ class TopDocuments(TableView):
             scores=self.scores[rows],
             terms=self.terms[:, rows],
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field but the queries' ids, as JSON has it."""
-        data: dict[str, Any] = to_plain(self)
-        return data
 
     def _summary(self) -> str:
         rows = pluralize(len(self.documents), "document")

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.table_view import Columns, TableView, list_columns
 
 #: What a table says of each system.
 NUMBERS: Final = (
@@ -108,8 +108,7 @@ class QueryChanges(TableView):
         return f"QueryChanges({len(self.rows):,} of {pluralize(self.changed, 'changed query')})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
-        rows = [asdict(row) for row in self.rows[:limit]]
-        return {name: [row[name] for row in rows] for name in QueryChange.__dataclass_fields__}
+        return list_columns(QueryChange, self.rows[:limit])
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.evaluation.mean_difference import estimate_difference
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.excerpts import query_excerpt
 from fusion_bench.measures import Measure
-from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import estimate_mean, exact_mean
+from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import format_interval, format_number
 
 #: Queries that are listed on each side.
@@ -53,9 +53,7 @@ def compare_measure(
     alpha: float,
 ) -> MeasureRow:
     """A measure of a setting against the baseline; both (Q,), as are the codes of the groups."""
-    estimate = estimate_mean(paired_difference(values, baseline), groups, alpha=alpha)
-    if is_bounded(measure.name):
-        estimate = estimate.clip(-1.0, 1.0)
+    estimate = estimate_difference(measure.name, values, baseline, groups, alpha=alpha)
     mean, base = exact_mean(values), exact_mean(baseline)
     is_known = math.isfinite(estimate.low) and math.isfinite(estimate.high)
     low, high = (estimate.low, estimate.high) if is_known else (None, None)
