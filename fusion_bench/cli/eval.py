@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._query_options import read_conditions
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.details.collector import DetailsCollector
+    from fusion_bench.evaluation.details.records import ReportDetails
+    from fusion_bench.evaluation.report_records.report import Report
+    from fusion_bench.evaluation.run_experiment import Progress
 
 command = base.command_app()
 
@@ -78,19 +84,16 @@ def eval_command(
     Prints one table per dataset and writes report.json, report.md, report.html and plots.
     """
     from fusion_bench.cli._next_steps import after_eval
-    from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.run_experiment import run_experiment
     from fusion_bench.lint import lint_datasets
     from fusion_bench.report.evaluation.evaluation_page import build_page
     from fusion_bench.report.write import write_report
 
     base.refuse_two_outputs(markdown, as_json=json)
-    if not (html or details_json):
-        base.refuse_options("--no-html, unless --details-json writes them", {"--detail": detail})
+    collector = _make_collector(detail, is_needed=html or details_json)
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
         folder = base.out_folder(out, experiment)
-        collector = DetailsCollector(tuple(detail or ())) if html or details_json else None
         report = run_experiment(
             parsed,
             source,
@@ -103,10 +106,7 @@ def eval_command(
             details=collector,
         )
         report = report.model_copy(update={"lint": lint_datasets(parsed, source, folders)})
-        details = None
-        if collector is not None:
-            progress("details", 0, 1)
-            details = collector.make_details(report)
+        details = _make_details(collector, report, progress)
         progress("writing the report", 1, 1)
         written = write_report(
             report,
@@ -121,3 +121,26 @@ def eval_command(
     steps = tuple(after_eval(report, experiment, parsed, datasets))
     page = replace(build_page(report), next_steps=steps)
     print_result(report, page, as_json=json, written=written, markdown=markdown)
+
+
+def _make_collector(names: list[str] | None, *, is_needed: bool) -> DetailsCollector | None:
+    """What collects the details; None where neither the page nor a file shows them.
+
+    Raises:
+        typer.BadParameter: Systems are named, and nothing shows their details.
+    """
+    from fusion_bench.evaluation.details.collector import DetailsCollector
+
+    if is_needed:
+        return DetailsCollector(tuple(names or ()))
+    base.refuse_options("--no-html, unless --details-json writes them", {"--detail": names})
+    return None
+
+
+def _make_details(
+    collector: DetailsCollector | None, report: Report, progress: Progress
+) -> ReportDetails | None:
+    if collector is None:
+        return None
+    progress("details", 0, 1)
+    return collector.make_details(report)

@@ -127,8 +127,7 @@ def try_command(
         if save is not None:
             written += save_starter(given, done, save)
     columns = {"--qrels-columns": qrels_columns, "--run-columns": run_columns}
-    options = {"--rerank": rerank, "--measure": measure}
-    words = _list_command_words(given, lists, options, columns)
+    words = _list_command_words(given, lists, {"--rerank": rerank, "--measure": measure}, columns)
     page = _build_page(done, words, save)
     verdict = page.headline and page.headline.text
     record = {"verdict": verdict, "notes": done.notes, "report": done.report}

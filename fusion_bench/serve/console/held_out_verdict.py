@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.system import System
@@ -134,9 +133,8 @@ def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluat
 
 def _mean_values(session: ConsoleSession, candidate: System) -> list[float]:
     """Means of the primary measure on the tuning queries: baseline and candidate."""
-    values: list[FloatArray] = [session.baseline_values[0]]
-    values.append(session.evaluator.evaluate(candidate)[0])
-    return [float(row.mean()) for row in values]
+    rows = session.baseline_values[0], session.evaluator.evaluate(candidate)[0]
+    return [float(row.mean()) for row in rows]
 
 
 def _refuse_degraded(session: ConsoleSession, candidate: System) -> None:

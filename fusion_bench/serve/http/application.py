@@ -53,10 +53,10 @@ def create_application(session: ConsoleSession, access: Access, reports: Path) -
 def read_assets() -> dict[str, bytes]:
     """The page's files by name, with those that it shares with ``report.html``."""
     folder = resources.files("fusion_bench.serve") / "assets"
-    own = {
+    assets = {
         file.name: file.read_bytes() for file in folder.iterdir() if Path(file.name).suffix in TYPES
     }
-    return own | {Path(name).name: read_asset(name).encode() for name in SHARED}
+    return assets | {Path(name).name: read_asset(name).encode() for name in SHARED}
 
 
 @dataclass(frozen=True, eq=False)

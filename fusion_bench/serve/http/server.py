@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import socket
 import threading
 import webbrowser
@@ -15,6 +13,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.http.access import HOSTS, Access
 from fusion_bench.util.optional_imports import import_optional
+from fusion_bench.util.os_errors import explain_error
 
 #: Seconds that open requests get when the server ends.
 GRACE: Final = 1
@@ -46,7 +45,7 @@ def open_socket(port: int) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        reason = os.strerror(error.errno or errno.EIO).lower()
+        reason = explain_error(error).lower()
         raise ConfigError(
             f"--port {port}: {reason}: choose another, or leave it out for a free one"
         ) from None
@@ -91,5 +90,5 @@ def serve_session(
         address = access.make_single_use_address()
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     uvicorn.Server(config).run(sockets=[listener])
-    # It ends by a signal alone, and raises it again; a shell's job in the background ignores that.
+    # Only a signal ends it. It raises the signal again, but a background job ignores SIGINT.
     raise KeyboardInterrupt
