@@ -34,6 +34,7 @@ command = base.command_app()
         "fusion-bench compare reports/default/report.json --baseline rrf --candidate rrf-v2",
         "fusion-bench compare reports/default/report.json --candidate rrf-v2 --markdown -",
         "fusion-bench compare before/report.json after/report.json --candidate rrf",
+        "fusion-bench compare before after --html",
         "fusion-bench compare reports/default/report.json --tables latex --out paper",
     ),
 )
@@ -42,7 +43,7 @@ def compare(
         list[str],
         typer.Argument(
             help="Run files and their names (with --qrels; the first is the baseline; one alone is "
-            "only measured), or one or two report.json.",
+            "only measured), or one or two report.json or their folders.",
             metavar="NAME=FILE",
         ),
     ],
@@ -73,16 +74,24 @@ def compare(
         typer.Option(help="System to compare; may be given again.", metavar="NAME"),
     ] = None,
     tables: base.TableFormats = None,
+    html: Annotated[
+        bool,
+        typer.Option(
+            "--html",
+            help="Write the page for a browser and its data: comparison.html of reports, "
+            "report.html of run files.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of the tables. Default: reports/compare.", metavar="DIR"),
+        typer.Option(help="Folder of tables and page. Default: reports/compare.", metavar="DIR"),
     ] = None,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
     base.refuse_two_outputs(markdown, as_json=json)
-    write = _table_writer(out, tables or ())
+    write = _file_writer(out, tables or (), html=html)
     options: dict[str, Sequence[object] | None] = {
         "--measure": measure,
         "--binary-relevance": None if binary_relevance is None else [binary_relevance],
@@ -91,9 +100,13 @@ def compare(
     }
     if qrels is None:
         base.refuse_options("reports", options)
-        paths = [Path(file) for file in files]
-        record, page = _compare_reports(paths, baseline, candidate or [], markdown)
-        print_result(record, page, as_json=json, written=write(page), markdown=markdown)
+        from fusion_bench.cli._compare_reports import compare_report_files
+
+        result = compare_report_files(
+            files, baseline, candidate or [], has_summary=markdown is not None, html=html
+        )
+        written = write(result.page, result.texts)
+        print_result(result.records, result.page, as_json=json, written=written, markdown=markdown)
         return
     base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
     from fusion_bench.evaluation.compare_files import compare_files
@@ -109,71 +122,42 @@ def compare(
         run_layout=parse_run_columns(run_columns),
     )
     page = _build_files_page(report, qrels, lists, options)
-    print_result(report, page, as_json=json, written=write(page), markdown=markdown)
+    written = write(page, _evaluation_files(report) if html else {})
+    print_result(report, page, as_json=json, written=written, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
 
 
-def _compare_reports(
-    files: list[Path],
-    baseline: str | None,
-    candidates: list[str],
-    markdown: Path | None,
-) -> tuple[object, Page]:
-    """The record and the page of compared reports."""
-    from fusion_bench.cli._next_steps_compare import after_compare_reports
-    from fusion_bench.evaluation.compare_systems import compare_reports
-    from fusion_bench.report.comparison_page import build_comparison_page
-
-    reports = _read_reports(files)
-    collections = compare_reports(
-        reports[0],
-        reports[1] if len(reports) == 2 else None,
-        baseline=baseline,
-        candidates=candidates,
-    )
-    records = [
-        {
-            "collection": item.collection,
-            "queries": item.queries,
-            "family": item.family,
-            "v2_enabled": item.v2_enabled,
-            "comparisons": item.comparisons,
-            "unjudged": item.unjudged,
-            "warnings": item.warnings,
-        }
-        for item in collections
-    ]
-    origins = [
-        f"{path}: {report.provenance.source}, {report.provenance.created}"
-        f"{'' if report.provenance.v2_enabled else ', RAG_FUSION_V2_ENABLED off'}"
-        for path, report in zip(files, reports, strict=True)
-    ]
-    has_summary = markdown is not None
-    steps = after_compare_reports(files, reports, collections[0], has_summary=has_summary)
-    return records, replace(build_comparison_page(collections, origins), next_steps=tuple(steps))
-
-
-def _table_writer(out: Path | None, formats: Sequence[str]) -> Callable[[Page], list[Path]]:
-    """Writes the tables of a page; the folder is checked before the work begins.
+def _file_writer(
+    out: Path | None, formats: Sequence[str], *, html: bool
+) -> Callable[[Page, Mapping[str, str]], list[Path]]:
+    """Writes the tables of a page, and other files; the folder is checked before the work begins.
 
     Raises:
         ConfigError: A file is in the way of the folder.
-        typer.BadParameter: A folder without tables.
+        typer.BadParameter: A folder without anything to write.
     """
     from fusion_bench.util.files.atomic_files import require_folder
 
-    if not formats:
-        base.refuse_options("a comparison that writes no tables", {"--out": out})
-        return lambda _: []
+    if not (formats or html):
+        base.refuse_options("a comparison that writes no tables and no page", {"--out": out})
+        return lambda _page, _texts: []
     folder = require_folder(out or Path("reports/compare"))
 
-    def write(page: Page) -> list[Path]:
+    def write(page: Page, texts: Mapping[str, str]) -> list[Path]:
         from fusion_bench.report.table_files.table_files import render_tables
         from fusion_bench.report.write import write_files
 
-        return write_files(folder, render_tables(page, "comparison", formats))
+        return write_files(folder, {**texts, **render_tables(page, "comparison", formats)})
 
     return write
+
+
+def _evaluation_files(report: Report) -> dict[str, str]:
+    """The record and the page of compared run files, as ``eval`` writes them."""
+    from fusion_bench.report.html.pages import evaluation_html
+
+    html = evaluation_html(report, report.details())
+    return {"report.json": f"{report.model_dump_json()}\n", "report.html": html}
 
 
 def _build_files_page(
@@ -187,30 +171,3 @@ def _build_files_page(
     from fusion_bench.report.evaluation.evaluation_page import build_page
 
     return replace(build_page(report), next_steps=tuple(after_compare(qrels, lists, options)))
-
-
-def _read_reports(files: list[Path]) -> list[Report]:
-    """One or two finished reports.
-
-    Raises:
-        typer.BadParameter: More than two files.
-        DataError: A file that is no report.
-    """
-    from fusion_bench.errors import DataError
-    from fusion_bench.evaluation.report_records.report import read_report
-
-    if len(files) > 2:
-        raise typer.BadParameter(
-            "needs one or two reports; run files need --qrels", param_hint="FILE"
-        )
-    try:
-        return [read_report(path) for path in files]
-    except DataError as error:
-        others = [path for path in files if path.suffix != ".json" and path.exists()]
-        named = [path for path in files if "=" in str(path) and not path.exists()]
-        if named and not others:
-            text = "a report cannot be named; NAME=FILE is a run file and needs --qrels FILE"
-            raise DataError(f"{named[0]}: {text}") from error
-        if not others:
-            raise
-        raise DataError(f"{others[0]}: not a JSON report; run files need --qrels FILE") from error

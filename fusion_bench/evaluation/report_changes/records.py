@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+from fusion_bench.stats.comparison import Comparison
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView, list_columns
 
 #: What a table says of each system.
 NUMBERS: Final = (
-    *("then", "now", "difference", "better", "worse"),
-    *("answer_then", "answer_now"),
+    *("then", "now", "difference", "low", "high", "p_adjusted", "better", "worse"),
+    *("answer", "answer_then", "answer_now"),
 )
 
 
@@ -47,6 +48,8 @@ class SystemChange:
         worse: Queries among them whose value is less now.
         answer_then: What the comparison with the baseline showed.
         answer_now: What it shows now.
+        comparison: Now against then over the same queries, see ``paired_changes``; None = nothing
+            was tested.
     """
 
     name: str
@@ -60,6 +63,27 @@ class SystemChange:
     worse: int = 0
     answer_then: str | None = None
     answer_now: str | None = None
+    comparison: Comparison | None = None
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval of the difference; None where nothing was tested."""
+        return None if self.comparison is None else self.comparison.low
+
+    @property
+    def high(self) -> float | None:
+        """Upper end."""
+        return None if self.comparison is None else self.comparison.high
+
+    @property
+    def p_adjusted(self) -> float | None:
+        """Over all systems and collections of the two reports."""
+        return None if self.comparison is None else self.comparison.p_adjusted
+
+    @property
+    def answer(self) -> str | None:
+        """What now against then shows."""
+        return None if self.comparison is None else self.comparison.answer
 
     @property
     def status(self) -> Literal["both", "new", "gone"]:

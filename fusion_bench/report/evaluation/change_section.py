@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.report_changes.records import (
     CollectionChange,
@@ -10,11 +10,19 @@ from fusion_bench.evaluation.report_changes.records import (
     SettingChange,
     SystemChange,
 )
-from fusion_bench.report.answer_texts import find_answer_tone, format_answer
+from fusion_bench.report.answer_texts import (
+    describe_few_changes,
+    find_answer_tone,
+    format_adjusted_p,
+    format_answer,
+    format_compared_interval,
+)
 from fusion_bench.report.page import Column, Finding, Row, Section, Table
-from fusion_bench.util.formatting import format_number, pluralize
+from fusion_bench.util.formatting import format_coverage, format_number, pluralize
 
 ABSENT = "absent"
+#: What the intervals of changes account for.
+PAIRED = "they hold together for all systems that both reports have"
 
 
 def change_section(change: ReportChange, min_gain: float) -> Section:
@@ -34,10 +42,11 @@ def _describe(change: ReportChange) -> Iterator[Finding]:
     if not change.is_changed:
         yield Finding("No setting, system, list or value changed.", key="change")
     for each in change.collections:
-        yield from _describe_collection(each)
+        yield from describe_collection(each)
 
 
-def _describe_collection(change: CollectionChange) -> Iterator[Finding]:
+def describe_collection(change: CollectionChange) -> Iterator[Finding]:
+    """What changed on one collection, and what speaks against comparing it."""
     if change.status != "both":
         text = "is new" if change.status == "new" else "is not evaluated any more"
         yield Finding(f"{change.name} {text}.", key="change")
@@ -63,61 +72,95 @@ def _describe_collection(change: CollectionChange) -> Iterator[Finding]:
 
 
 def _tables(change: ReportChange, min_gain: float) -> Iterator[Table]:
-    settings = {"setting": change.settings, "version": change.versions}
-    rows = [_setting_row(kind, each) for kind, rows in settings.items() for each in rows]
+    settings = setting_table(change)
+    if settings is not None:
+        yield settings
     for collection in change.collections:
-        rows += _config_rows(collection)
-    if rows:
-        yield Table(
-            "Configuration then and now", _text_columns("of", "path", "then", "now"), tuple(rows)
-        )
+        yield from value_tables(collection, min_gain)
+
+
+def setting_table(change: ReportChange) -> Table | None:
+    """Every value of a configuration that changed; systems that changed alike share a row."""
+    owners: dict[SettingChange, list[str]] = {}
+    for kind, changes in (("setting", change.settings), ("version", change.versions)):
+        for each in changes:
+            owners.setdefault(each, []).append(kind)
     for collection in change.collections:
-        systems = [system for system in collection.systems if system.is_changed]
-        if systems:
-            yield _system_table(collection, systems, min_gain)
-        if collection.queries.rows:
-            yield _query_table(collection)
+        for system in collection.systems:
+            for each in system.config:
+                names = owners.setdefault(each, [])
+                names += [] if system.name in names else [system.name]
+    rows = tuple(
+        Row((", ".join(names), each.path, each.then or ABSENT, each.now or ABSENT))
+        for each, names in owners.items()
+    )
+    title = "Configuration then and now"
+    return Table(title, _text_columns("of", "path", "then", "now"), rows) if rows else None
+
+
+def value_tables(
+    collection: CollectionChange, min_gain: float, *, alpha: float = 0.05
+) -> Iterator[Table]:
+    """The systems that changed, and the queries.
+
+    Args:
+        collection: What changed on it.
+        min_gain: The least gain, as answers name it.
+        alpha: 1 − coverage of the intervals, where there are some.
+    """
+    systems = [system for system in collection.systems if system.is_changed]
+    if systems:
+        yield _system_table(collection, systems, min_gain, alpha)
+    if collection.queries.rows:
+        yield _query_table(collection)
 
 
 def _text_columns(*headers: str) -> tuple[Column, ...]:
     return tuple(Column(header, is_text=True) for header in headers)
 
 
-def _setting_row(owner: str, change: SettingChange) -> Row:
-    return Row((owner, change.path, change.then or ABSENT, change.now or ABSENT))
-
-
-def _config_rows(collection: CollectionChange) -> Iterator[Row]:
-    for system in collection.systems:
-        yield from (_setting_row(system.name, change) for change in system.config)
-
-
 def _system_table(
-    collection: CollectionChange, systems: Iterable[SystemChange], min_gain: float
+    collection: CollectionChange, systems: Sequence[SystemChange], min_gain: float, alpha: float
 ) -> Table:
+    """Columns that no row fills are left out."""
     columns = (
         Column("system", is_text=True),
-        *map(Column, ("then", "now", "difference", "better", "worse")),
-        *_text_columns("verdict then", "verdict now"),
+        *map(Column, ("then", "now", "difference", "interval", "adj. p", "better", "worse")),
+        *_text_columns("change", "verdict then", "verdict now"),
     )
-    rows = []
-    for system in systems:
-        answers = (format_answer(a, min_gain) for a in (system.answer_then, system.answer_now))
-        then, now = (
-            ABSENT if mean is None else format_number(mean) for mean in (system.then, system.now)
-        )
-        numbers: tuple[str, ...] = ("", "", "")
-        if system.difference is not None:
-            difference = format_number(system.difference, signed=True)
-            numbers = (difference, f"{system.better:,}", f"{system.worse:,}")
-        rows.append(
-            Row((system.name, then, now, *numbers, *answers), find_answer_tone(system.answer_now))
-        )
+    rows = tuple(_system_row(system, min_gain, alpha) for system in systems)
     note = (
         "Means over all queries of each report; the difference is now - then over the queries that "
         "both have. better, worse = queries whose value is greater or less now."
     )
-    return Table(f"{collection.measure} on {collection.name}", columns, tuple(rows), (note,))
+    comparisons = [row.comparison for row in collection.systems if row.comparison is not None]
+    coverage = format_coverage(alpha)
+    notes = [note, describe_few_changes(comparisons, coverage)]
+    if comparisons:
+        notes.insert(1, f"interval, adj. p = paired by query; {PAIRED}.")
+    title = f"{collection.measure} on {collection.name}"
+    return Table(title, columns, rows, tuple(filter(None, notes))).without_empty_columns()
+
+
+def _system_row(system: SystemChange, min_gain: float, alpha: float) -> Row:
+    then, now = (
+        ABSENT if mean is None else format_number(mean) for mean in (system.then, system.now)
+    )
+    difference, counts = "", ("", "")
+    if system.difference is not None:
+        difference = format_number(system.difference, signed=True)
+        counts = (f"{system.better:,}", f"{system.worse:,}")
+    comparison, tested = system.comparison, ("", "")
+    if comparison is not None:
+        p = format_adjusted_p(comparison, alpha)
+        tested = (format_compared_interval(comparison), p)
+    answers = (
+        format_answer(answer, min_gain, alpha=alpha)
+        for answer in (system.answer, system.answer_then, system.answer_now)
+    )
+    answer = system.answer_now if comparison is None else system.answer
+    cells = (system.name, then, now, difference, *tested, *counts, *answers)
+    return Row(cells, find_answer_tone(answer))
 
 
 def _query_table(collection: CollectionChange) -> Table:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fusion_bench.evaluation.details.records import ReportDetails
 from fusion_bench.evaluation.report_changes.find_changes import find_changes
+from fusion_bench.evaluation.report_changes.records import ReportChange
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.report.changes.change_page import mount_views
+from fusion_bench.report.changes.verdict_text import change_number
 from fusion_bench.report.evaluation.change_section import change_section
 from fusion_bench.report.evaluation.evaluation_page import build_page
+from fusion_bench.report.html.change_data import change_data
 from fusion_bench.report.html.evaluation_data import evaluation_data, evaluation_number
 from fusion_bench.report.html.render import render_html
-from fusion_bench.report.page import Page
+from fusion_bench.report.page import Page, Section
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
@@ -35,6 +39,23 @@ def evaluation_html(
         page = replace(page, sections=sections)
     data = evaluation_data(report, details)
     return render_html(page, data, number=evaluation_number(report))
+
+
+def change_html(
+    change: ReportChange, old: Report, new: Report, *, page: Page, tables: Sequence[Section] = ()
+) -> str:
+    """The page of two reports.
+
+    Args:
+        change: From the old to the new one, with its paired comparisons.
+        old: The report before.
+        new: The report now.
+        page: From ``build_change_page``.
+        tables: Sections to add at its end, such as systems against one baseline.
+    """
+    page = mount_views(page, change)
+    page = replace(page, sections=(*page.sections, *tables))
+    return render_html(page, change_data(change, old, new), number=change_number(change))
 
 
 def tuning_html(report: TuningReport, page: Page, figures: Mapping[str, bytes]) -> str:

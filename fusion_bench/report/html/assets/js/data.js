@@ -11,6 +11,13 @@ export async function readData() {
   return JSON.parse(await new Response(stream).text());
 }
 
+/** For each measure and system its values by query. */
+function tablesOf(tables) {
+  return tables.map(({ distinct, rows }) =>
+    rows.map((row) => Float64Array.from(row, (i) => (i < 0 ? NaN : distinct[i]))),
+  );
+}
+
 /** One collection with quick access to its values. */
 export class Collection {
   constructor(data, index) {
@@ -19,9 +26,12 @@ export class Collection {
     this.index = index;
     this.competitors = this.systems.filter((system) => system.kind === "system");
     this.position = new Map(this.systems.map((system, i) => [system.name, i]));
-    this.table = this.values.map(({ distinct, rows }) =>
-      rows.map((row) => Float64Array.from(row, (i) => (i < 0 ? NaN : distinct[i]))),
-    );
+    this.table = tablesOf(this.values);
+    this.isChange = Boolean(this.then);
+    this.tableThen = this.isChange ? tablesOf(this.then) : null;
+    /** What values are compared with: as a heading, and in running text. */
+    this.baseTitle = this.isChange ? "then" : this.baseline;
+    this.baseWord = this.isChange ? "then" : "baseline";
   }
 
   /** The values by query of a system on a measure. */
@@ -29,9 +39,15 @@ export class Collection {
     return this.table[measure][this.position.get(name)];
   }
 
-  /** The differences from the baseline by query. */
+  /** What the values of a system are compared with: the baseline's, or its own of the old report. */
+  base(name, measure = 0) {
+    if (!this.isChange) return this.row(this.baseline, measure);
+    return this.tableThen[measure][this.position.get(name)];
+  }
+
+  /** The differences by query from what they are compared with. */
   gains(name, measure = 0) {
-    const [values, base] = [this.row(name, measure), this.row(this.baseline, measure)];
+    const [values, base] = [this.row(name, measure), this.base(name, measure)];
     return values.map((value, i) => value - base[i]);
   }
 

@@ -46,6 +46,12 @@ export function shortened(name, room) {
   return text;
 }
 
+function titleOf(collection) {
+  return collection.isChange
+    ? `Changes in ${collection.primary}: now − then`
+    : `Differences in ${collection.primary} from ${collection.baseline}`;
+}
+
 /** The block; null where nothing is compared. */
 export function forestView(collection, store) {
   const systems = collection.competitors.filter((system) => system.difference);
@@ -54,11 +60,10 @@ export function forestView(collection, store) {
   const draw = (width) => width && holder.replaceChildren(drawForest(collection, systems, width, store));
   onWidth(holder, draw);
   store.subscribe((state, changed) => changed.has("system") && draw(holder.clientWidth));
-  const measure = collection.primary;
   return element(
     "section",
     { class: "view", "data-view": "forest" },
-    element("h3", {}, `Differences in ${measure} from ${collection.baseline}`),
+    element("h3", {}, titleOf(collection)),
     holder,
     element("p", { class: "legend" },
       element("span", { class: "verdict verdict-better" }, "● better"), " ",
@@ -81,7 +86,7 @@ function drawForest(collection, systems, width, store) {
   const height = HEAD + ROW * systems.length + 8;
   const picture = shape("svg", {
     class: "forest", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-    "aria-label": `Differences in ${collection.primary} from ${collection.baseline}, with intervals`,
+    "aria-label": `${titleOf(collection)}, with intervals`,
   });
   for (const { tick, label } of ticksOf(low - pad, high + pad, Math.max(2, room / 90))) {
     picture.append(

@@ -72,10 +72,10 @@ export function heatmapView(collection, store, openQuery) {
 
   function describe(query, name) {
     const { measure } = store.state;
-    const [value, base] = [name, collection.baseline].map((each) => collection.row(each, measure)[query]);
+    const [value, base] = [collection.row(name, measure)[query], collection.base(name, measure)[query]];
     status.replaceChildren(
       element("b", {}, isolated(collection.title(query))), " · ", isolated(name), " ",
-      formatNumber(value), ", baseline ", formatNumber(base), ": ",
+      formatNumber(value), `, ${collection.baseWord} `, formatNumber(base), ": ",
       element("b", {}, formatSigned(value - base)),
     );
   }
@@ -176,7 +176,7 @@ export function heatmapView(collection, store, openQuery) {
   return element(
     "section",
     { class: "view", "data-view": "heat", id: `heat-${collection.index}` },
-    element("h3", {}, "Every system on every query"),
+    element("h3", {}, collection.isChange ? "Every changed system on every query" : "Every system on every query"),
     element("div", { class: "controls" }, scales, legend()),
     element("div", { class: "heat" }, labels, scroller),
     status,

@@ -74,7 +74,7 @@ function openAddress(views) {
 
 /** The system whose queries are shown first: the best one, or of no gain the highest mean. */
 function firstSystem(collection) {
-  if (collection.best !== collection.baseline) return collection.best;
+  if (collection.isChange || collection.best !== collection.baseline) return collection.best;
   const other = collection.competitors.find(({ name }) => name !== collection.baseline);
   return (other ?? collection.competitors[0]).name;
 }

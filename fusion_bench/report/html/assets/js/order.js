@@ -32,7 +32,7 @@ export function queryOrder(collection, state) {
 function sortKeys(collection, state) {
   if (state.sort === "gain") return collection.gains(state.system, state.measure);
   if (state.sort === "value") return collection.row(state.system, state.measure);
-  if (state.sort === "baseline") return collection.row(collection.baseline, state.measure);
+  if (state.sort === "baseline") return collection.base(state.system, state.measure);
   return Float64Array.from(collection.queries.keys());
 }
 

@@ -64,8 +64,8 @@ export function queriesView(collection, store, openQuery) {
     head.replaceChildren(
       heading("id", "query"),
       element("span", { class: "minor" }, collection.slices.type ? "type" : ""),
-      heading("baseline", collection.baseline),
-      heading("value", state.system),
+      heading("baseline", collection.baseTitle),
+      heading("value", collection.isChange ? "now" : state.system),
       heading("gain", "difference"),
       element("span", { class: "minor" }, ""),
     );
@@ -87,7 +87,7 @@ export function queriesView(collection, store, openQuery) {
     const query = view.order[i];
     const [value, base, gain] = [
       collection.row(state.system, state.measure)[query],
-      collection.row(collection.baseline, state.measure)[query],
+      collection.base(state.system, state.measure)[query],
       view.gains[query],
     ];
     const size = `${50 * Math.min(1, Math.abs(gain) || 0)}%`;

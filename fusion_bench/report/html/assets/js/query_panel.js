@@ -67,12 +67,15 @@ function documentsOf(collection, query, name) {
 
 /** The systems by their value on this query; the chosen one and the baseline are marked. */
 function valuesOf(collection, query, name, measure) {
-  const base = collection.row(collection.baseline, measure)[query];
+  const baseOf = (each) => collection.base(each, measure)[query];
+  const isBaseline = (each) => !collection.isChange && each === collection.baseline;
   const rows = collection.systems
-    .map((system) => ({ system, value: collection.row(system.name, measure)[query] }))
+    .map((system) => ({
+      system, value: collection.row(system.name, measure)[query], base: baseOf(system.name),
+    }))
     .sort((a, b) => (Number.isNaN(a.value) - Number.isNaN(b.value)) || b.value - a.value);
-  const list = element("ol", { class: "value-list" }, rows.map(({ system, value }) => {
-    const kinds = [system.name === name && "chosen", system.name === collection.baseline && "baseline",
+  const list = element("ol", { class: "value-list" }, rows.map(({ system, value, base }) => {
+    const kinds = [system.name === name && "chosen", isBaseline(system.name) && "baseline",
       system.kind !== "system" && "bound"].filter(Boolean);
     return element("li", { class: kinds.join(" ") || null, "data-system": system.name },
       element("span", { class: "value-name" }, isolated(system.name)),
@@ -80,11 +83,11 @@ function valuesOf(collection, query, name, measure) {
         element("span", { style: { width: `${100 * Math.max(0, Math.min(1, value || 0))}%` } })),
       element("span", { class: "number-cell" }, formatNumber(value)),
       element("span", { class: `number-cell ${value < base ? "loss" : value > base ? "gain" : "tie"}` },
-        system.name === collection.baseline ? "" : formatSigned(value - base)));
+        isBaseline(system.name) ? "" : formatSigned(value - base)));
   }));
   const chosen = collection.row(name, measure)[query];
   return element("details", { open: measure === 0, class: "values" },
     element("summary", {}, `${collection.measure_titles[measure]}: `, isolated(name),
-      ` ${formatNumber(chosen)}, baseline ${formatNumber(base)}`),
+      ` ${formatNumber(chosen)}, ${collection.baseWord} ${formatNumber(baseOf(name))}`),
     list);
 }

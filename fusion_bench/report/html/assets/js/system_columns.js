@@ -4,20 +4,28 @@ import { element } from "./dom.js";
 import { formatCount, formatInterval, formatNumber, formatSigned } from "./numbers.js";
 
 /** The groups of systems, in their order. */
-export const GROUPS = ["better", "baseline", "open", "worse", "floor", "ceiling"];
-const MARKS = { better: "▲", worse: "▼", open: "●", baseline: "■", floor: "▁", ceiling: "▔" };
+export const GROUPS = [
+  "better", "baseline", "open", "worse", "floor", "ceiling", "same", "new", "gone",
+];
+const MARKS = {
+  better: "▲", worse: "▼", open: "●", baseline: "■", floor: "▁", ceiling: "▔",
+  same: "＝", new: "+", gone: "−",
+};
 
 /** The least and greatest ends of the systems' intervals; bounds stand outside. */
-function scaleOf(systems, low, high) {
-  const ends = systems.flatMap((system) => [low(system), high(system)]);
-  const known = ends.filter((value) => value !== null && value !== undefined);
-  const [least, most] = [Math.min(...known), Math.max(...known)];
+function scaleOf(systems, ...ends) {
+  const numbers = systems.flatMap((system) => ends.map((end) => end(system))).filter(known);
+  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
   const span = most - least || 1;
   return (value) => Math.max(0, Math.min(100, (100 * (value - least)) / span));
 }
 
+function known(value) {
+  return value !== null && value !== undefined;
+}
+
 function bar(scale, low, value, high, attributes = {}) {
-  if (value === null || value === undefined) return null;
+  if (!known(value)) return null;
   const [from, to] = [scale(low ?? value), scale(high ?? value)];
   return element(
     "span",
@@ -25,6 +33,7 @@ function bar(scale, low, value, high, attributes = {}) {
     attributes.zero !== undefined &&
       element("span", { class: "zero", style: { left: `${attributes.zero}%` } }),
     element("span", { class: "range", style: { left: `${from}%`, width: `${to - from}%` } }),
+    known(attributes.then) && element("span", { class: "then", style: { left: `${scale(attributes.then)}%` } }),
     element("span", { class: "dot", style: { left: `${scale(value)}%` } }),
   );
 }
@@ -34,19 +43,42 @@ export function columnsOf(collection) {
   const name = { key: "s", heading: "system", text: true, name: true, value: (s) => s.name.toLowerCase() };
   const [primary, ...others] = collection.measures.map((measure, i) => measureColumn(collection, measure, i));
   const isCompared = collection.competitors.some((s) => s.difference);
-  return [name, primary, ...(isCompared ? differenceColumns(collection) : []), ...others];
+  return [
+    name,
+    ...(collection.isChange ? [thenColumn()] : []),
+    primary,
+    ...(isCompared ? differenceColumns(collection) : []),
+    ...(collection.isChange ? [answersColumn(collection)] : []),
+    ...others,
+  ];
+}
+
+/** The mean in the old report. */
+function thenColumn() {
+  return { key: "t", heading: "then", value: (s) => s.then[0], cell: (s) => formatNumber(s.then[0]) };
+}
+
+/** What each report says against its baseline. */
+function answersColumn(collection) {
+  const textOf = ({ answers: [then, now] }) => (then === now ? now : `${then || "–"} → ${now || "–"}`);
+  return {
+    key: "o", heading: `against ${collection.baseline}`, text: true, minor: true, value: textOf, cell: textOf,
+  };
 }
 
 function measureColumn(collection, measure, i) {
   const low = (s) => s.low[i] ?? s.means[i];
   const high = (s) => s.high[i] ?? s.means[i];
-  const scale = scaleOf(collection.competitors, low, high);
+  const then = (s) => s.then?.[i];
+  const systems = collection.isChange ? collection.systems : collection.competitors;
+  const scale = scaleOf(systems, low, high, then);
+  const title = collection.measure_titles[i];
   return {
     key: String(i + 1),
-    heading: collection.measure_titles[i],
+    heading: collection.isChange ? `${title} now` : title,
     value: (s) => s.means[i],
     title: (s) => `${measure} ${formatNumber(s.means[i])} ${formatInterval(s.low[i], s.high[i])}`,
-    cell: (s) => [formatNumber(s.means[i]), bar(scale, s.low[i], s.means[i], s.high[i])],
+    cell: (s) => [formatNumber(s.means[i]), bar(scale, s.low[i], s.means[i], s.high[i], { then: then(s) })],
     bars: true,
     minor: i > 0,
   };

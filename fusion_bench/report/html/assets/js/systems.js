@@ -6,10 +6,20 @@ import { cellClass, columnsOf, GROUPS } from "./system_columns.js";
 import { compareKeys, markSorted } from "./tables.js";
 
 /** Of a longer group the first rows and the last one are shown. */
-const SHOWN = { better: 5, open: 3, worse: 2 };
+const SHOWN = { better: 5, open: 3, worse: 2, same: 2 };
 
 function groupTitle(collection, group, count) {
   const noun = pluralize(count, "system");
+  if (collection.isChange) {
+    return {
+      better: `Better than before: ${noun}`,
+      open: `Changed, not decided: ${noun}`,
+      worse: `Worse than before: ${noun}`,
+      same: `No value changed: ${noun}`,
+      new: `Only in the new report: ${noun}`,
+      gone: `Only in the old report: ${noun}`,
+    }[group];
+  }
   return {
     better: `Better than ${collection.baseline}: ${noun}`,
     baseline: "Baseline",
@@ -70,7 +80,9 @@ export function systemsView(collection, store) {
     const choose = button(isolated(system.name), () => choose_(system), {
       class: "name",
       "aria-pressed": String(system.name === store.state.system),
-      title: "Show its configuration, and its queries below",
+      title: collection.isChange
+        ? "Show what changed in its configuration, and its queries below"
+        : "Show its configuration, and its queries below",
     });
     return element("th", { scope: "row" }, choose);
   }
