@@ -21,6 +21,7 @@ from fusion_bench.cli._named_files import parse_named_files
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
+    from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.report_records.report import Report
     from fusion_bench.report.page import Page
 
@@ -110,9 +111,11 @@ def compare(
         return
     base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
     from fusion_bench.evaluation.compare_files import compare_files
+    from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.measures.aliases import list_renamed
 
     lists = parse_named_files(files, "FILE")
+    collector = DetailsCollector() if html else None
     report = compare_files(
         qrels,
         lists,
@@ -120,9 +123,10 @@ def compare(
         binary_relevance=binary_relevance or 1,
         qrels_layout=parse_qrels_columns(qrels_columns),
         run_layout=parse_run_columns(run_columns),
+        details=collector,
     )
     page = _build_files_page(report, qrels, lists, options)
-    written = write(page, _evaluation_files(report) if html else {})
+    written = write(page, {} if collector is None else _evaluation_files(report, collector))
     print_result(report, page, as_json=json, written=written, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
 
@@ -152,11 +156,11 @@ def _file_writer(
     return write
 
 
-def _evaluation_files(report: Report) -> dict[str, str]:
+def _evaluation_files(report: Report, collector: DetailsCollector) -> dict[str, str]:
     """The record and the page of compared run files, as ``eval`` writes them."""
     from fusion_bench.report.html.pages import evaluation_html
 
-    html = evaluation_html(report, report.details())
+    html = evaluation_html(report, collector.make_details(report))
     return {"report.json": f"{report.model_dump_json()}\n", "report.html": html}
 
 

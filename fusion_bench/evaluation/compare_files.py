@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
@@ -20,6 +21,7 @@ def compare_files(
     binary_relevance: int = 1,
     qrels_layout: FileLayout = DEFAULT_LAYOUT,
     run_layout: FileLayout = DEFAULT_LAYOUT,
+    details: DetailsCollector | None = None,
 ) -> Report:
     """Compare run files with the first of them.
 
@@ -30,6 +32,7 @@ def compare_files(
         binary_relevance: Grade from which binary measures count.
         qrels_layout: How the judgments' file names its columns.
         run_layout: How the run files do.
+        details: Collects what stands behind the values; None = nobody asks.
 
     Raises:
         DataError: A file breaks a rule.
@@ -47,4 +50,4 @@ def compare_files(
     experiment, source = make_experiment(
         "compare", systems, dataset=dataset.name, measures=list(measures)
     )
-    return run_on_datasets(experiment, source, [dataset])
+    return run_on_datasets(experiment, source, [dataset], details=details)

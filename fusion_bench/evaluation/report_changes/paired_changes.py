@@ -17,6 +17,7 @@ from fusion_bench.evaluation.report_changes.records import ReportChange
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
+from fusion_bench.stats.answers import SHOWN
 from fusion_bench.stats.comparison import Comparison, paired_difference
 
 #: Stands for the old values in a comparison; no system can have this name.
@@ -113,7 +114,7 @@ def _by_system(
     for item in comparisons:
         answer = item.answer
         rows = (new.system(item.candidate), old.system(item.candidate))
-        if answer is not None:
+        if answer in SHOWN:
             unjudged = compare_rows(new, *rows, alpha=settings["alpha"])
             answer = veto_answer(answer, unjudged, settings["min_gain"])
         means = [row.measures[item.measure].mean for row in rows]

@@ -68,7 +68,7 @@ def _describe(change: CollectionChange, min_gain: float, alpha: float) -> Findin
     open_count = len(moved) - len(better) - len(worse)
     text = (
         f"{len(better):,} better, {len(worse):,} worse, {open_count:,} changed but not decided, "
-        f"{len(rows) - len(moved):,} unchanged: {where}."
+        f"{len(rows) - len(moved):,} with the same values: {where}."
     )
     tone: Tone = "plain"
     if better and not worse:

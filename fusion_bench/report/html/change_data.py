@@ -167,7 +167,7 @@ def _group(change: SystemChange) -> str:
 
 
 def _difference_data(change: SystemChange, report: Report) -> dict[str, Any] | None:
-    if change.difference is None:
+    if change.difference is None or _group(change) == "same":
         return None
     data: dict[str, Any] = {
         "value": change.difference,

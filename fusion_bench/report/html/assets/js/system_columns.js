@@ -9,7 +9,7 @@ export const GROUPS = [
 ];
 const MARKS = {
   better: "▲", worse: "▼", open: "●", baseline: "■", floor: "▁", ceiling: "▔",
-  same: "＝", new: "+", gone: "−",
+  same: "=", new: "+", gone: "−",
 };
 
 /** The least and greatest ends of the systems' intervals; bounds stand outside. */
@@ -60,7 +60,8 @@ function thenColumn() {
 
 /** What each report says against its baseline. */
 function answersColumn(collection) {
-  const textOf = ({ answers: [then, now] }) => (then === now ? now : `${then || "–"} → ${now || "–"}`);
+  const textOf = ({ name, answers: [then, now] }) =>
+    name === collection.baseline ? "baseline" : then === now ? now : `${then || "–"} → ${now || "–"}`;
   return {
     key: "o", heading: `against ${collection.baseline}`, text: true, minor: true, value: textOf, cell: textOf,
   };
@@ -111,7 +112,7 @@ function readP(text) {
 
 /** A mark and a word: color alone tells nothing. */
 function verdictOf(system) {
-  const word = system.difference?.verdict || system.group;
+  const word = system.difference?.verdict || (system.group === "same" ? "same values" : system.group);
   const mark = element("span", { "aria-hidden": "true" }, MARKS[system.group]);
   return element("span", { class: `verdict verdict-${system.group}` }, mark, ` ${word}`);
 }
