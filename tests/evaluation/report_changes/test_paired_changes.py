@@ -22,7 +22,7 @@ BEFORE = np.linspace(0.2, 0.6, 40)
 BETTER = BEFORE + np.linspace(0.05, 0.15, 40)
 
 
-def of_values(*rows: tuple[str, np.ndarray], **changes: Any) -> Report:
+def of_values(*rows: tuple[str, np.ndarray], **changes: Any) -> Report:  # noqa: ANN401 - fields of any type
     systems = [
         system(name, *map(float, values), judged_only=[*map(float, values)])
         for name, values in rows
