@@ -62,6 +62,13 @@ def parquet(column: str, values: Any, *says: str) -> Attack:  # noqa: ANN401 - a
     return other_list("a.parquet", data, *says)
 
 
+def option(*arguments: str) -> Attack:
+    """A command whose last two arguments are an option and its number."""
+    name, number = arguments[-2:]
+    says = (f"'{name}': {PLAIN_DIGITS}", f"given {number!r}")
+    return Attack(f"{arguments[0]} {name} {number}", arguments, says=says)
+
+
 def no_utf8() -> Any:  # noqa: ANN401 - an array of pyarrow, which has no types
     """Two texts, of which the second is no UTF-8."""
     offsets = pa.array([0, 1, 2], pa.int32()).buffers()[1]
@@ -104,6 +111,12 @@ ATTACKS = [
         (*EVAL, "--set", "systems.two.fusion.k=6_0"),
         says=("--set systems.two.fusion.k=6_0: ", PLAIN_DIGITS),
     ),
+    option("tune", EXPERIMENT, "--trials", "1_0"),
+    option("tune", EXPERIMENT, "--timeout", "inf"),
+    option("gate", EXPERIMENT, "--self-test", "--runs", " 100"),
+    option("serve", EXPERIMENT, "--no-open", "--port", "8_765"),
+    option("rerank", "--dataset", "d", "--system", "s", "--provider", "p", "--max-cost", "1_5"),
+    option("retrieve", "bm25", "--dataset", "d", "--depth", "1_0"),
     # Keys that stand twice, where JSON's own rule keeps the last.
     jsonl('{"query": "q1", "document": "d2", "score": 9, "score": 1}', "'score' stands twice"),
     jsonl('{"query": "q1", "query": "q2", "document": "d2", "score": 1}', "'query' stands twice"),
