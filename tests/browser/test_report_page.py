@@ -153,6 +153,27 @@ def test_the_heat_map_is_sorted_by_the_gain_of_any_system(
     assert report_page.locator("#query-panel").get_attribute("data-query") == first
 
 
+def test_one_click_shows_what_a_system_loses(report_page: Page, evaluation: Evaluation) -> None:
+    gains = sorted(gains_of(evaluation, evaluation.collection.best_system).values())
+    ends = report_page.locator("[data-view=queries] [data-end]")
+    assert ends.evaluate_all("all => all.map(each => each.ariaPressed)") == ["true", "false"]
+    ends.nth(1).click()
+    assert ends.evaluate_all("all => all.map(each => each.ariaPressed)") == ["false", "true"]
+    shown = report_page.locator(f"{ROWS} .number-cell:nth-child(5)").first.text_content()
+    assert shown == format_number(gains[0], signed=True)
+
+
+def test_queries_are_sorted_by_their_unjudged_documents(report_page: Page) -> None:
+    heading = report_page.locator("[data-view=queries] button[data-sort=unjudged]")
+    heading.click()
+    read = "cells => cells.map(cell => Number(cell.dataset.unjudged))"
+    counts = report_page.locator(f"{ROWS} [data-unjudged]").evaluate_all(read)
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > 0
+    status = report_page.locator("#heat-status-0").text_content() or ""
+    assert "in the order of the unjudged documents of" in status
+
+
 def test_a_slice_keeps_its_queries(report_page: Page, evaluation: Evaluation) -> None:
     report_page.locator("select[data-choice=slice]").select_option(value='["type","local"]')
     types = dict(zip(evaluation.collection.queries, evaluation.collection.types, strict=True))

@@ -14,7 +14,9 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
                 "detectable", "answer", "verdict": text, "few_changes" } } ],   # by primary mean
         "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],
         "help": {picture: [paragraphs]},
-        "texts", "details": see fusion_bench.report.html.details_data } ] }
+        "texts", "details": see fusion_bench.report.html.details_data } ],
+      "lint": [findings],                              # as report.json has them
+      "change": null | what changed since the report before, see ReportChange }
 
 Names, ids and texts have no control characters: these are shown as codes. A key may be absent; the
 page then leaves out what it would show.
@@ -25,17 +27,22 @@ from __future__ import annotations
 from typing import Any
 
 from fusion_bench.evaluation.details.records import ReportDetails
+from fusion_bench.evaluation.report_changes.records import ReportChange
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.html.collection_data import collection_data
+from fusion_bench.report.html.plain_text import escape_texts
 from fusion_bench.util.formatting import escape_control_chars, format_number
 
 
-def evaluation_data(report: Report, details: ReportDetails | None = None) -> dict[str, Any]:
+def evaluation_data(
+    report: Report, details: ReportDetails | None = None, change: ReportChange | None = None
+) -> dict[str, Any]:
     """The data of the page of an evaluation.
 
     Args:
         report: Its values.
         details: What stands behind them; None = not computed.
+        change: What changed since the report before; None = there was none.
     """
     tables = [None] * len(report.collections) if details is None else details.collections
     return {
@@ -47,6 +54,8 @@ def evaluation_data(report: Report, details: ReportDetails | None = None) -> dic
             collection_data(report, each, table)
             for each, table in zip(report.collections, tables, strict=True)
         ],
+        "lint": [escape_texts(finding.model_dump(mode="json")) for finding in report.lint],
+        "change": None if change is None else escape_texts(change.to_dict()),
     }
 
 

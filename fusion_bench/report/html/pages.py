@@ -32,12 +32,12 @@ def evaluation_html(
         last: The report that this one replaces; None = there is none.
     """
     page = build_page(report)
-    if last is not None:
-        change = change_section(find_changes(last, report), report.min_gain)
+    change = None if last is None else find_changes(last, report)
+    if change is not None:
+        section = change_section(change, report.min_gain)
         shown = sum(not section.is_folded for section in page.sections)
-        sections = (*page.sections[:shown], change, *page.sections[shown:])
-        page = replace(page, sections=sections)
-    data = evaluation_data(report, details)
+        page = replace(page, sections=(*page.sections[:shown], section, *page.sections[shown:]))
+    data = evaluation_data(report, details, change)
     return render_html(page, data, number=evaluation_number(report))
 
 

@@ -13,9 +13,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fusion_bench.report.html.assets_text import page_script, page_style, read_asset
+from fusion_bench.report.html.finding_groups import (
+    first_sentence,
+    lint_of,
+    statements_of,
+    warnings_of,
+)
 from fusion_bench.report.html.packed_data import pack_json
-from fusion_bench.report.page import Figure, Page, Section, Table, YamlBlock
-from fusion_bench.util.formatting import escape_control_chars
+from fusion_bench.report.page import Figure, Page, Table, YamlBlock
+from fusion_bench.util.formatting import escape_control_chars, pluralize
 from fusion_bench.util.yaml_text import format_yaml
 
 if TYPE_CHECKING:
@@ -82,9 +88,11 @@ def _template() -> Template:
     environment.tests["figure"] = lambda part: isinstance(part, Figure)
     environment.tests["data"] = lambda part: isinstance(part, YamlBlock)
     environment.tests["mounted"] = lambda key: key.startswith(MOUNTED)
-    environment.tests["about_lint"] = lambda key: key.startswith("lint ")
-    environment.filters["warnings"] = _warnings
-    environment.filters["statements"] = _statements
+    environment.filters["warnings"] = warnings_of
+    environment.filters["lint"] = lint_of
+    environment.filters["statements"] = statements_of
+    environment.filters["first_sentence"] = first_sentence
+    environment.filters["count"] = pluralize
     return environment.get_template("page.html.j2")
 
 
@@ -100,11 +108,3 @@ def _escape_output(value: object) -> object:
 def yaml_lines(data: object) -> list[str]:
     """Data as lines of YAML."""
     return format_yaml(data).rstrip("\n").split("\n")
-
-
-def _warnings(section: Section) -> list[Any]:
-    return [finding for finding in section.findings if finding.tone == "warning"]
-
-
-def _statements(section: Section) -> list[Any]:
-    return [finding for finding in section.findings if finding.tone != "warning"]

@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from fusion_bench.evaluation.report_changes.find_changes import find_changes
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.report.html.evaluation_data import evaluation_data, evaluation_number
 from fusion_bench.report.html.value_table import encode_values
 from tests.report import cases
@@ -70,6 +72,17 @@ def test_only_fields_with_two_values_are_slices(
 ) -> None:
     report = cases.report(cases.full(types=types, slices=slices))
     assert evaluation_data(report)["collections"][0]["slices"] == shown
+
+
+def test_the_data_has_what_lint_found_and_what_changed() -> None:
+    finding = LintFinding(id="rule", severity="note", message="a\x1bb", systems=("base",))
+    report = cases.report(cases.full()).model_copy(update={"lint": (finding,)})
+    data = evaluation_data(report)
+    assert data["change"] is None
+    assert data["lint"] == [finding.model_dump(mode="json") | {"message": "a\\x1bb"}]
+    change = find_changes(report, report)
+    data = evaluation_data(report, change=change)
+    assert data["change"] == json.loads(json.dumps(change.to_dict()))
 
 
 def test_the_number_is_the_gain_of_the_best_system() -> None:

@@ -51,6 +51,12 @@ export class Collection {
     return values.map((value, i) => value - base[i]);
   }
 
+  /** The unjudged documents among the first ten of a system, by query; null = not known. */
+  unjudged(name) {
+    const counts = this.details?.data.unjudged ?? {};
+    return Object.hasOwn(counts, name) ? counts[name] : null;
+  }
+
   system(name) {
     return this.systems[this.position.get(name)];
   }

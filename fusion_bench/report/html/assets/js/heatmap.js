@@ -4,7 +4,7 @@ import { button, element, isolated, onResize, understanding } from "./dom.js";
 import { differenceColors } from "./heat_colors.js";
 import { paintCells } from "./heat_paint.js";
 import { formatNumber, formatSigned, pluralize } from "./numbers.js";
-import { queryOrder, sliceRuns } from "./order.js";
+import { describeOrder, queryOrder, sliceRuns } from "./order.js";
 
 const ROW = 16;
 const SCALES = [
@@ -59,8 +59,7 @@ export function heatmapView(collection, store, openQuery) {
     const isShown = view.column !== null && view.column < view.order.length;
     cursor.hidden = !isShown;
     if (!isShown) {
-      status.textContent = pluralize(view.order.length, "query") +
-        ", in the order of the gain of " + store.state.system + ".";
+      status.textContent = `${pluralize(view.order.length, "query")}, ${describeOrder(collection, store.state)}.`;
       return;
     }
     Object.assign(cursor.style, {

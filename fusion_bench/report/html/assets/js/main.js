@@ -55,8 +55,14 @@ function foldTables(place) {
   const tables = place.parentElement.querySelector(":scope > details.all-tables");
   if (!tables) return;
   tables.open = false;
+}
+
+/** Paper has nothing to unfold. */
+function unfoldForPrint() {
   window.addEventListener("beforeprint", () => {
-    tables.open = true;
+    for (const each of document.querySelectorAll("details.all-tables, .warnings details, details.lint")) {
+      each.open = true;
+    }
   });
 }
 
@@ -119,6 +125,7 @@ async function start() {
   tools.append(help.toggle, themeButton());
   tools.hidden = false;
   enhanceTables();
+  unfoldForPrint();
   const panel = createPanel(() => showAddress());
   let data = null;
   try {

@@ -29,10 +29,24 @@ export function queryOrder(collection, state) {
   return indices;
 }
 
+/** The order in words. */
+export function describeOrder({ baseTitle }, { sort, system }) {
+  const orders = {
+    gain: `in the order of the gain of ${system}`,
+    value: `in the order of ${system}`,
+    baseline: `in the order of ${baseTitle}`,
+    unjudged: `in the order of the unjudged documents of ${system}`,
+  };
+  return orders[sort] ?? "in the order of the collection";
+}
+
 function sortKeys(collection, state) {
   if (state.sort === "gain") return collection.gains(state.system, state.measure);
   if (state.sort === "value") return collection.row(state.system, state.measure);
   if (state.sort === "baseline") return collection.base(state.system, state.measure);
+  if (state.sort === "unjudged") {
+    return Float64Array.from(collection.unjudged(state.system) ?? collection.queries.map(() => NaN));
+  }
   return Float64Array.from(collection.queries.keys());
 }
 

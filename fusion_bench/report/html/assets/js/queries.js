@@ -55,12 +55,23 @@ export function queriesView(collection, store, openQuery) {
   const count = element("span", { class: "note" });
   const head = element("div", { class: "query-row query-head" });
 
+  /** The two ends of the list, each by one click. */
+  const ends = element("div", { class: "segments", role: "group", "aria-label": "Order" },
+    [["Won most", -1], ["Lost most", 1]].map(([label, direction]) =>
+      button(label, () => store.set({ sort: "gain", direction }), { "data-end": direction })));
+
   function drawHead(state) {
-    const heading = (sort, label) => button(label, () => {
-      const isSame = store.state.sort === sort;
-      store.set({ sort, direction: isSame ? -store.state.direction : sort === "id" ? 1 : -1 });
-    }, { "data-sort": sort,
-      class: state.sort === sort ? (state.direction > 0 ? "ascending" : "descending") : null });
+    for (const each of ends.children) {
+      const isPressed = state.sort === "gain" && state.direction === Number(each.dataset.end);
+      each.setAttribute("aria-pressed", String(isPressed));
+    }
+    const heading = (sort, label, kind = null, title = null) => {
+      const order = state.sort === sort ? (state.direction > 0 ? "ascending" : "descending") : null;
+      return button(label, () => {
+        const isSame = store.state.sort === sort;
+        store.set({ sort, direction: isSame ? -store.state.direction : sort === "id" ? 1 : -1 });
+      }, { "data-sort": sort, title, class: [kind, order].filter(Boolean).join(" ") || null });
+    };
     head.replaceChildren(
       heading("id", "query"),
       element("span", { class: "minor" }, collection.slices.type ? "type" : ""),
@@ -68,6 +79,9 @@ export function queriesView(collection, store, openQuery) {
       heading("value", collection.isChange ? "now" : state.system),
       heading("gain", "difference"),
       element("span", { class: "minor" }, ""),
+      collection.details === null
+        ? ""
+        : heading("unjudged", "unjudged", "minor", `Unjudged documents among the first ten of ${state.system}`),
     );
   }
 
@@ -93,6 +107,7 @@ export function queriesView(collection, store, openQuery) {
     const size = `${50 * Math.min(1, Math.abs(gain) || 0)}%`;
     const side = gain < 0 ? { right: "50%", width: size } : { left: "50%", width: size };
     const title = collection.title(query);
+    const unjudged = collection.unjudged(state.system)?.[query];
     return element("div", {
       class: `query-row${i === view.current ? " current" : ""}`, role: "option",
       id: `query-${collection.index}-${i}`, "aria-selected": String(i === view.current),
@@ -106,7 +121,8 @@ export function queriesView(collection, store, openQuery) {
     element("span", { class: `number-cell ${gain < 0 ? "loss" : gain > 0 ? "gain" : "tie"}` },
       formatSigned(gain)),
     element("span", { class: "minor diverging", "aria-hidden": "true" },
-      element("span", { class: gain < 0 ? "loss" : "gain", style: side })));
+      element("span", { class: gain < 0 ? "loss" : "gain", style: side })),
+    element("span", { class: "minor number-cell", "data-unjudged": unjudged }, unjudged ?? ""));
   }
 
   function openAt(i) {
@@ -160,6 +176,7 @@ export function queriesView(collection, store, openQuery) {
     "section",
     { class: "view", "data-view": "queries" },
     element("h3", {}, "Queries ", count),
+    element("div", { class: "controls" }, ends),
     element("div", { class: "query-table" }, head, scroller),
     understanding(collection.help.queries),
   );

@@ -58,11 +58,21 @@ function contentOf(collection, query, name, moves) {
 function documentsOf(collection, query, name) {
   const { details } = collection;
   if (details === null) return [];
+  const unjudged = unjudgedOf(collection, query, name);
   if (!details.isKept(query)) {
-    return [element("p", { class: "note" },
+    return [unjudged, element("p", { class: "note" },
       `This page keeps the documents of the ${details.keptCount} queries on which the systems differ most.`)];
   }
-  return [relevantTable(collection, details, query, name), topLists(collection, details, query, name)];
+  return [unjudged, relevantTable(collection, details, query, name),
+    topLists(collection, details, query, name)];
+}
+
+/** How many of the first ten documents nobody judged. */
+function unjudgedOf(collection, query, name) {
+  const names = [...new Set([name, collection.baseline])].filter((each) => collection.unjudged(each));
+  return element("p", { class: "note", "data-block": "unjudged" },
+    "Unjudged among the first ten, and counted as not relevant: ",
+    names.map((each, i) => [i ? ", " : "", isolated(each), ` ${collection.unjudged(each)[query]}`]), ".");
 }
 
 /** The systems by their value on this query; the chosen one and the baseline are marked. */

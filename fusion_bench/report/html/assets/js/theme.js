@@ -19,11 +19,13 @@ function apply(theme) {
   window.dispatchEvent(new Event("themechange"));
 }
 
-/** The button that changes it. */
+/** The button that changes it; paper is light. */
 export function themeButton() {
   let theme = NEXT[stored()] ? stored() : "auto";
   apply(theme);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(theme));
+  window.addEventListener("beforeprint", () => apply("light"));
+  window.addEventListener("afterprint", () => apply(theme));
   const toggle = button(LABELS[theme], () => {
     theme = NEXT[theme];
     toggle.textContent = LABELS[theme];

@@ -1,0 +1,42 @@
+"""``report.html`` on paper: light, unfolded, nothing cut off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+LIGHT, DARK = "rgb(255, 255, 255)", "rgb(18, 22, 28)"
+
+
+def fire(page: Page, event: str) -> None:
+    """What a browser tells a page before and after it prints."""
+    page.evaluate("name => window.dispatchEvent(new Event(name))", event)
+
+
+def test_paper_is_light_and_the_screen_dark_again(report_page: Page) -> None:
+    page = report_page
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(BACKGROUND) == DARK
+    fire(page, "beforeprint")
+    assert page.evaluate(BACKGROUND) == LIGHT
+    fire(page, "afterprint")
+    assert page.evaluate(BACKGROUND) == DARK
+    page.emulate_media(media="print", color_scheme="dark")  # without the events too
+    assert page.evaluate(BACKGROUND) == LIGHT
+
+
+def test_paper_has_all_tables_and_the_whole_heat_map(report_page: Page) -> None:
+    tables = report_page.locator("details.all-tables")
+    assert tables.get_attribute("open") is None
+    fire(report_page, "beforeprint")
+    assert tables.get_attribute("open") is not None
+    report_page.set_viewport_size({"width": 700, "height": 900})
+    report_page.emulate_media(media="print")
+    widths = report_page.eval_on_selector_all(
+        "#heat-0 .heat-scroller, #heat-0 canvas",
+        "nodes => nodes.map(node => node.getBoundingClientRect().width)",
+    )
+    assert widths[0] == widths[1]
