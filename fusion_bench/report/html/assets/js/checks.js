@@ -1,11 +1,11 @@
 // The checks of a gate: how far each candidate moved, and how far it may.
 
+import { HEAD, axisOf, markOf, shortened } from "./axis.js";
 import { element, onWidth, shape, understanding } from "./dom.js";
-import { shortened, ticksOf } from "./forest.js";
 import { formatSigned } from "./numbers.js";
 
 const ROW = 30;
-const HEAD = 26;
+/** Tone of a check → the group of systems whose mark it has. */
 const MARKS = { passed: "better", failed: "worse", inconclusive: "open" };
 
 /** The block. */
@@ -23,29 +23,18 @@ export function checksView(data) {
     understanding(data.help));
 }
 
-function markOf(tone, x, y) {
-  const attributes = { class: `mark mark-${MARKS[tone]}` };
-  if (tone === "passed") return shape("circle", { ...attributes, cx: x, cy: y, r: 5 });
-  if (tone === "failed") return shape("path", { ...attributes, d: `M${x - 6} ${y}l6 -6 6 6 -6 6z` });
-  return shape("rect", { ...attributes, x: x - 4, y: y - 4, width: 8, height: 8 });
-}
-
 function drawChecks(checks, width) {
   const left = Math.min(300, Math.round(width * 0.38));
   const right = width < 620 ? 62 : 190;
   const ends = checks.flatMap((check) => [check.difference, check.bound ?? 0, -check.max_drop, 0]);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
   const pad = (high - low || 0.1) * 0.05;
-  const x = (value) => left + ((width - left - right) * (value - low + pad)) / (high - low + 2 * pad);
+  const room = width - left - right;
+  const x = (value) => left + (room * (value - low + pad)) / (high - low + 2 * pad);
   const height = HEAD + ROW * checks.length + 6;
   const picture = shape("svg", { class: "forest", viewBox: `0 0 ${width} ${height}`, width, height,
     role: "img", "aria-label": "Differences of all checks, and the drops that are allowed" });
-  for (const { tick, label } of ticksOf(low - pad, high + pad, Math.max(2, (width - left - right) / 90))) {
-    picture.append(
-      shape("line", { class: tick === 0 ? "zero-line" : "grid-line",
-        x1: x(tick), x2: x(tick), y1: HEAD - 6, y2: height }),
-      shape("text", { class: "axis", x: x(tick), y: 12, "text-anchor": "middle" }, label));
-  }
+  picture.append(...axisOf(low - pad, high + pad, x, room, height));
   checks.forEach((check, i) => {
     const y = HEAD + ROW * (i + 0.5);
     picture.append(shape("g", { "data-check": check.name },
@@ -55,7 +44,7 @@ function drawChecks(checks, width) {
       check.bound !== null && shape("line", { class: `interval mark-${MARKS[check.tone]}`,
         x1: x(check.bound), x2: x(check.difference), y1: y, y2: y }),
       shape("line", { class: "limit", x1: x(-check.max_drop), x2: x(-check.max_drop), y1: y - 10, y2: y + 10 }),
-      markOf(check.tone, x(check.difference), y),
+      markOf(MARKS[check.tone], x(check.difference), y),
       shape("text", { class: "value", x: width - 4, y: y + 4, "text-anchor": "end" },
         width < 620 ? formatSigned(check.difference) : `${formatSigned(check.difference)} ${check.status}`)));
   });

@@ -1,50 +1,10 @@
 // Paired differences from the baseline with their intervals.
 
+import { HEAD, axisOf, markOf, shortened } from "./axis.js";
 import { element, onWidth, shape, understanding } from "./dom.js";
 import { formatInterval, formatSigned } from "./numbers.js";
 
 const ROW = 22;
-const HEAD = 26;
-/** Of the names, in pixels, as the style sheet has it. */
-const NAME_SIZE = 12.5;
-
-/** Round steps for an axis. */
-export function ticksOf(low, high, most) {
-  const raw = (high - low) / Math.max(1, most);
-  const unit = 10 ** Math.floor(Math.log10(raw));
-  const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= raw);
-  const ticks = [];
-  for (let i = Math.ceil(low / step); i * step <= high + step * 1e-9; i += 1) ticks.push(i * step);
-  return ticks.map((tick) => ({ tick, label: tick === 0 ? "0" : trimmed(tick, step) }));
-}
-
-function trimmed(tick, step) {
-  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  return `${tick > 0 ? "+" : "−"}${Math.abs(tick).toFixed(decimals)}`;
-}
-
-/** A mark whose form tells the verdict as well as its color. */
-function markOf(group, x, y) {
-  const attributes = { class: `mark mark-${group}` };
-  if (group === "better") return shape("circle", { ...attributes, cx: x, cy: y, r: 5 });
-  if (group === "worse") {
-    return shape("path", { ...attributes, d: `M${x - 6} ${y}l6 -6 6 6 -6 6z` });
-  }
-  return shape("rect", { ...attributes, x: x - 4, y: y - 4, width: 8, height: 8 });
-}
-
-/** A name with its middle left out where it is wider than the room. */
-export function shortened(name, room) {
-  const letters = [...name];
-  const ruler = document.createElement("canvas").getContext("2d");
-  ruler.font = `600 ${NAME_SIZE}px ${getComputedStyle(document.body).fontFamily}`;
-  let text = name;
-  for (let most = letters.length; ruler.measureText(text).width > room && most > 6; most -= 1) {
-    const half = Math.floor(most / 2);
-    text = [...letters.slice(0, half), "…", ...letters.slice(half + 1 - most)].join("");
-  }
-  return text;
-}
 
 function titleOf(collection) {
   return collection.isChange
@@ -88,13 +48,7 @@ function drawForest(collection, systems, width, store) {
     class: "forest", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": `${titleOf(collection)}, with intervals`,
   });
-  for (const { tick, label } of ticksOf(low - pad, high + pad, Math.max(2, room / 90))) {
-    picture.append(
-      shape("line", { class: tick === 0 ? "zero-line" : "grid-line",
-        x1: x(tick), x2: x(tick), y1: HEAD - 6, y2: height }),
-      shape("text", { class: "axis", x: x(tick), y: 12, "text-anchor": "middle" }, label),
-    );
-  }
+  picture.append(...axisOf(low - pad, high + pad, x, room, height));
   systems.forEach((system, i) => picture.append(rowOf(system, HEAD + ROW * (i + 0.5), x)));
   return picture;
 

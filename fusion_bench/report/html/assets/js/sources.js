@@ -1,7 +1,7 @@
 // What the sources share, what each alone adds, and what a system loses without it.
 
+import { ticksOf } from "./axis.js";
 import { element, isolated, onWidth, shape, understanding } from "./dom.js";
-import { ticksOf } from "./forest.js";
 import { formatCount, formatInterval, formatNumber, formatPercent, formatSigned } from "./numbers.js";
 
 /** The block; null where there are no details of two sources. */
