@@ -46,145 +46,168 @@ function sliceOptions(collection, field) {
 
 /** The block and its moves: by rows, and to the next query that is lost or won. */
 export function queriesView(collection, store, openQuery) {
-  const view = { order: [], current: null, gains: null };
-  const rows = element("div", { class: "rows" });
-  const scroller = element("div", {
-    class: "query-scroller", tabindex: "0", role: "listbox", "aria-label": "Queries",
-    "data-queries": collection.index,
-  }, rows);
-  const count = element("span", { class: "note" });
-  const head = element("div", { class: "query-row query-head" });
+  const list = new QueryList(collection, store, openQuery);
+  const block = element("section", { class: "view", "data-view": "queries" },
+    element("h3", {}, "Queries ", list.count),
+    element("div", { class: "controls" }, list.ends),
+    element("div", { class: "query-table" }, list.head, list.scroller),
+    understanding(collection.help.queries));
+  return {
+    block,
+    move: (step) => list.moveTo(list.current === null ? 0 : list.current + step),
+    moveToChange: (sign, step) => list.moveToChange(sign, step),
+    open: () => list.open(),
+  };
+}
 
-  /** The two ends of the list, each by one click. */
-  const ends = element("div", { class: "segments", role: "group", "aria-label": "Order" },
-    [["Won most", -1], ["Lost most", 1]].map(([label, direction]) =>
-      button(label, () => store.set({ sort: "gain", direction }), { "data-end": direction })));
+class QueryList {
+  constructor(collection, store, openQuery) {
+    Object.assign(this, { collection, store, openQuery });
+    this.order = [];
+    this.current = null; // a position in the order
+    this.gains = null;
+    this.rows = element("div", { class: "rows" });
+    this.scroller = element("div", {
+      class: "query-scroller", tabindex: "0", role: "listbox", "aria-label": "Queries",
+      "data-queries": collection.index,
+    }, this.rows);
+    this.count = element("span", { class: "note" });
+    this.head = element("div", { class: "query-row query-head" });
+    /** The two ends of the list, each by one click. */
+    this.ends = element("div", { class: "segments", role: "group", "aria-label": "Order" },
+      [["Won most", -1], ["Lost most", 1]].map(([label, direction]) =>
+        button(label, () => store.set({ sort: "gain", direction }), { "data-end": direction })));
+    store.subscribe((state, changed) => this.update(state, changed));
+    this.scroller.addEventListener("scroll", () => requestAnimationFrame(() => this.drawRows()));
+    onResize(this.scroller, () => this.drawRows());
+    this.scroller.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && this.current !== null) this.openAt(this.current);
+    });
+  }
 
-  function drawHead(state) {
-    for (const each of ends.children) {
+  update(state, changed) {
+    const isMove = changed.size === 1 && changed.has("query");
+    if (!isMove) {
+      this.order = queryOrder(this.collection, state);
+      this.gains = this.collection.gains(state.system, state.measure);
+      const shown = Math.max(1, Math.min(MOST_ROWS, this.order.length));
+      this.scroller.style.height = `${ROW * shown}px`;
+      this.count.textContent = pluralize(this.order.length, "query");
+      this.drawHead(state);
+    }
+    const position = this.order.indexOf(state.query);
+    this.current = position < 0 ? null : position;
+    this.drawRows();
+  }
+
+  drawHead(state) {
+    for (const each of this.ends.children) {
       const isPressed = state.sort === "gain" && state.direction === Number(each.dataset.end);
       each.setAttribute("aria-pressed", String(isPressed));
     }
     const heading = (sort, label, kind = null, title = null) => {
       const order = state.sort === sort ? (state.direction > 0 ? "ascending" : "descending") : null;
-      return button(label, () => {
-        const isSame = store.state.sort === sort;
-        store.set({ sort, direction: isSame ? -store.state.direction : sort === "id" ? 1 : -1 });
-      }, { "data-sort": sort, title, class: [kind, order].filter(Boolean).join(" ") || null });
+      return button(label, () => this.sortBy(sort),
+        { "data-sort": sort, title, class: [kind, order].filter(Boolean).join(" ") || null });
     };
-    head.replaceChildren(
+    this.head.replaceChildren(
       heading("id", "query"),
-      element("span", { class: "minor" }, collection.slices.type ? "type" : ""),
-      heading("baseline", collection.baseTitle),
-      heading("value", collection.isChange ? "now" : state.system),
+      element("span", { class: "minor" }, this.collection.slices.type ? "type" : ""),
+      heading("baseline", this.collection.baseTitle),
+      heading("value", this.collection.isChange ? "now" : state.system),
       heading("gain", "difference"),
       element("span", { class: "minor" }, ""),
-      collection.details === null
+      this.collection.details === null
         ? ""
         : heading("unjudged", "unjudged", "minor", `Unjudged documents among the first ten of ${state.system}`),
     );
   }
 
-  function drawRows() {
-    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - MARGIN);
-    const end = Math.min(view.order.length, first + Math.ceil(scroller.clientHeight / ROW) + 2 * MARGIN);
-    rows.style.height = `${ROW * view.order.length}px`;
-    const drawn = [];
-    for (let i = first; i < end; i += 1) drawn.push(rowOf(i));
-    rows.replaceChildren(...drawn);
-    scroller.setAttribute("aria-activedescendant",
-      view.current === null ? "" : `query-${collection.index}-${view.current}`);
+  sortBy(sort) {
+    const { state } = this.store;
+    const isSame = state.sort === sort;
+    this.store.set({ sort, direction: isSame ? -state.direction : sort === "id" ? 1 : -1 });
   }
 
-  function rowOf(i) {
-    const { state } = store;
-    const query = view.order[i];
-    const [value, base, gain] = [
-      collection.row(state.system, state.measure)[query],
-      collection.base(state.system, state.measure)[query],
-      view.gains[query],
-    ];
-    const size = `${50 * Math.min(1, Math.abs(gain) || 0)}%`;
-    const side = gain < 0 ? { right: "50%", width: size } : { left: "50%", width: size };
-    const title = collection.title(query);
-    const unjudged = collection.unjudged(state.system)?.[query];
+  drawRows() {
+    const { scroller, order, current } = this;
+    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - MARGIN);
+    const end = Math.min(order.length, first + Math.ceil(scroller.clientHeight / ROW) + 2 * MARGIN);
+    this.rows.style.height = `${ROW * order.length}px`;
+    const drawn = [];
+    for (let i = first; i < end; i += 1) drawn.push(this.rowOf(i));
+    this.rows.replaceChildren(...drawn);
+    scroller.setAttribute("aria-activedescendant",
+      current === null ? "" : `query-${this.collection.index}-${current}`);
+  }
+
+  rowOf(i) {
+    const { collection } = this;
+    const query = this.order[i];
+    const isCurrent = i === this.current;
+    const unjudged = collection.unjudged(this.store.state.system)?.[query];
     return element("div", {
-      class: `query-row${i === view.current ? " current" : ""}`, role: "option",
-      id: `query-${collection.index}-${i}`, "aria-selected": String(i === view.current),
-      "aria-setsize": view.order.length, "aria-posinset": i + 1, "data-query": collection.queries[query],
-      style: { transform: `translateY(${i * ROW}px)` }, onclick: () => openAt(i),
+      class: `query-row${isCurrent ? " current" : ""}`, role: "option",
+      id: `query-${collection.index}-${i}`, "aria-selected": String(isCurrent),
+      "aria-setsize": this.order.length, "aria-posinset": i + 1, "data-query": collection.queries[query],
+      style: { transform: `translateY(${i * ROW}px)` }, onclick: () => this.openAt(i),
     },
-    element("span", { class: "query-title", title: collection.queries[query] }, isolated(title)),
+    element("span", { class: "query-title", title: collection.queries[query] },
+      isolated(collection.title(query))),
     element("span", { class: "minor" }, collection.slices.type?.[query] ?? ""),
-    element("span", { class: "number-cell" }, formatNumber(base)),
-    element("span", { class: "number-cell" }, formatNumber(value)),
-    element("span", { class: `number-cell ${gain < 0 ? "loss" : gain > 0 ? "gain" : "tie"}` },
-      formatSigned(gain)),
-    element("span", { class: "minor diverging", "aria-hidden": "true" },
-      element("span", { class: gain < 0 ? "loss" : "gain", style: side })),
+    this.valueCells(query),
     element("span", { class: "minor number-cell", "data-unjudged": unjudged }, unjudged ?? ""));
   }
 
-  function openAt(i) {
-    moveTo(i);
-    openQuery(view.order[i], store.state.system);
+  /** What the value is compared with, the value, and their difference as number and bar. */
+  valueCells(query) {
+    const { system, measure } = this.store.state;
+    const base = this.collection.base(system, measure)[query];
+    const value = this.collection.row(system, measure)[query];
+    const gain = this.gains[query];
+    const size = `${50 * Math.min(1, Math.abs(gain) || 0)}%`;
+    const side = gain < 0 ? { right: "50%", width: size } : { left: "50%", width: size };
+    return [
+      element("span", { class: "number-cell" }, formatNumber(base)),
+      element("span", { class: "number-cell" }, formatNumber(value)),
+      element("span", { class: `number-cell ${gain < 0 ? "loss" : gain > 0 ? "gain" : "tie"}` },
+        formatSigned(gain)),
+      element("span", { class: "minor diverging", "aria-hidden": "true" },
+        element("span", { class: gain < 0 ? "loss" : "gain", style: side })),
+    ];
   }
 
-  function moveTo(i) {
-    if (!view.order.length) return;
-    view.current = Math.max(0, Math.min(view.order.length - 1, i));
-    const top = view.current * ROW;
+  /** Open the current query, if there is one. */
+  open() {
+    if (this.current !== null) this.openQuery(this.order[this.current], this.store.state.system);
+  }
+
+  openAt(i) {
+    this.moveTo(i);
+    this.open();
+  }
+
+  moveTo(i) {
+    if (!this.order.length) return;
+    const { scroller } = this;
+    this.current = Math.max(0, Math.min(this.order.length - 1, i));
+    const top = this.current * ROW;
     if (top < scroller.scrollTop) scroller.scrollTop = top;
     const end = top + ROW - scroller.clientHeight;
     if (end > scroller.scrollTop) scroller.scrollTop = end;
-    store.set({ query: view.order[view.current] });
-    drawRows();
+    this.store.set({ query: this.order[this.current] });
+    this.drawRows();
   }
 
   /** To the next query that the system loses (sign -1) or wins (1); step -1 = the one before. */
-  function moveToChange(sign, step) {
-    const count = view.order.length;
-    const start = view.current ?? (step > 0 ? -1 : count);
-    for (let i = start + step; i >= 0 && i < count; i += step) {
-      if (Math.sign(view.gains[view.order[i]]) === sign) return moveTo(i);
+  moveToChange(sign, step) {
+    const { length } = this.order;
+    const start = this.current ?? (step > 0 ? -1 : length);
+    for (let i = start + step; i >= 0 && i < length; i += step) {
+      if (Math.sign(this.gains[this.order[i]]) === sign) {
+        this.moveTo(i);
+        return;
+      }
     }
-    return undefined;
   }
-
-  store.subscribe((state, changed) => {
-    if (changed.size === 1 && changed.has("query")) {
-      view.current = view.order.indexOf(state.query);
-      if (view.current < 0) view.current = null;
-      drawRows();
-      return;
-    }
-    view.order = queryOrder(collection, state);
-    view.gains = collection.gains(state.system, state.measure);
-    const current = state.query === null ? -1 : view.order.indexOf(state.query);
-    view.current = current < 0 ? null : current;
-    scroller.style.height = `${ROW * Math.max(1, Math.min(MOST_ROWS, view.order.length))}px`;
-    count.textContent = pluralize(view.order.length, "query");
-    drawHead(state);
-    drawRows();
-  });
-  scroller.addEventListener("scroll", () => requestAnimationFrame(drawRows));
-  onResize(scroller, drawRows);
-  scroller.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && view.current !== null) openAt(view.current);
-  });
-  const block = element(
-    "section",
-    { class: "view", "data-view": "queries" },
-    element("h3", {}, "Queries ", count),
-    element("div", { class: "controls" }, ends),
-    element("div", { class: "query-table" }, head, scroller),
-    understanding(collection.help.queries),
-  );
-  const open = () => view.current !== null && openQuery(view.order[view.current], store.state.system);
-  return {
-    block,
-    move: (step) => moveTo(view.current === null ? 0 : view.current + step),
-    moveToChange,
-    open,
-  };
 }
