@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from tests.attacks.runner import child_environment, restore_signals
+
+
+def start_session(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
+    """Start Python in a session of its own, in a folder; what it prints is read from pipes.
+
+    Args:
+        arguments: Such as ``-m`` and a module.
+        folder: Where it runs.
+    """
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=restore_signals,
+    )
 
 
 def list_session(leader: int) -> list[int]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +14,7 @@ from tests.browser.conftest import open_console
 from tests.browser.keyboard import walk_by_tab
 from tests.browser.observed_page import observe
 from tests.browser.project import EVIL_DOCUMENT, EVIL_QUERY, Evaluation
+from tests.serve.running_server import start_command
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -133,16 +131,8 @@ def test_the_console_fits_wide_and_narrow_windows(open_page: Opener, console: Ac
 
 
 def test_a_signal_ends_it_though_a_page_is_open(browser: Browser, evaluation: Evaluation) -> None:
-    command = [sys.executable, "-m", "fusion_bench", "serve", str(evaluation.experiment)]
-    process = subprocess.Popen(
-        [*command, "--no-open", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    opened = observe(browser, json.loads(process.stdout.readline())["address"])
+    process, address = start_command(evaluation.experiment)
+    opened = observe(browser, address)
     settle(opened.page)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)

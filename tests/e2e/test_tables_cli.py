@@ -17,8 +17,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    tiny.make(tmp_path)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tiny.make(tmp_path))
     return tmp_path
 
 

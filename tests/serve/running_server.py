@@ -1,7 +1,10 @@
-"""The console behind a real server on loopback, in a thread of the test."""
+"""The console behind a real server on loopback: in a thread of the test, or as a command."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +16,28 @@ from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.http.access import Access
 from fusion_bench.serve.http.application import create_application
 from fusion_bench.serve.http.server import open_socket
+
+
+def start_command(experiment: Path) -> tuple[subprocess.Popen[str], str]:
+    """Start ``fusion-bench serve`` in a session of its own.
+
+    Args:
+        experiment: The experiment's file.
+
+    Returns:
+        The process, and the address that it printed.
+    """
+    command = [sys.executable, "-m", "fusion_bench", "serve", str(experiment)]
+    process = subprocess.Popen(
+        [*command, "--no-open", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    address: str = json.loads(process.stdout.readline())["address"]
+    return process, address
 
 
 @contextmanager

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import IO, cast
 
-from tests.attacks.runner import LIMIT, child_environment, restore_signals
-from tests.attacks.sessions import list_session
+from tests.attacks.runner import LIMIT
+from tests.attacks.sessions import list_session, start_session
 from tests.attacks.torture import Loop, Tally
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -48,16 +46,7 @@ def _kill_cluster(
         pause: Seconds until the signal; None = once the workers are busy.
         seconds: Within which all workers end.
     """
-    parent = subprocess.Popen(
-        [sys.executable, "-m", "tests.attacks.killed_cluster", str(count)],
-        cwd=folder,
-        env=child_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=restore_signals,
-    )
+    parent = start_session(("-m", "tests.attacks.killed_cluster", str(count)), folder)
     if pause is None:
         assert cast("IO[str]", parent.stdout).readline() == "busy\n"
     else:

@@ -7,15 +7,13 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from tests.attacks.project import EVAL, TUNE, UPDATE, make_project
-from tests.attacks.runner import LIMIT, child_environment, read_files, restore_signals, run_here
-from tests.attacks.sessions import list_session
+from tests.attacks.runner import LIMIT, read_files, run_here
+from tests.attacks.sessions import list_session, start_session
 from tests.attacks.torture import Loop, Tally
 
 WORKERS = (*TUNE, "--workers", "2")
@@ -50,16 +48,7 @@ def run_round(seed: int, folder: Path) -> Tally:
 def _run_and_kill(command: tuple[str, ...], root: Path, rng: random.Random) -> bool:
     """Whether it, or a worker, got its signal before it ended; then nobody may hold its output."""
     number = rng.choice(SIGNALS)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fusion_bench", *command],
-        cwd=root,
-        env=child_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=restore_signals,
-    )
+    process = start_session(("-m", "fusion_bench", *command), root)
     time.sleep(rng.uniform(0.0, LONGEST_OF_CLUSTER if command == CLUSTER else LONGEST))
     workers = list_session(process.pid) if rng.random() < WORKER_SHARE else []
     if workers:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-from tests.attacks.runner import LIMIT, child_environment, restore_signals
+from tests.attacks.runner import LIMIT
+from tests.attacks.sessions import start_session
 from tests.attacks.torture import Loop, Tally
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
@@ -24,16 +23,8 @@ def run_round(seed: int, folder: Path) -> Tally:
     rng = random.Random(seed)
     for _ in range(KILLS):
         number = rng.choice(SIGNALS)
-        parent = subprocess.Popen(
-            [sys.executable, "-m", "tests.attacks.killed_parent", str(rng.randint(1, 3))],
-            cwd=folder,
-            env=child_environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=restore_signals,
-        )
+        count = str(rng.randint(1, 3))
+        parent = start_session(("-m", "tests.attacks.killed_parent", count), folder)
         time.sleep(rng.uniform(0.0, LONGEST))
         parent.send_signal(number)
         # Workers have the parent's standard error, so this waits for all of them.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -14,21 +12,13 @@ import pytest
 
 from fusion_bench.serve.http import server
 from tests.serve.project import make_project
+from tests.serve.running_server import start_command
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals, code: int) -> None:
     experiment = make_project(tmp_path)
-    command = [sys.executable, "-m", "fusion_bench", "serve", str(experiment)]
-    process = subprocess.Popen(
-        [*command, "--no-open", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    address = json.loads(process.stdout.readline())["address"]
+    process, address = start_command(experiment)
     with urllib.request.urlopen(address, timeout=60) as reply:  # noqa: S310 - our own address
         assert reply.status == 200
         cookie = reply.headers["set-cookie"].partition(";")[0]
