@@ -1,8 +1,9 @@
 """Whether a text shows a secret or a piece of it, also in disguise.
 
 Both are compared without regard to capitals, in their plain and in their decoded form (HTML
-entities, percent and backslash escapes), with and without what stands between letters and digits.
-The secret is also looked for reversed, in base64, in hexadecimal and in ROT13.
+entities, percent and backslash escapes, lists of character codes), with and without what stands
+between letters and digits. The secret is also looked for reversed, in base64, base32, hexadecimal
+and ROT13.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import html
 import re
 import unicodedata
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 #: Characters of a secret that must not be shown in a row.
@@ -30,7 +31,12 @@ DECODINGS: Final = 2
 #: Replaces a piece of a secret.
 REDACTED: Final = "[key]"
 
-_ESCAPE = re.compile(r"\\+(?:u\{?([0-9a-fA-F]{2,6})\}?|x([0-9a-fA-F]{2}))|=([0-9a-fA-F]{2})")
+_ESCAPE = re.compile(
+    r"\\+(?:u\{?([0-9a-fA-F]{2,6})\}?|x([0-9a-fA-F]{2})|(?P<octal>[0-7]{2,3}))"
+    r"|=([0-9a-fA-F]{2})|\b0[xX]([0-9a-fA-F]{2})\b"
+)
+#: Decimal codes of characters in a row.
+_CODES = re.compile(r"\b\d{2,3}(?:[^0-9A-Za-z]{1,3}\d{2,3}){5,}\b")
 #: Characters of a text as they are compared, each with its position in the text.
 _View: TypeAlias = Sequence[tuple[str, int]]
 
@@ -104,19 +110,27 @@ def _encode_forms(secret: str) -> set[str]:
     """The secret as it may be echoed."""
     raw = secret.encode()
     forms = {secret, secret[::-1], raw.hex(), codecs.encode(secret, "rot13")}
-    for shift in range(3):  # base64 depends on the number of bytes before
-        partial = (len(raw) + shift) % 3 != 0
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            whole = encode(b"\0" * shift + raw).decode().rstrip("=")
-            forms.add(whole[-(-8 * shift // 6) : len(whole) - partial])
+    forms.update(_encode_blocks(raw, base64.b64encode, bits=6, block=3))
+    forms.update(_encode_blocks(raw, base64.urlsafe_b64encode, bits=6, block=3))
+    forms.update(_encode_blocks(raw, base64.b32encode, bits=5, block=5))
     return forms
+
+
+def _encode_blocks(
+    raw: bytes, encode: Callable[[bytes], bytes], bits: int, block: int
+) -> Iterator[str]:
+    """The whole characters of an encoding, which depends on the number of bytes before."""
+    for shift in range(block):
+        whole = encode(b"\0" * shift + raw).decode().rstrip("=")
+        partial = (len(raw) + shift) * 8 % bits != 0
+        yield whole[-(-8 * shift // bits) : len(whole) - partial]
 
 
 def _decode_repeatedly(text: str) -> Iterator[str]:
     """The text, and what its escapes stand for."""
     yield text
     for _ in range(DECODINGS):
-        plain = _ESCAPE.sub(_decode_escape, text)
+        plain = _CODES.sub(_decode_codes, _ESCAPE.sub(_decode_escape, text))
         decoded = html.unescape(urllib.parse.unquote(plain)).replace("\\", "")
         if decoded == text:
             return
@@ -124,8 +138,13 @@ def _decode_repeatedly(text: str) -> Iterator[str]:
 
 
 def _decode_escape(match: re.Match[str]) -> str:
-    code = int(next(filter(None, match.groups())), 16)
+    octal = match["octal"]
+    code = int(octal, 8) if octal else int(next(filter(None, match.groups())), 16)
     return chr(code) if code <= 0x10FFFF else ""
+
+
+def _decode_codes(match: re.Match[str]) -> str:
+    return "".join(chr(int(code)) for code in re.findall(r"\d+", match[0]))
 
 
 def _fold(text: str) -> str:

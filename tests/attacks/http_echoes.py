@@ -37,12 +37,17 @@ FORMS: dict[str, Callable[[str], str]] = {
     "unicode escapes": lambda key: "".join(f"\\u{ord(c):04x}" for c in key),
     "doubled escapes": lambda key: "".join(f"\\\\u{ord(c):04x}" for c in key),
     "byte escapes": lambda key: "".join(f"\\x{ord(c):02x}" for c in key),
+    "octal escapes": lambda key: "".join(f"\\{ord(c):03o}" for c in key),
+    "codes": lambda key: ",".join(str(ord(c)) for c in key),
+    "hexadecimal codes": lambda key: ", ".join(f"0x{ord(c):02X}" for c in key),
     "quoted-printable": lambda key: "".join(f"={ord(c):02X}" for c in key),
     "backslashes": "\\".join,
     "JSON": json.dumps,
     "hexadecimal": lambda key: key.encode().hex(),
     "base64": lambda key: base64.b64encode(key.encode()).decode(),
     "base64 of a login": lambda key: base64.b64encode(f"user:{key}".encode()).decode(),
+    "base32": lambda key: base64.b32encode(key.encode()).decode(),
+    "base32 of a login": lambda key: base64.b32encode(f"user:{key}".encode()).decode(),
     "rot13": lambda key: codecs.encode(key, "rot13"),
 }
 
