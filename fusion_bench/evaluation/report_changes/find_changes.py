@@ -75,7 +75,7 @@ def _settings_of(report: Report) -> dict[str, object]:
 
 
 def _compare(old: Collection, new: Collection, queries: int) -> CollectionChange:
-    before, after = _systems_of(old), _systems_of(new)
+    before, after = old.competitors, new.competitors
     known = set(old.queries)
     shared = [query for query in new.queries if query in known]
     values = dict(_share_values(old, new, shared))
@@ -95,21 +95,17 @@ def _compare(old: Collection, new: Collection, queries: int) -> CollectionChange
     )
 
 
-def _systems_of(collection: Collection) -> dict[str, SystemResult]:
-    return {row.name: row for row in collection.systems if row.kind == "system"}
-
-
 def _share_values(
     old: Collection, new: Collection, shared: list[str]
 ) -> Iterator[tuple[str, _SharedValues]]:
     """The systems of both reports; none where the old one has not the measure, or no query."""
     measure = new.primary_measure
-    before = _systems_of(old)
+    before = old.competitors
     rows = []
     for collection in (old, new):
         index = {query: q for q, query in enumerate(collection.queries)}
         rows.append(np.array([index[query] for query in shared], dtype=np.int64))
-    for name, row in _systems_of(new).items():
+    for name, row in new.competitors.items():
         if shared and name in before and measure in before[name].measures:
             results = (before[name].measures[measure], row.measures[measure])
             yield (

@@ -88,10 +88,10 @@ def explain_untested(old: Collection, new: Collection) -> str | None:
 def _contrast(old: Collection, new: Collection) -> Contrast:
     """The differences of each system from itself, against 0."""
     measure = new.primary_measure
-    before = {row.name: row for row in old.systems if row.kind == "system"}
+    before = old.competitors
     values = {THEN: np.zeros((1, len(new.queries)))}
-    for row in new.systems:
-        if row.kind != "system" or row.name not in before:
+    for row in new.competitors.values():
+        if row.name not in before:
             continue
         results = (row.measures.get(measure), before[row.name].measures.get(measure))
         if results[0] is None or results[1] is None:

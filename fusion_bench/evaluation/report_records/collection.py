@@ -109,6 +109,11 @@ class Collection(TableView, ReportRecord):
         return self.measures[0]
 
     @property
+    def competitors(self) -> dict[str, SystemResult]:
+        """The systems of the experiment by name, without floor and ceiling."""
+        return {row.name: row for row in self.systems if row.kind == "system"}
+
+    @property
     def ranked_systems(self) -> tuple[SystemResult, ...]:
         """The systems by primary mean, best first; equals in the experiment's order."""
 

@@ -22,9 +22,10 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
+from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.changes.change_page import shared_collections
 from fusion_bench.report.html.change_texts import change_texts
+from fusion_bench.report.html.inference_data import inference_data
 from fusion_bench.report.html.value_table import encode_values
 from fusion_bench.stats.answers import BETTER, WORSE
 from fusion_bench.util.formatting import escape_control_chars
@@ -60,7 +61,7 @@ def _collection_data(
     names = [new.queries[i] for i in queries]
     measures = [name for name in new.measures if name in (new.primary_measure, *old.measures)]
     changes = sorted(change.systems, key=_sort_key)
-    sides = [_rows_of(old), _rows_of(new)]
+    sides = [old.competitors, new.competitors]
     then, now = (
         [
             encode_values([*_values(rows, changes, collection, names, measure)])
@@ -90,10 +91,6 @@ def _collection_data(
         "then": then,
         "help": change_texts(new, report.alpha, is_tested=any(r.comparison for r in changes)),
     }
-
-
-def _rows_of(collection: Collection) -> dict[str, SystemResult]:
-    return {row.name: row for row in collection.systems if row.kind == "system"}
 
 
 def _sort_key(change: SystemChange) -> tuple[bool, float]:
@@ -178,15 +175,6 @@ def _difference_data(change: SystemChange, report: Report) -> dict[str, Any] | N
         "verdict": "not tested",
         "few_changes": False,
     }
-    item = change.comparison
-    if item is not None:
-        data |= {
-            "low": item.low,
-            "high": item.high,
-            "p": format_adjusted_p(item, report.alpha),
-            "detectable": item.min_detectable_difference,
-            "answer": item.answer,
-            "verdict": format_answer(item.answer, report.min_gain, alpha=report.alpha),
-            "few_changes": item.few_changes,
-        }
+    if change.comparison is not None:
+        data |= inference_data(report, change.comparison)
     return data

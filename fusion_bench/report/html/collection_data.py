@@ -10,8 +10,8 @@ from fusion_bench.evaluation.report_records.comparison_result import ComparisonR
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
 from fusion_bench.report.html.details_data import details_data
+from fusion_bench.report.html.inference_data import inference_data
 from fusion_bench.report.html.picture_texts import picture_texts
 from fusion_bench.report.html.value_table import encode_values
 from fusion_bench.stats.answers import BETTER, WORSE
@@ -85,14 +85,8 @@ def _verdict_group(row: SystemResult, comparison: ComparisonResult | None) -> st
 def _difference_data(report: Report, comparison: ComparisonResult) -> dict[str, Any]:
     return {
         "value": comparison.difference,
-        "low": comparison.low,
-        "high": comparison.high,
-        "p": format_adjusted_p(comparison, report.alpha),
         "wins": comparison.wins,
         "ties": comparison.ties,
         "losses": comparison.losses,
-        "detectable": comparison.min_detectable_difference,
-        "answer": comparison.answer,
-        "verdict": format_answer(comparison.answer, report.min_gain, alpha=report.alpha),
-        "few_changes": comparison.few_changes,
+        **inference_data(report, comparison),
     }

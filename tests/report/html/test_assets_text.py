@@ -22,6 +22,14 @@ NAMES = sorted(
 )
 
 
+def test_the_dark_colors_are_the_same_by_choice_and_by_the_system() -> None:
+    pattern = r'^ *:root(?::not\(\[data-theme="light"\]\)|\[data-theme="dark"\]) \{(.*?)\}'
+    blocks = re.findall(pattern, read_asset("page.css"), re.MULTILINE | re.DOTALL)
+    by_system, by_choice = (block.split() for block in blocks)
+    assert by_system == by_choice
+    assert len(by_choice) > 20
+
+
 def test_a_hash_is_that_of_the_text() -> None:
     digest = hashlib.sha256(b"a\n").digest()
     assert Asset("a\n").source == f"'sha256-{base64.b64encode(digest).decode()}'"
