@@ -68,6 +68,12 @@ def test_a_slider_moves_the_numbers_to_those_of_eval(
     assert "tuning queries, for orientation" in console_page.inner_text("[data-label]")
 
 
+def test_tiers_are_named_in_words(console_page: Page) -> None:
+    for path, label in (("value", "bonus, tier 1"), ("ranks", "ranks in tier 1")):
+        control = console_page.locator(f'[data-control="fusion.bonus.1.{path}"]')
+        assert control.locator("label").inner_text() == label
+
+
 def test_undo_and_the_address_bring_a_setting_back(open_page: Opener, console: Access) -> None:
     page = open_console(open_page, console).page
     before = shown_means(page)
@@ -102,6 +108,11 @@ def test_a_changed_query_opens_with_both_lists_and_stays_text(console_page: Page
     drawer = console_page.locator("[data-drawer]")
     drawer.wait_for()
     assert drawer.get_attribute("data-query") == EVIL_QUERY
+    folded = drawer.locator(".more-moves")
+    assert drawer.locator("[data-move]:visible").count() == 8
+    assert folded.locator("summary").inner_text() == (
+        f"{folded.locator('[data-move]').count()} more"
+    )
     for name in ("before", "after"):
         row = drawer.locator(f'[data-list={name}] [data-document="{EVIL_DOCUMENT}"]')
         assert EVIL_DOCUMENT in row.first.inner_text()

@@ -4,6 +4,9 @@ import { button, element, isolated } from "./dom.js";
 
 const STEPS = 1000;
 const DIGITS = 4;
+const NAMES = {
+  tiers: "retrieval share", "blend.rest": "retrieval share below the tiers", "blend.retrieval": "retrieval term",
+};
 const TITLES = { dialect: "Engine", depth: "Sources", fusion: "Fusion", blend: "Reranker" };
 
 /** A number as text, with the digits that a search gives it. */
@@ -35,10 +38,14 @@ function isCounted(control) {
   return control.kind === "int" && !control.log && control.high - control.low <= STEPS;
 }
 
-/** What a control is called: its path below the part that its group names, without "value". */
+/** What a control is called: its path below the part that its group names; tiers in words. */
 function labelOf(path) {
-  const words = path.split(".");
-  return (words.length > 1 ? words.slice(1) : words).filter((word) => word !== "value").join(" · ");
+  const [part, ...words] = path.split(".");
+  const [name, tier, kind] = words;
+  if (kind === "value") return `${NAMES[name] ?? name}, tier ${tier}`;
+  if (kind === "ranks") return `ranks in tier ${tier}`;
+  if (path in NAMES) return NAMES[path];
+  return words.join(" · ") || part;
 }
 
 /**

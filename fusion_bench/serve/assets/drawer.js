@@ -2,6 +2,9 @@
 
 import { button, element, isolated } from "./dom.js";
 
+/** So many moves stand above the lists; the others are folded. */
+const SHOWN_MOVES = 8;
+
 const number = (value) => (value === null ? "–" : String(value));
 
 /** Opens and refreshes the details of a query. `fetchDetails(query, against)` asks the server. */
@@ -54,11 +57,20 @@ export class QueryDrawer {
     this.body.replaceChildren(
       details.text ? element("p", { class: "note" }, isolated(details.query)) : "",
       element("h3", {}, "Documents that moved"),
-      details.moves.length ? moveList(details.moves) : element("p", { class: "note" }, "None moved."),
+      ...moveBlock(details.moves),
       element("div", { class: "list-pair" },
         documentList("before", before, details.before), documentList("after", "This setting", details.after)),
     );
   }
+}
+
+function moveBlock(moves) {
+  if (!moves.length) return [element("p", { class: "note" }, "None moved.")];
+  const rest = moves.slice(SHOWN_MOVES);
+  const folded = rest.length
+    ? element("details", { class: "more-moves" }, element("summary", {}, `${rest.length} more`), moveList(rest))
+    : "";
+  return [moveList(moves.slice(0, SHOWN_MOVES)), folded];
 }
 
 function moveList(moves) {

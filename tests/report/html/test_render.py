@@ -119,6 +119,11 @@ def test_warnings_stand_before_findings_and_provenance_last() -> None:
     assert places == sorted(places)
 
 
+def test_the_number_has_the_tone_of_the_answer() -> None:
+    html = render_html(Page("T", (), Finding("lost", "worse")), number="-0.1")
+    assert '<span class="number tone-worse" id="number">-0.1</span>' in html
+
+
 def test_a_figure_stands_in_the_page() -> None:
     def draw() -> None: ...
 
