@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from fusion_bench.api.export import export as export
     from fusion_bench.api.fuse import fuse as fuse
     from fusion_bench.api.gate import gate as gate
+    from fusion_bench.api.page import compare_reports as compare_reports
+    from fusion_bench.api.page import page as page
     from fusion_bench.api.plot import plot as plot
     from fusion_bench.api.power import power as power
     from fusion_bench.api.rerank import rerank as rerank
@@ -91,6 +93,7 @@ _HOME = {
     "__version__": "_version",
     "align_runs": "api.evaluate",
     "compare": "api.compare",
+    "compare_reports": "api.page",
     "compare_systems": "stats.compare_family:compare_with_baseline",
     "evaluate_systems": "api.evaluate",
     "export": "api.export",
@@ -99,6 +102,7 @@ _HOME = {
     "load_dataset": "api.datasets",
     "load_qrels": "io.load_records",
     "load_run": "io.load_records",
+    "page": "api.page",
     "parse_measure": "api.evaluate",
     "plot": "api.plot",
     "power": "api.power",

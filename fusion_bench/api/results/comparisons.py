@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
+    from fusion_bench.api.html_page import HtmlPage
     from fusion_bench.evaluation.details.records import CollectionDetails
 
 #: What is said of each system against the baseline, on the primary measure.
@@ -121,6 +122,12 @@ class Comparisons(TableView):
         from fusion_bench.api.plot import plot
 
         return plot(self, kind)
+
+    def page(self) -> HtmlPage:
+        """The page for a browser, which a notebook shows inline; see :func:`page`."""
+        from fusion_bench.api.page import page
+
+        return page(self)
 
     def _summary(self) -> str:
         compared = pluralize(len(self.collection.ranked_systems), "system")

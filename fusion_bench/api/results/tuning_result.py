@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
     from optuna.study import Study
 
+    from fusion_bench.api.html_page import HtmlPage
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuningResult(TableView):
@@ -102,6 +104,12 @@ class TuningResult(TableView):
         from fusion_bench.api.plot import plot
 
         return plot(self, kind)
+
+    def page(self) -> HtmlPage:
+        """The page for a browser, which a notebook shows inline; see :func:`page`."""
+        from fusion_bench.api.page import page
+
+        return page(self)
 
     def _summary(self) -> str:
         chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())

@@ -26,6 +26,11 @@ class LazyDetails:
     compute: Callable[[Report], ReportDetails] | None = field(default=None, compare=False)
     _details: ReportDetails | None = field(default=None, compare=False)
 
+    @property
+    def is_available(self) -> bool:
+        """Whether they are there, or can be computed."""
+        return self._details is not None or self.compute is not None
+
     def __reduce__(self) -> tuple[type[LazyDetails], tuple[()]]:
         return LazyDetails, ()
 

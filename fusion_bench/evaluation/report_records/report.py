@@ -85,6 +85,11 @@ class Report(TableView, ReportRecord):
         """
         return self._lazy.of_report(self)
 
+    @property
+    def has_details(self) -> bool:
+        """Whether :meth:`details` gives some; not for a report that was read from a file."""
+        return self._lazy.is_available
+
     def with_lazy_details(self, compute: Callable[[Report], ReportDetails]) -> Report:
         """The same report, which can compute its details."""
         report = self.model_copy()

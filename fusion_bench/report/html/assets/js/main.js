@@ -69,7 +69,11 @@ function unfoldForPrint() {
 /** The address names the query that is open; empty = none. */
 function showAddress(index, id) {
   const hash = id === undefined ? "" : `#query=${index}:${encodeURIComponent(id)}`;
-  history.replaceState(null, "", hash || location.pathname + location.search);
+  try {
+    history.replaceState(null, "", hash || location.pathname + location.search);
+  } catch {
+    // a page inside a notebook has no address
+  }
 }
 
 /** Open the query that the address names. */
