@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fusion_bench.api.results.tuning_result import TuningResult as TuningResult
     from fusion_bench.api.systems import rrf as rrf
     from fusion_bench.api.systems import weighted as weighted
+    from fusion_bench.api.tables.make_tables import tables as tables
     from fusion_bench.api.tune import tune as tune
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
     from fusion_bench.data.qrels import Qrels as Qrels
@@ -111,6 +112,7 @@ _HOME = {
     "rerank": "api.rerank",
     "rrf": "api.systems",
     "run_experiment": "api.evaluate",
+    "tables": "api.tables.make_tables",
     "tune": "api.tune",
     "weighted": "api.systems",
 }

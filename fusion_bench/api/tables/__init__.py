@@ -1,0 +1,1 @@
+"""Everything that a page shows as data frames."""
