@@ -86,15 +86,15 @@ def measure_overlap(runs: AlignedRuns, relevant: RelevantRanks, depth: int = TOP
         for b in range(a, size):
             longer = np.maximum(lengths[a], lengths[b])
             common = np.bincount(query[is_top[a] & is_top[b]], minlength=queries)
-            some = longer > 0
-            if some.any():
-                shared[a, b] = shared[b, a] = (common[some] / longer[some]).mean()
-    has = relevant.source_ranks > 0
+            is_known = longer > 0
+            if is_known.any():
+                shared[a, b] = shared[b, a] = (common[is_known] / longer[is_known]).mean()
+    is_returned = relevant.source_ranks > 0
     return SourceOverlap(
         sources=runs.sources,
         depth=depth,
         shared=shared,
         relevant=len(relevant.documents),
-        returned=has.sum(axis=1),
-        alone=(has & (has.sum(axis=0) == 1)).sum(axis=1),
+        returned=is_returned.sum(axis=1),
+        alone=(is_returned & (is_returned.sum(axis=0) == 1)).sum(axis=1),
     )

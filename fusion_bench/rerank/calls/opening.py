@@ -60,7 +60,7 @@ class LateReranker:
         self._provider, self._stack = provider, stack
         self._seconds = CONNECTING_SHARE * seconds
         self._opened: Reranker | None = None
-        self._turn = asyncio.Lock()  # or each of the calls at once would connect
+        self._lock = asyncio.Lock()  # or each of the calls at once would connect
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """Connect, then score.
@@ -68,7 +68,7 @@ class LateReranker:
         Raises:
             ProviderError: It cannot be connected, or the call failed.
         """
-        async with self._turn:
+        async with self._lock:
             if self._opened is None:
                 self._opened = await connect_provider(self._provider, self._seconds, self._stack)
                 self.batch = self._opened.batch

@@ -1,6 +1,7 @@
 // One query: both lists side by side, and the terms that moved documents.
 
 import { button, element, isolated } from "./dom.js";
+import { formatTerm } from "./numbers.js";
 
 /** So many moves stand above the lists; the others are folded. */
 const SHOWN_MOVES = 8;
@@ -97,7 +98,7 @@ function documentList(name, title, documents) {
 
 function documentRow(each) {
   const terms = Object.entries(each.terms).map(([label, value]) =>
-    element("li", {}, isolated(label), ` ${Number(value.toPrecision(4))}`));
+    element("li", {}, isolated(label), ` ${formatTerm(value)}`));
   return element("tr", {
     class: each.grade > 0 ? "relevant" : null, "data-document": each.document,
   },
@@ -107,5 +108,5 @@ function documentRow(each) {
       element("ul", { class: "terms" }, terms)),
     each.title ? element("span", { class: "title" }, isolated(each.title)) : null),
   element("td", {}, number(each.other_rank)),
-  element("td", { class: "number-cell" }, String(Number(each.score.toPrecision(4)))));
+  element("td", { class: "number-cell" }, formatTerm(each.score)));
 }

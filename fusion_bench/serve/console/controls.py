@@ -22,7 +22,7 @@ from fusion_bench.serve.console.setting import (
     DIALECT,
     RERANKER,
     Setting,
-    Workbench,
+    SystemBuilder,
 )
 from fusion_bench.tune.space.parameter_paths import ABSENT, SourceRoles, read_parameter
 from fusion_bench.tune.space.search_space import declared_parameters
@@ -75,12 +75,12 @@ class ControlPanel:
     """Lists the controls of settings.
 
     Attributes:
-        workbench: What settings are made of.
+        builder: Makes the system of each setting.
         longest: Greatest rank of each run.
         rerank_depth: Most candidates of a query that a rerank list scores; 0 = no list.
     """
 
-    workbench: Workbench
+    builder: SystemBuilder
     longest: Mapping[str, int]
     rerank_depth: int
 
@@ -89,14 +89,14 @@ class ControlPanel:
 
         Args:
             setting: The setting.
-            system: What :meth:`Workbench.build_system` makes of it.
+            system: What :meth:`SystemBuilder.build_system` makes of it.
 
         Raises:
             ConfigError: A value of the setting is outside its range, or has no control.
         """
-        roles = self.workbench.source_roles(system)
+        roles = self.builder.source_roles(system)
         # A value that a request brings must not widen the range that it is checked against.
-        frame = self.workbench.build_system(setting.without_numbers())
+        frame = self.builder.build_system(setting.without_numbers())
         controls: dict[str, Control] = {}
         values: dict[str, Value] = {}
         parts = (*self._part_parameters(system, roles), *self._depths(system))
@@ -127,10 +127,10 @@ class ControlPanel:
         sources = tuple((name, roles[name]) for name in system.runs)
         methods = _list_methods(system.dialect, sources)
         yield choice(FUSION_METHOD, *dict.fromkeys((system.fusion.method, *methods)))
-        if self.workbench.rerankers:
+        if self.builder.rerankers:
             yield choice(BLEND_METHOD, *_list_blends())
             if system.blend.reranker_name is not None:
-                yield choice(RERANKER, *sorted(self.workbench.rerankers))
+                yield choice(RERANKER, *sorted(self.builder.rerankers))
                 yield integer(RERANK_DEPTH, 1, max(self.rerank_depth, 1))
 
     def _depths(self, system: System) -> Iterator[Parameter]:

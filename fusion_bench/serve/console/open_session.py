@@ -20,7 +20,7 @@ from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.serve.console.controls import ControlPanel
 from fusion_bench.serve.console.session import ConsoleSession
-from fusion_bench.serve.console.setting import Workbench
+from fusion_bench.serve.console.setting import SystemBuilder
 from fusion_bench.serve.console.system_evaluator import SystemEvaluator
 from fusion_bench.tune.validation.split_choice import HALF
 from fusion_bench.tune.validation.splits import split_queries
@@ -91,7 +91,7 @@ def make_session(
     shown = task.runs.subset(split.tune)
     measures = _order_measures(task.measures, tuning, dataset, source)
     roles = dict(zip(task.runs.sources, task.runs.roles, strict=True))
-    workbench = Workbench(experiment.systems, roles, sorted(dataset.rerankers))
+    builder = SystemBuilder(experiment.systems, roles, sorted(dataset.rerankers))
     rerank_depth = int(shown.rerank_ranks.max(initial=0))
     return ConsoleSession(
         experiment=experiment,
@@ -102,7 +102,7 @@ def make_session(
         runs=task.runs,
         split=split,
         tuning=tuning,
-        panel=ControlPanel(workbench, _longest_lists(shown), rerank_depth),
+        panel=ControlPanel(builder, _longest_lists(shown), rerank_depth),
         evaluator=SystemEvaluator(shown, measures, dataset.spaces, dataset.qrels),
         system=system,
     )

@@ -114,13 +114,13 @@ def _top(explanation: Explanation) -> list[ScoreTrace]:
 
 
 def _list_document(trace: ScoreTrace, titles: dict[str, str], other: Explanation) -> ListedDocument:
-    there = other.find_trace(trace.document)
+    counterpart = other.find_trace(trace.document)
     return ListedDocument(
         document=trace.document,
         title=titles[trace.document],
         grade=trace.grade,
         rank=trace.rank or 0,
-        other_rank=None if there is None else there.rank,
+        other_rank=None if counterpart is None else counterpart.rank,
         score=trace.score,
         terms=dict(trace.contributions),
     )

@@ -169,7 +169,7 @@ class ConsoleSession:
         Raises:
             ConfigError: A value that breaks a rule, or is outside its range.
         """
-        system = self.panel.workbench.build_system(setting)
+        system = self.panel.builder.build_system(setting)
         return system, self.panel.list_controls(setting, system)
 
     def _describe_lists(self) -> list[str]:

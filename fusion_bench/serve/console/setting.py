@@ -72,8 +72,8 @@ class Setting(StrictModel):
 
 
 @dataclass(frozen=True)
-class Workbench:
-    """What settings are made of.
+class SystemBuilder:
+    """Makes the systems of settings.
 
     Attributes:
         systems: The systems of the experiment, by name.

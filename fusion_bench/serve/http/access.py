@@ -2,8 +2,9 @@
 
 A page of another site must neither read nor send anything. The host name of a request has to be
 this server's, which stops DNS rebinding; an ``Origin`` has to be this server's; and every answer
-needs the cookie that the address with the token sets. The cookie is ``SameSite=Strict`` and not
-readable by scripts. Its name holds the port, since cookies of one host go to all of its ports.
+with data needs the cookie that the address with the token sets. The cookie is ``SameSite=Strict``
+and not readable by scripts. Its name holds the port, since cookies of one host go to all of its
+ports.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class Access:
         """Whether an ``Origin`` header is absent, or names this server."""
         return origin is None or origin in {f"http://{name}:{self.port}" for name in HOSTS}
 
-    def takes_token(self, token: str | None) -> bool:
-        """Whether a token opens the console; one for a single use is used up."""
+    def accept_token(self, token: str | None) -> bool:
+        """Whether a token opens the console; one for a single use opens it no second time."""
         if token is None or not token.isascii():
             return False
         if secrets.compare_digest(token, self.token):

@@ -73,7 +73,7 @@ class PageFiles:
 
     async def answer_page(self, request: Request) -> Response:
         """The page; an address with a token brings the cookie."""
-        is_new = self.access.takes_token(request.query_params.get("token"))
+        is_new = self.access.accept_token(request.query_params.get("token"))
         if not is_new and not self.access.has_session(request.headers):
             text = "no valid token: open the address that 'fusion-bench serve' printed"
             return PlainTextResponse(f"error: {text}\n", status_code=403)

@@ -40,14 +40,14 @@ def export_search(result: SearchResult, objective: TuningObjective, url: str, na
         study = optuna.create_study(
             storage=storage, study_name=name, direction="maximize", load_if_exists=True
         )
-        there = study.get_trials()
-        is_start = len(there) <= len(trials) and all(map(_is_same, there, trials))
+        stored = study.get_trials()
+        is_start = len(stored) <= len(trials) and all(map(_is_same, stored, trials))
         if not is_start or study.direction != optuna.study.StudyDirection.MAXIMIZE:
             raise ConfigError(
                 f"export: the database has another study {name!r} already: remove it, or write "
                 "elsewhere"
             )
-        study.add_trials(trials[len(there) :])
+        study.add_trials(trials[len(stored) :])
     return len(trials)
 
 

@@ -48,3 +48,10 @@ export function formatPercent(share) {
   if (share === null || share === undefined) return "n/a";
   return share > 0 && share < 0.0005 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`;
 }
+
+/** A score or a term: four significant digits, as explain writes them. */
+export function formatTerm(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e-4 && size < 1e6 ? String(Number(value.toPrecision(4))) : value.toExponential(3);
+}

@@ -1,16 +1,10 @@
 // The first ten documents of two systems side by side, with the terms of each score.
 
 import { element, isolated } from "./dom.js";
+import { formatTerm } from "./numbers.js";
 
 /** Colors of terms; more terms than colors begin again. */
 const COLORS = 8;
-
-/** A score or a term: four significant digits, as explain writes them. */
-export function formatTerm(value) {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  return size >= 1e-4 && size < 1e6 ? String(Number(value.toPrecision(4))) : value.toExponential(3);
-}
 
 /** The block: the baseline's list and the chosen system's, as far as they are kept. */
 export function topLists(collection, details, query, name) {
