@@ -40,3 +40,5 @@ def test_paper_has_all_tables_and_the_whole_heat_map(report_page: Page) -> None:
         "nodes => nodes.map(node => node.getBoundingClientRect().width)",
     )
     assert widths[0] == widths[1]
+    fire(report_page, "afterprint")
+    assert tables.get_attribute("open") is None

@@ -57,12 +57,16 @@ function foldTables(place) {
   tables.open = false;
 }
 
-/** Paper has nothing to unfold. */
+/** On paper nothing can be unfolded, so all tables and warnings are; afterwards as before. */
 function unfoldForPrint() {
+  let folded = [];
   window.addEventListener("beforeprint", () => {
-    for (const each of document.querySelectorAll("details.all-tables, .warnings details, details.lint")) {
-      each.open = true;
-    }
+    const parts = document.querySelectorAll("details.all-tables, .warnings details, details.lint");
+    folded = [...parts].filter(({ open }) => !open);
+    for (const each of folded) each.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const each of folded) each.open = false;
   });
 }
 
