@@ -38,6 +38,8 @@ def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Find
 def change_number(change: ReportChange) -> str:
     """The verdict in a few words: ``2 better, 1 worse``."""
     rows = [row for each in change.collections for row in each.systems]
+    if all(row.difference is None for row in rows):
+        return "not comparable"
     if all(row.comparison is None for row in rows):
         changed = sum(row.is_changed for row in rows)
         return f"{pluralize(changed, 'system')} changed" if changed else "no change"
@@ -58,6 +60,10 @@ def _describe(change: CollectionChange, min_gain: float, alpha: float) -> Findin
     moved = [row for row in rows if row.better or row.worse]
     where = f"{change.measure} on {change.name}"
     lines = (*_describe_extremes(moved, min_gain, alpha), *_describe_best(change))
+    if all(row.difference is None for row in rows):
+        missing = "query with values of the measure" if rows else "system"
+        text = f"{where} cannot be compared: the reports have no {missing} in common."
+        return Finding(text, "warning", "decision")
     if not moved:
         text = f"No value of {pluralize(len(rows), 'system')} changed in {where}."
         return Finding(text, "plain", "decision", lines)

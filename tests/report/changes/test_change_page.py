@@ -84,7 +84,20 @@ def test_reports_without_a_common_collection() -> None:
     (collection,) = NEW.collections
     other = cases.report(collection.model_copy(update={"name": "another"}))
     assert headline(OLD, other) == "The reports have no collection in common."
+    assert number(OLD, other) == "not comparable"
     assert data_of(OLD, other) == []
+
+
+def test_nothing_in_common_is_not_called_unchanged() -> None:
+    strange = of_values(("base", BEFORE), queries=tuple(f"p{i}" for i in range(40)))
+    assert headline(OLD, strange) == (
+        f"{PRIMARY} on tiny cannot be compared: the reports have no query with values of the "
+        "measure in common."
+    )
+    assert number(OLD, strange) == "not comparable"
+    others = of_values(("new one", BEFORE))
+    assert headline(OLD, others).endswith("the reports have no system in common.")
+    assert data_of(OLD, others) == [] == data_of(OLD, strange)
 
 
 def test_settings_that_changed_alike_share_a_row() -> None:
