@@ -18,6 +18,11 @@ from fusion_bench.report.evaluation.change_section import (
 from fusion_bench.report.page import Finding, Page, Section
 from fusion_bench.report.v2_switch import v2_findings
 
+SAME_SETTINGS = (
+    "Nothing: the settings of the experiment, and of each system that both reports have, are the "
+    "same."
+)
+
 
 def build_change_page(
     change: ReportChange, old: Report, new: Report, origins: Sequence[str] = ()
@@ -71,7 +76,7 @@ def _configuration(change: ReportChange, old: Report, new: Report) -> Section:
     switch = {name: report.provenance.v2_enabled for name, report in sides.items()}
     findings = [*v2_findings(switch)]
     if table is None:
-        findings.insert(0, Finding("No setting of the experiment or of a system that both have."))
+        findings.insert(0, Finding(SAME_SETTINGS))
     for each in change.collections:
         for status, text in (("new", "Only in the new report"), ("gone", "Only in the old one")):
             names = [row.name for row in each.systems if row.status == status]
@@ -87,6 +92,8 @@ def _collection_section(
     findings = [*describe_collection(change)]
     if old is not None and new is not None:
         findings += _describe_untested(old, new)
+    if not findings:
+        findings.append(Finding("No value of any system changed."))
     tables = tuple(value_tables(change, report.min_gain, alpha=report.alpha))
     return Section(change.name, findings=tuple(findings), parts=tables)
 

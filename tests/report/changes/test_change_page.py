@@ -64,6 +64,9 @@ def test_the_verdict_stands_first_with_the_greatest_gain_and_loss() -> None:
 def test_nothing_changed() -> None:
     assert headline(OLD, OLD) == f"No value of 3 systems changed in {PRIMARY} on tiny."
     assert number(OLD, OLD) == "no value changed"
+    texts = [f.text for section in page_of(OLD, OLD).sections for f in section.findings]
+    assert texts[0].startswith("Nothing: the settings of the experiment")
+    assert texts[1:] == ["No value of any system changed."]
     assert data_of(OLD, OLD) == []
     assert 'data-views="collection' not in html_of(OLD, OLD).partition("<script")[0]
 
