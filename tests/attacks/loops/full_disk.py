@@ -38,7 +38,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("diagnose", EXPERIMENT),
     ("export", EXPERIMENT, "--system", "plain", "--to", "qdrant", "--out", "search"),
     ("policies", POLICY, *STUDY),
-    ("compare", "--qrels", QRELS, *LISTS, "--markdown", "compared.md"),
+    ("compare", "--qrels", QRELS, *LISTS, "--html", "--markdown", "compared.md"),
     ("lint", EXPERIMENT, "--markdown", "findings.md"),
     ("power", "--sd", ".2", "--plot", "power.png"),
     ("schema", "--out", "schemas"),
