@@ -18,6 +18,7 @@ from fusion_bench.cli._column_options import (
 )
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._named_files import parse_named_files
+from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs, report_file
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def compare(
         "--qrels-columns": qrels_columns,
         "--run-columns": run_columns,
     }
+    outputs = {"--markdown": markdown}
     if qrels is None:
+        refuse_replaced_inputs(outputs, map(report_file, map(Path, files)))
         base.refuse_options("reports", options)
         from fusion_bench.cli._compare_reports import compare_report_files
 
@@ -115,6 +118,7 @@ def compare(
     from fusion_bench.measures.aliases import list_renamed
 
     lists = parse_named_files(files, "FILE")
+    refuse_replaced_inputs(outputs, (qrels, *lists.values()))
     collector = DetailsCollector() if html else None
     report = compare_files(
         qrels,

@@ -10,6 +10,7 @@ import typer
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._query_options import read_conditions
+from fusion_bench.cli._replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -93,6 +94,9 @@ def eval_command(
     collector = _make_collector(detail, is_needed=html or details_json)
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
+        refuse_replaced_inputs(
+            {"--markdown": markdown}, list_experiment_inputs(parsed, source, folders)
+        )
         folder = base.out_folder(out, experiment)
         report = run_experiment(
             parsed,

@@ -18,6 +18,7 @@ from fusion_bench.cli._console import (
     print_steps,
 )
 from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli._replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -126,7 +127,8 @@ def gate(
         if self_test:
             _run_self_test(context, folder, runs or 2000, against, as_json=json)
         else:
-            page, verdict = _run_gate(context, path, datasets, overrides)
+            named = {"--markdown": markdown, "--junit": junit, "--comment": comment}
+            page, verdict = _run_gate(context, path, datasets, overrides, named)
             written = _write_outputs(verdict, page, folder, tables or (), html=html)
             written += _write_named(verdict, junit, comment)
             _print_verdict(verdict, page, written, markdown, as_json=json)
@@ -159,8 +161,9 @@ def _run_gate(
     path: Path,
     datasets: Sequence[Path] | None,
     overrides: Sequence[str] | None,
+    named: Mapping[str, Path | None],
 ) -> tuple[Page, GateVerdict]:
-    """Run the gate, and annotate what did not pass."""
+    """Run the gate, and annotate what did not pass; the files of ``named`` are written later."""
     from fusion_bench.cli._annotations import print_annotations
     from fusion_bench.cli._next_steps import after_gate
     from fusion_bench.gate.inputs import GateInputs
@@ -168,6 +171,7 @@ def _run_gate(
     from fusion_bench.gate.run import run_gate
 
     with context as opened:
+        refuse_replaced_inputs(named, (path, *list_experiment_inputs(*opened[:3])))
         inputs = GateInputs(*opened)
         verdict = run_gate(inputs, path)
     print_annotations(verdict, inputs.source, inputs.policy)

@@ -9,6 +9,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
+from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs, report_file
 
 if TYPE_CHECKING:
     from fusion_bench.stats.power.power_plan import PowerPlan
@@ -96,6 +97,8 @@ def power_command(
     base.refuse_two_outputs(markdown, as_json=json)
     if plot is not None and plot.suffix not in (".png", ".svg"):
         raise typer.BadParameter("must end in .png or .svg", param_hint="--plot")
+    inputs = () if source is None else (report_file(source),)
+    refuse_replaced_inputs({"--plot": plot, "--markdown": markdown}, inputs)
     plan = plan_power(
         source,
         system=system,

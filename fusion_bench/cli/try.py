@@ -18,6 +18,7 @@ from fusion_bench.cli._column_options import (
 )
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
+from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.util.files.real_paths import resolve_path
 
@@ -110,6 +111,8 @@ def try_command(
         qrels_layout=parse_qrels_columns(qrels_columns),
         run_layout=parse_run_columns(run_columns),
     )
+    listed = [*given.runs.values(), *(each.path for each in given.rerankers.values())]
+    refuse_replaced_inputs({"--markdown": markdown}, (qrels, queries, *listed))
     _check_folders(save, out)
     with progress_bar() as progress:
         done = compare_starter_systems(given, progress)

@@ -12,6 +12,7 @@ import typer
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli._replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
 from fusion_bench.config.limits import MOST_WORKERS
 
 if TYPE_CHECKING:  # imported late, as it is slow
@@ -129,6 +130,9 @@ def tune(
     )
     verdicts = []
     with base.open_experiment(experiment, replaced) as (parsed, source):
+        refuse_replaced_inputs(
+            {"--markdown": markdown}, list_experiment_inputs(parsed, source, options.folders)
+        )
         for report, files in run_tuning(parsed, source, options):
             target = _markdown_target(markdown, files, options.out)
             _print_report(report, files, datasets, as_json=json, markdown=target)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.attack import Attack
-from tests.attacks.project import DATASET, EXPERIMENT, QRELS, RUN
+from tests.attacks.project import BASELINE, DATASET, EXPERIMENT, QRELS, RUN
 from tests.attacks.runner import run_attack
 from tests.edits import Edit, folder, gone, link, nothing, pipe, replaced, text
 
@@ -101,6 +101,20 @@ ATTACKS = [
             (DATASET, "qrels.txt", ("dataset.yaml:2",)),
         )
         for kind, name in (("long", LONG), ("deep", DEEP), ("null byte", "a\0b"))
+    ),
+    *(
+        Attack(f"{words} {file}", (*words.split(), file), says=(file, "would replace an input"))
+        for words, files in (
+            (f"eval {EXPERIMENT} --markdown", (EXPERIMENT, DATASET, QRELS, RUN)),
+            (f"tune {EXPERIMENT} --system plain --markdown", (EXPERIMENT, QRELS)),
+            (f"lint {EXPERIMENT} --markdown", (EXPERIMENT,)),
+            (f"gate {EXPERIMENT} --markdown", (BASELINE, f"datasets/../{EXPERIMENT}")),
+            (f"gate {EXPERIMENT} --comment", (BASELINE, RUN)),
+            (f"gate {EXPERIMENT} --junit", (QRELS,)),
+            (f"try --qrels {QRELS} {RUN} datasets/mine/b.trec --markdown", (QRELS, RUN)),
+            (f"compare --qrels {QRELS} {RUN} --markdown", (QRELS, RUN)),
+        )
+        for file in files
     ),
     Attack(
         "fuse, without a system", command("fuse ? --out f.trec", EXPERIMENT), says=("--system",)
