@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from fusion_bench.cli._named_files import report_file
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def compare_report_files(
         DataError: A file that is no report.
         FusionBenchError: The systems cannot be compared.
     """
-    paths = [Path(name) / "report.json" if Path(name).is_dir() else Path(name) for name in files]
+    paths = [report_file(Path(name)) for name in files]
     reports = _read_reports(paths)
     if not html or len(reports) == 1:
         result = _compare(paths, reports, baseline, candidates, has_summary=has_summary)

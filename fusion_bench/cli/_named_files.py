@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import RerankFile
 
 
+def report_file(path: Path) -> Path:
+    """The record in the folder of a report, or the file itself."""
+    return path / "report.json" if path.is_dir() else path
+
+
 def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
     """File by name; a file without a name has its own, without the suffix.
 

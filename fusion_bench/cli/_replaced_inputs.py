@@ -38,11 +38,6 @@ def refuse_replaced_inputs(
                 )
 
 
-def report_file(path: Path) -> Path:
-    """The record in the folder of a report, or the file itself."""
-    return path / "report.json" if path.is_dir() else path
-
-
 def list_experiment_inputs(
     experiment: Experiment, source: Source, folders: Iterable[Path]
 ) -> Iterator[Path]:

@@ -17,8 +17,8 @@ from fusion_bench.cli._column_options import (
     parse_run_columns,
 )
 from fusion_bench.cli._console import print_result
-from fusion_bench.cli._named_files import parse_named_files
-from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs, report_file
+from fusion_bench.cli._named_files import parse_named_files, report_file
+from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:

@@ -64,7 +64,6 @@ FILES = (
     ("baseline", BASELINE, GATE, ""),
     ("baseline to renew", BASELINE, UPDATE, ""),
     ("ledger of looks", LOOKS, TUNE, ""),
-    ("report", "report.json", ("compare", "report.json"), ""),
     ("qrels of a dataset", QRELS, EVAL, "dataset.yaml:2: qrels"),
     ("queries", QUERIES, EVAL, "dataset.yaml:3: queries"),
     ("run", RUN, EVAL, "dataset.yaml:5: runs.a.path"),
@@ -88,6 +87,15 @@ ATTACKS = [
     ),
     *(
         Attack(f"{kind} as trial log", TUNE, in_folder(LOG, spoil), says=(LOG, kind))
+        for kind, spoil in KINDS
+    ),
+    *(  # a folder stands for the report in it
+        Attack(
+            f"{kind} as report",
+            ("compare", "a.json"),
+            spoil("a.json"),
+            says=("a.json/report.json: no such file" if kind == "a folder" else f"a.json: {kind}",),
+        )
         for kind, spoil in KINDS
     ),
     *(
