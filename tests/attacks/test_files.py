@@ -94,7 +94,11 @@ ATTACKS = [
             f"{kind} as report",
             ("compare", "a.json"),
             spoil("a.json"),
-            says=("a.json/report.json: no such file" if kind == "a folder" else f"a.json: {kind}",),
+            says=(
+                "a.json/report.json: no such file"
+                if kind == "a folder"
+                else "a.json: not a JSON report: " + kind,
+            ),
         )
         for kind, spoil in KINDS
     ),
