@@ -1,0 +1,5 @@
+"""Azure AI Search: its fusions."""
+
+from fusion_bench.engines.azure.dialect import AzureAISearch
+
+__all__ = ["AzureAISearch"]

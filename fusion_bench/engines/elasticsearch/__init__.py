@@ -1,0 +1,5 @@
+"""Elasticsearch: its fusions."""
+
+from fusion_bench.engines.elasticsearch.dialect import Elasticsearch
+
+__all__ = ["Elasticsearch"]

@@ -1,0 +1,5 @@
+"""Milvus: its fusions."""
+
+from fusion_bench.engines.milvus.dialect import Milvus
+
+__all__ = ["Milvus"]

@@ -1,0 +1,5 @@
+"""OpenSearch: its fusions."""
+
+from fusion_bench.engines.opensearch.dialect import OpenSearch
+
+__all__ = ["OpenSearch"]

@@ -1,0 +1,5 @@
+"""Vespa: its fusions."""
+
+from fusion_bench.engines.vespa.dialect import Vespa
+
+__all__ = ["Vespa"]
