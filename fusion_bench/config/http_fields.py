@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.errors import ConfigError
@@ -15,13 +15,13 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 class ServerModel(StrictModel):
-    """A configuration with a ``base_url``, and a ``key``: an environment variable, or None."""
+    """A configuration with a ``base_url`` or ``url``, and a ``key``: a variable's name, or None."""
 
-    @field_validator("base_url", check_fields=False)
+    @field_validator("base_url", "url", check_fields=False)
     @classmethod
-    def _check_base_url(cls, value: str) -> str:
+    def _check_url(cls, value: str, info: ValidationInfo) -> str:
         try:
-            return check_url(value)
+            return check_url(value, name=info.field_name or "url")
         except ConfigError as error:
             raise ValueError(str(error)) from None
 

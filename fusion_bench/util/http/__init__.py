@@ -2,5 +2,6 @@
 
 from fusion_bench.util.http.address import check_url
 from fusion_bench.util.http.client import JsonClient, open_client
+from fusion_bench.util.http.key_header import BASIC, BEARER, KeyHeader
 
-__all__ = ["JsonClient", "check_url", "open_client"]
+__all__ = ["BASIC", "BEARER", "JsonClient", "KeyHeader", "check_url", "open_client"]

@@ -7,8 +7,12 @@ import urllib.parse
 from fusion_bench.errors import ConfigError
 
 
-def check_url(url: str) -> str:
+def check_url(url: str, *, name: str = "base_url") -> str:
     """A base URL without its trailing slash.
+
+    Args:
+        url: The URL.
+        name: The setting that holds it, for messages.
 
     Raises:
         ConfigError: It is no http(s) URL, or has a user, a query or a fragment.
@@ -18,17 +22,15 @@ def check_url(url: str) -> str:
         host, port = parts.hostname, parts.port
     except ValueError:
         raise ConfigError(
-            "base_url: not a valid URL: it reads http://HOST:PORT/PATH, with a port from 1 to 65535"
+            f"{name}: not a valid URL: it reads http://HOST:PORT/PATH, with a port from 1 to 65535"
         ) from None
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ConfigError(
-            f"base_url of host {host!r}: a user, a query or a fragment is not allowed; "
+            f"{name} of host {host!r}: a user, a query or a fragment is not allowed; "
             "API keys come from environment variables"
         )
     if parts.scheme not in {"http", "https"} or not host:
-        raise ConfigError(f"base_url {url!r}: an http:// or https:// URL is needed")
+        raise ConfigError(f"{name} {url!r}: an http:// or https:// URL is needed")
     if port == 0 or " " in url or not url.isprintable():
-        raise ConfigError(
-            f"base_url {url!r}: blanks, control characters and port 0 are not allowed"
-        )
+        raise ConfigError(f"{name} {url!r}: blanks, control characters and port 0 are not allowed")
     return url.rstrip("/")

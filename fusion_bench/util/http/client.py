@@ -19,6 +19,7 @@ from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.util.api_key import ApiKey
 from fusion_bench.util.http.address import check_url
 from fusion_bench.util.http.body import ACCEPTED_ENCODING, BodyError, read_body, read_start
+from fusion_bench.util.http.key_header import BEARER, KeyHeader
 from fusion_bench.util.http.retry_after import retry_after
 from fusion_bench.util.http.server_text import NOT_SHOWN, LogGuard, show_text
 from fusion_bench.util.http.strict_json import parse_strict_json
@@ -66,9 +67,10 @@ class JsonClient:
 
     Args:
         base_url: URL of the server.
-        key: Sent as a bearer token; None = no authentication.
+        key: Sent with every request; None = no authentication.
         timeout: Seconds for a whole request, from the connection to the last byte.
         connections: Most concurrent connections.
+        key_header: How the key is sent.
 
     Raises:
         ConfigError: The base URL is not valid.
@@ -76,7 +78,13 @@ class JsonClient:
     """
 
     def __init__(
-        self, base_url: str, *, key: ApiKey | None, timeout: float, connections: int = 100
+        self,
+        base_url: str,
+        *,
+        key: ApiKey | None,
+        timeout: float,
+        connections: int = 100,
+        key_header: KeyHeader = BEARER,
     ) -> None:
         self.base_url = check_url(base_url)
         self._key, self._timeout = key, timeout
@@ -86,7 +94,7 @@ class JsonClient:
         except (library.InvalidURL, UnicodeError):
             raise ConfigError(f"base_url {self.base_url!r}: the host is not valid") from None
         self._client: httpx.AsyncClient = library.AsyncClient(
-            auth=None if key is None else _bearer_auth(key),
+            auth=None if key is None else _make_auth(key, key_header),
             headers={"Accept-Encoding": ACCEPTED_ENCODING, "Content-Type": "application/json"},
             cookies=_NoCookies(),
             timeout=timeout,
@@ -108,13 +116,24 @@ class JsonClient:
         Raises:
             ProviderError: The request failed; its kind says how.
         """
-        content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
-        limit = BASE_BYTES + BYTES_PER_REQUEST_BYTE * len(content) + extra_bytes
-        return await self._request_json("POST", path, limit, content)
+        return await self.request_json("POST", path, body, extra_bytes=extra_bytes)
 
     async def get_json(self, path: str) -> Any:  # noqa: ANN401 - JSON
         """Return the JSON response to GET; see :meth:`post_json`."""
-        return await self._request_json("GET", path, BASE_BYTES, None)
+        return await self.request_json("GET", path, None)
+
+    async def request_json(
+        self, method: str, path: str, body: object, *, extra_bytes: int = 0
+    ) -> Any:  # noqa: ANN401 - JSON
+        """Send a request of any method, with a body of any JSON or, for None, without one.
+
+        Arguments and errors as for :meth:`post_json`.
+        """
+        content = None
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+        limit = BASE_BYTES + BYTES_PER_REQUEST_BYTE * len(content or b"") + extra_bytes
+        return await self._request_json(method, path, limit, content)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -192,7 +211,12 @@ class JsonClient:
 
 @asynccontextmanager
 async def open_client(
-    base_url: str, key_name: str | None, timeout: float, connections: int
+    base_url: str,
+    key_name: str | None,
+    timeout: float,
+    connections: int,
+    *,
+    key_header: KeyHeader = BEARER,
 ) -> AsyncIterator[JsonClient]:
     """A client, closed in the end.
 
@@ -201,13 +225,16 @@ async def open_client(
         key_name: The environment variable that holds the API key; None = no authentication.
         timeout: Seconds for a whole request.
         connections: Most concurrent connections.
+        key_header: How the key is sent.
 
     Raises:
         ConfigError: The key is missing, or the base URL is not valid.
         MissingExtraError: httpx is not installed.
     """
     key = None if key_name is None else ApiKey.from_environment(key_name)
-    client = JsonClient(base_url, key=key, timeout=timeout, connections=connections)
+    client = JsonClient(
+        base_url, key=key, timeout=timeout, connections=connections, key_header=key_header
+    )
     try:
         yield client
     finally:
@@ -221,15 +248,15 @@ class _NoCookies(CookieJar):
         """Do nothing."""
 
 
-def _bearer_auth(key: ApiKey) -> httpx.Auth:
+def _make_auth(key: ApiKey, header: KeyHeader) -> httpx.Auth:
     """An authenticator, so that no local variable holds the key."""
     base: type[httpx.Auth] = _import_httpx().Auth
 
     def auth_flow(_: httpx.Auth, request: httpx.Request) -> Generator[httpx.Request]:
-        request.headers["Authorization"] = f"Bearer {key.reveal_key()}"
+        request.headers[header.name] = header.format_key(key)
         yield request
 
-    return type("Bearer", (base,), {"auth_flow": auth_flow})()  # type: ignore[no-any-return]
+    return type("KeyAuth", (base,), {"auth_flow": auth_flow})()  # type: ignore[no-any-return]
 
 
 def _import_httpx() -> Any:  # noqa: ANN401 - a module

@@ -1,0 +1,72 @@
+"""What an answer may hold: hits with an id, a finite score and a text."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fusion_bench.connector import Hit, check_hits, make_hit
+from fusion_bench.errors import ProviderError
+
+
+def test_values_that_an_engine_sends_become_a_hit() -> None:
+    assert make_hit(7, 1) == Hit("7", 1.0)
+    assert make_hit("ä b", -0.5, "text\ud800") == Hit("ä b", -0.5, "text?")
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        (None, "without an id"),
+        ("", "without an id"),
+        (" \t", "without an id"),
+        (True, "without an id"),
+        (1.5, "without an id"),
+        (["a"], "without an id"),
+        ("a\x00b", "control character"),
+        ("a\nb", "control character"),
+        ("a\x1b[31m", "control character"),
+        ("a\ud800", "control character"),
+        ("a\u2028b", "control character"),
+        ("x" * 1001, "more than 1,000 characters"),
+    ],
+)
+def test_an_id_that_cannot_be_stored_is_refused(document: object, problem: str) -> None:
+    with pytest.raises(ProviderError, match=problem) as caught:
+        make_hit(document, 1.0)
+    assert caught.value.kind == "malformed"
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "1", None, True, [1], 10**400])
+def test_a_score_that_is_no_finite_number_is_refused(score: object) -> None:
+    with pytest.raises(ProviderError, match="no finite number"):
+        make_hit("d", score)
+
+
+@pytest.mark.parametrize("text", [1, ["a"], "x" * 1_000_001])
+def test_a_text_that_is_none_or_too_long_is_refused(text: object) -> None:
+    with pytest.raises(ProviderError, match="the text of 'd'"):
+        make_hit("d", 1.0, text)
+
+
+def test_hits_beyond_the_depth_are_dropped() -> None:
+    hits = [Hit("a", 2.0), Hit("b", 1.0), Hit("a", math.nan)]
+    assert check_hits(hits, 2) == tuple(hits[:2])
+
+
+@pytest.mark.parametrize(
+    ("hits", "problem"),
+    [
+        ([Hit("a", 1.0), Hit("a", 0.5)], "'a' stands twice"),
+        ([Hit("a", math.nan)], "no finite number"),
+        ([("a", 1.0)], "a tuple in place of a hit"),
+        (None, "no list of hits"),
+        ("ab", "no list of hits"),
+        ({"a": 1.0}, "no list of hits"),
+    ],
+)
+def test_an_answer_that_breaks_a_rule_is_malformed(hits: object, problem: str) -> None:
+    with pytest.raises(ProviderError, match=problem) as caught:
+        check_hits(hits, 10)
+    assert caught.value.kind == "malformed"
