@@ -27,7 +27,7 @@ from fusion_bench.io.dataset_fingerprint import (
     fingerprint_lists,
     fingerprint_queries,
 )
-from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
+from fusion_bench.io.dataset_paths import DatasetPaths, name_lists, request_judges, request_lists
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups.dataset_groups import resolve_groups
@@ -50,7 +50,8 @@ class Dataset(TableView):
         cache: Where it and its alignments are kept; None = nowhere.
         keys: The tables as they were read, and the key of each in the cache.
         provenance: What is known of the making of the rerank lists, by name.
-        files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``.
+        files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``. Further
+            judges, ``judges/NAME``, are read by ``io.judgments``.
         documents: JSON Lines with the texts of the documents; None = not named.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
         has_file: Whether a ``dataset.yaml`` says all this.
@@ -253,10 +254,7 @@ def load_dataset(
         provenance={
             file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
         },
-        files={
-            **{f"runs/{file.name}": file for file in run_files},
-            **{f"rerank/{file.name}": file for file in rerank_files},
-        },
+        files=name_lists(run_files, rerank_files) | request_judges(spec, paths),
         documents=documents,
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),

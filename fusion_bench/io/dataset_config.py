@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_serializer, field_validator, model_validator
+from pydantic import Field, field_serializer, field_validator
 
 from fusion_bench.config.field_values import FieldConditions
 from fusion_bench.config.models import StrictModel, parse_model
@@ -16,27 +16,13 @@ from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.switches import Switch, check_field
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.file_layout import FileLayout
-from fusion_bench.io.formats import check_format
+from fusion_bench.io.specs.families import Family
+from fusion_bench.io.specs.file_spec import FileColumns, FileSpec
+from fusion_bench.io.specs.judgment_specs import JudgeSpec, QrelsSpec
 
 FILE = "dataset.yaml"
 #: Values of ``groups`` that name no file: search for groups; the declared groups are all.
 AUTO_GROUPS, DECLARED_GROUPS = "auto", "declared"
-
-
-class FileColumns(StrictModel):
-    """A file's own names of its columns, where they are not the usual ones."""
-
-    query: str | None = None
-    document: str | None = None
-
-    @model_validator(mode="after")
-    def _refuse_repeats(self) -> FileColumns:
-        names = [name for _, name in self if name is not None]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"{name!r} is named twice: each column holds one thing")
-        return self
 
 
 class RunColumns(FileColumns):
@@ -46,49 +32,17 @@ class RunColumns(FileColumns):
     rank: str | None = None
 
 
-class QrelsColumns(FileColumns):
-    """The names of the columns of judgments."""
-
-    grade: str | None = None
-
-
-class FileSpec(StrictModel):
-    """One file of a ``dataset.yaml``: its path, format and columns."""
-
-    path: str
-    format: str | None = None
-    columns: FileColumns | None = None
-
-    @field_validator("format")
-    @classmethod
-    def _check_format(cls, value: str | None) -> str | None:
-        try:
-            return None if value is None else check_format(value)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
-
-    @property
-    def layout(self) -> FileLayout:
-        """How the file is read."""
-        columns = {role: name for role, name in self.columns or () if name is not None}
-        return FileLayout(self.format, columns)
-
-
-class QrelsSpec(FileSpec):
-    """The file of the judgments."""
-
-    columns: QrelsColumns | None = None
-
-
 class ListSpec(FileSpec):
     """One list of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`.
 
     Attributes:
         refined: A file of the same kind, with what the list returns for refined queries, under the
             ids of the original ones; only CRAG's verdicts read it.
+        family: The model family behind it, such as ``gpt``; None = none, or not known.
     """
 
     refined: str | None = None
+    family: Family | None = None
     columns: RunColumns | None = None
     roles: tuple[str, ...] = ()
     rank_from: Literal["score", "column"] = "score"
@@ -129,7 +83,8 @@ class DatasetSpec(StrictModel):
         version: Raised by its owner when the contents change.
         description: One line for ``dataset list``.
         license: Terms of the data.
-        qrels: File of judgments: its path, or a mapping with its path, format and columns.
+        qrels: File of judgments: its path, or a mapping with its path, format, columns and judge.
+        judges: Files with the grades of further judges, by name.
         queries: JSON Lines of queries: text, type, intent, confidence, group, split, and others.
         groups: ``auto``: queries with equal or similar texts, lists or judgments are one group.
             ``declared``: no other queries than those of a declared group depend on each other. Or
@@ -151,6 +106,7 @@ class DatasetSpec(StrictModel):
     description: str = ""
     license: str = ""
     qrels: QrelsSpec
+    judges: dict[str, JudgeSpec] = Field(default_factory=dict)
     queries: str | None = None
     groups: Annotated[str, Field(min_length=1)] | None = None
     documents: str | None = None
@@ -175,6 +131,7 @@ class DatasetSpec(StrictModel):
         """The paths of its files and folders, as it names them."""
         lists = (*self.runs.values(), *self.rerank.values())
         listed = [path for each in lists for path in (each.path, each.refined)]
+        listed += [judge.path for judge in self.judges.values()]
         paths = (self.qrels.path, self.queries, self.group_file, self.documents, *listed)
         return tuple(path for path in paths if path is not None)
 
@@ -185,8 +142,8 @@ class DatasetSpec(StrictModel):
 
     @field_serializer("qrels")
     def _shorten_path(self, value: QrelsSpec) -> object:
-        is_plain = value.format is None and value.columns is None
-        return value.path if is_plain else value.model_dump(exclude_none=True)
+        given = value.model_dump(exclude_none=True, exclude_defaults=True)
+        return value.path if len(given) == 1 else given
 
 
 def read_spec(path: Path) -> tuple[DatasetSpec, Source]:

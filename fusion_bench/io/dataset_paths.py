@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
@@ -139,3 +139,21 @@ def request_lists(
         if rerankers is None or name in rerankers
     ]
     return run_files, rerank_files
+
+
+def name_lists(
+    run_files: Iterable[FileRequest], rerank_files: Iterable[FileRequest]
+) -> dict[str, FileRequest]:
+    """The files of lists by ``runs/NAME`` and ``rerank/NAME``."""
+    runs = {f"runs/{file.name}": file for file in run_files}
+    return runs | {f"rerank/{file.name}": file for file in rerank_files}
+
+
+def request_judges(spec: DatasetSpec, paths: DatasetPaths) -> dict[str, FileRequest]:
+    """The files of the further judges: ``judges/NAME`` → the file, which must be there."""
+    return {
+        f"judges/{name}": FileRequest(
+            paths.existing(judge.path, "judges", name, "path"), name, layout=judge.layout
+        )
+        for name, judge in spec.judges.items()
+    }

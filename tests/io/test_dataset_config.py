@@ -6,7 +6,8 @@ import pytest
 
 from fusion_bench.config.column_names import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
 from fusion_bench.config.models import StrictModel
-from fusion_bench.io.dataset_config import QrelsColumns, RunColumns
+from fusion_bench.io.dataset_config import RunColumns
+from fusion_bench.io.specs.judgment_specs import QrelsColumns
 
 
 @pytest.mark.parametrize(("model", "roles"), [(QrelsColumns, QRELS_ROLES), (RunColumns, RUN_ROLES)])

@@ -1,0 +1,1 @@
+"""The grades of judges beside those that decide the values."""

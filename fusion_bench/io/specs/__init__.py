@@ -1,0 +1,1 @@
+"""What a ``dataset.yaml`` says of single files."""
