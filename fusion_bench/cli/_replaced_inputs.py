@@ -52,4 +52,4 @@ def list_experiment_inputs(
     yield source.path
     for _, file in find_datasets(experiment, source, tuple(folders)):
         yield file
-        yield from (file.parent / name for name in read_spec(file)[0].files)
+        yield from read_spec(file)[0].file_paths(file.parent)

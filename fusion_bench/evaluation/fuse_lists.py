@@ -81,8 +81,7 @@ def fuse_experiment(
 
 def _refuse_own_file(out: Path, folder: Path, spec: DatasetSpec) -> None:
     """Raise where writing would replace a file of the dataset."""
-    for name in spec.files:
-        path = resolve_path(folder / name)
+    for path in map(resolve_path, spec.file_paths(folder)):
         if resolve_path(out) == path or resolve_path(out).is_relative_to(path):
             raise ConfigError(
                 f"--out: {out} is a file of dataset {spec.name!r}, which it would replace: name "

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar, cast
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Document, Query, ScoreSpace
+from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
+from fusion_bench.errors import UnknownNameError
 from fusion_bench.io.cache.cached_loader import (
     FileRequest,
     load_aligned,
@@ -27,10 +28,12 @@ from fusion_bench.io.dataset_fingerprint import (
     fingerprint_lists,
     fingerprint_queries,
 )
-from fusion_bench.io.dataset_paths import DatasetPaths, name_lists, request_judges, request_lists
-from fusion_bench.io.json_objects import load_documents, load_queries
-from fusion_bench.io.provenance import ListMeta, read_meta
+from fusion_bench.io.dataset_paths import DatasetPaths, request_judges, request_lists
+from fusion_bench.io.json_objects import load_known_queries
+from fusion_bench.io.provenance import ListMeta
 from fusion_bench.io.query_groups.dataset_groups import resolve_groups
+from fusion_bench.io.trials.list_fields import later_fields, list_fields
+from fusion_bench.io.trials.trial_requests import later_requests
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -53,6 +56,8 @@ class Dataset(TableView):
         files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``. Further
             judges, ``judges/NAME``, are read by ``io.judgments``.
         documents: JSON Lines with the texts of the documents; None = not named.
+        later_trials: The same with the second, third, … file of each list that has several; this
+            dataset holds the first. Empty = every list has one file.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
         has_file: Whether a ``dataset.yaml`` says all this.
     """
@@ -67,6 +72,7 @@ class Dataset(TableView):
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
     files: Mapping[str, FileRequest] = field(default_factory=dict, repr=False)
     documents: Path | None = None
+    later_trials: tuple[Dataset, ...] = field(default=(), repr=False)
     refined: Dataset | None = None
     has_file: bool = True
 
@@ -117,6 +123,16 @@ class Dataset(TableView):
         return self.spec.name
 
     @property
+    def trials(self) -> tuple[Dataset, ...]:
+        """The dataset once a trial; alone where every list has one file."""
+        return (self, *self.later_trials)
+
+    @property
+    def trial_lists(self) -> frozenset[str]:
+        """The lists with a file for each trial, as ``runs/NAME`` and ``rerank/NAME``."""
+        return frozenset(key for key, file in self.files.items() if file.later_paths)
+
+    @property
     def spaces(self) -> dict[str, ScoreSpace]:
         """Score space of each rerank list."""
         return {name: spec.score_space for name, spec in self.spec.rerank.items()}
@@ -151,15 +167,19 @@ class Dataset(TableView):
         """
         if reranker not in self.spec.rerank:
             raise UnknownNameError("reranker", reranker, self.spec.rerank, where=self.name)
-        meta = self.provenance.get(reranker)
-        return () if meta is None else tuple(sorted(meta.degraded))
+        metas = [trial.provenance.get(reranker) for trial in self.trials]
+        return tuple(
+            sorted({query for meta in metas if meta is not None for query in meta.degraded})
+        )
 
     def degradation(self, reranker: str) -> str | None:
         """Why nothing should be decided by a rerank list, in one line; None = nothing speaks."""
         degraded = self.degraded(reranker)
         if not degraded:
             return None
-        meta = self.provenance[reranker]
+        metas = (trial.provenance.get(reranker) for trial in self.trials)
+        meta = next(meta for meta in metas if meta is not None and meta.degraded)
+        degraded = tuple(sorted(meta.degraded))
         what = f"{pluralize(len(degraded), 'query')} without the scores of {meta.asked}"
         if not meta.unscored:
             what = f"{pluralize(meta.unread_count, 'score')} of {meta.asked} could not be read"
@@ -175,6 +195,7 @@ class Dataset(TableView):
         parts = {"qrels": self.qrels.digest(), **known.parts}
         parts |= {f"runs/{name}": run.digest() for name, run in self.runs.items()}
         parts |= {f"rerank/{name}": run.digest() for name, run in self.rerankers.items()}
+        parts |= {name: run.digest() for name, run in self._later_lists()}
         return parts if self.refined is None else parts | self.refined.refined_digests()
 
     def refined_digests(self) -> dict[str, str]:
@@ -185,12 +206,23 @@ class Dataset(TableView):
         runs |= {f"rerank/{name}": run for name, run in self.rerankers.items()}
         return {f"{key} refined": run.digest() for key, run in runs.items() if specs[key]}
 
+    def _later_lists(self) -> Iterator[tuple[str, Run]]:
+        """The lists of later trials, each named by its list and trial: ``runs/NAME trial 2``."""
+        for number, trial in enumerate(self.later_trials, 2):
+            lists = {f"runs/{name}": run for name, run in trial.runs.items()}
+            lists |= {f"rerank/{name}": run for name, run in trial.rerankers.items()}
+            yield from (
+                (f"{key} trial {number}", lists[key]) for key in lists if key in self.trial_lists
+            )
+
     @cached_property
     def contents(self) -> Fingerprint:
         """Everything loaded that a value can depend on: contents, and how they are read."""
         whole = fingerprint_judgments(self.spec, self.qrels)
         whole |= fingerprint_queries(self.qrels, self.queries, all_fields=True)
         whole |= fingerprint_lists(self.spec, self.runs, self.rerankers)
+        for name, run in self._later_lists():
+            whole |= Fingerprint.of_table(name, run)
         if self.refined is not None:
             whole |= Fingerprint(self.refined.refined_digests())
         return whole
@@ -232,67 +264,30 @@ def load_dataset(
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     store = cache if isinstance(cache, Cache) else None
     if cache is True:
-        files = (spec.qrels, *spec.runs.values(), *spec.rerank.values())
-        store = open_cache(path.parent, [path.parent / file.path for file in files])
-    tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
+        store = open_cache(path.parent, spec.list_paths(path.parent))
+    count = len(run_files) + len(rerank_files)
+    later = later_requests([*run_files, *rerank_files], source)
+    requests = [qrels_file, *run_files, *rerank_files, *chain.from_iterable(later)]
+    tables, keys = load_tables(requests, store)
     qrels = cast("Qrels", tables[0])
     known = {} if queries is None else load_known_queries(queries, qrels)
     if spec.groups is not None:
         read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
         known = resolve_groups(spec, paths, known, qrels, read, store)
     switches = make_switches(spec, source, qrels, known)
-    for n, (table, key) in enumerate(zip(tables, keys, strict=True)):
-        if n <= len(run_files) and isinstance(table, Run) and table.name in switches:
+    for n, (file, table, key) in enumerate(zip(requests, tables, keys, strict=True)):
+        if file.kind == "runs" and isinstance(table, Run) and table.name in switches:
             tables[n], keys[n] = switch_run(table, key, switches[table.name])
-    lists = cast("list[Run]", tables[1:])
-    return Dataset(
+    lists = [*zip(requests, cast("list[Run]", tables), strict=True)][1:]
+    judges = request_judges(spec, paths)
+    dataset = Dataset(
         spec=spec,
         qrels=qrels,
-        runs={run.name: run for run in lists[: len(run_files)]},
-        rerankers={run.name: run for run in lists[len(run_files) :]},
         queries=known,
-        provenance={
-            file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
-        },
-        files=name_lists(run_files, rerank_files) | request_judges(spec, paths),
         documents=documents,
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
+        **list_fields(lists[:count], judges),
     )
-
-
-def documents_of(path: Path) -> dict[str, Document]:
-    """The texts of a dataset's documents, by id; the bench itself never needs them.
-
-    Args:
-        path: Its ``dataset.yaml``.
-
-    Raises:
-        ConfigError: It names no documents.
-        DataError: Their file breaks a rule.
-    """
-    spec, source = read_spec(path)
-    if spec.documents is None:
-        raise ConfigError(
-            f"{path}: no 'documents': name a JSON Lines file with the texts, one "
-            '{"id": …, "text": …} a line'
-        )
-    return load_documents(DatasetPaths(source)(spec.documents, "documents"))
-
-
-def load_known_queries(path: Path, qrels: Qrels) -> dict[str, Query]:
-    """What is known of the judged queries, from JSON Lines.
-
-    Raises:
-        AlignmentError: No judged query is among them: ids of another kind would silently cost
-            their groups, types and splits.
-        DataError: A line breaks a rule.
-    """
-    queries = load_queries(path)
-    if not set(queries) & set(qrels.queries):
-        raise AlignmentError(
-            f"{path}: the queries and the qrels have no query in common (for example "
-            f"{next(iter(queries))!r} here, {qrels.queries[0]!r} in the qrels): check that both "
-            "use the same query ids"
-        )
-    return queries
+    trials = tuple(replace(dataset, **fields) for fields in later_fields(lists, count, judges))
+    return replace(dataset, later_trials=trials) if trials else dataset

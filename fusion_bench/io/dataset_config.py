@@ -19,6 +19,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.io.specs.families import Family
 from fusion_bench.io.specs.file_spec import FileColumns, FileSpec
 from fusion_bench.io.specs.judgment_specs import JudgeSpec, QrelsSpec
+from fusion_bench.io.trials.trial_files import expand_path
 
 FILE = "dataset.yaml"
 #: Values of ``groups`` that name no file: search for groups; the declared groups are all.
@@ -134,6 +135,19 @@ class DatasetSpec(StrictModel):
         listed += [judge.path for judge in self.judges.values()]
         paths = (self.qrels.path, self.queries, self.group_file, self.documents, *listed)
         return tuple(path for path in paths if path is not None)
+
+    def file_paths(self, folder: Path) -> tuple[Path, ...]:
+        """The same files, each trial of a list by itself; they need not exist.
+
+        Args:
+            folder: Of the dataset.
+        """
+        return tuple(path for given in self.files for path in expand_path(folder, given))
+
+    def list_paths(self, folder: Path) -> tuple[Path, ...]:
+        """The files of the judgments and of all lists."""
+        files = (self.qrels, *self.runs.values(), *self.rerank.values())
+        return tuple(path for file in files for path in expand_path(folder, file.path))
 
     @field_validator("qrels", mode="before")
     @classmethod

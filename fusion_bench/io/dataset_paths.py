@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.records import Document, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.cache.cached_loader import FileRequest
-from fusion_bench.io.dataset_config import FILE, DatasetSpec, ListSpec
+from fusion_bench.io.dataset_config import FILE, DatasetSpec, ListSpec, read_spec
+from fusion_bench.io.json_objects import load_documents
+from fusion_bench.io.trials.trial_files import expand_path, is_pattern, is_supported
 from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.os_errors import explain_error
 
@@ -47,6 +50,30 @@ class DatasetPaths:
             for file in path.iterdir():
                 self(f"{given}/{file.name}", *location)
         return path
+
+    def trials(self, given: str, *location: str) -> tuple[Path, ...]:
+        """The files of a list, those of a pattern in the order of their names.
+
+        Raises:
+            ConfigError: One is none, or outside; or the pattern is refused.
+            DataError: There is none.
+        """
+        if not is_pattern(self.folder, given):
+            return (self.existing(given, *location),)
+        if not is_supported(given):
+            raise ConfigError(
+                f"{self.source.where(location)}: {given!r} is no pattern of a list's trials: write "
+                "it relative to the dataset's folder, and with '*' in place of '**'"
+            )
+        paths = expand_path(self.folder, given)
+        if not paths:
+            raise DataError(
+                f"{self.source.where(location)}: no file matches {given!r}: check the pattern, or "
+                "make the lists first"
+            )
+        return tuple(
+            self.existing(path.relative_to(self.folder).as_posix(), *location) for path in paths
+        )
 
     def __call__(self, given: str, *location: str) -> Path:
         """The file.
@@ -103,6 +130,8 @@ def request_lists(
 ) -> tuple[list[FileRequest], list[FileRequest]]:
     """The files of the runs and of the rerank lists, or those of refined queries in their place.
 
+    Refined queries have one trial: the first file of each list without a refined one.
+
     Args:
         spec: What the ``dataset.yaml`` says.
         paths: Resolves its paths.
@@ -111,42 +140,32 @@ def request_lists(
         refined: Take the file of the refined queries where a list has one.
     """
 
-    def find_file(kind: str, name: str, run: ListSpec) -> Path:
+    def request(kind: str, name: str, run: ListSpec, space: ScoreSpace | None) -> FileRequest:
         if refined and run.refined is not None:
-            return paths.existing(run.refined, kind, name, "refined")
-        return paths.existing(run.path, kind, name, "path")
+            files = [paths.existing(run.refined, kind, name, "refined")]
+        else:
+            files = [*paths.trials(run.path, kind, name, "path")]
+        return FileRequest(
+            files[0],
+            name,
+            frozenset(run.roles if space is None else ()),
+            run.read_options,
+            space,
+            layout=run.layout,
+            later_paths=() if refined else tuple(files[1:]),
+        )
 
     run_files = [
-        FileRequest(
-            find_file("runs", name, run),
-            name,
-            frozenset(run.roles),
-            run.read_options,
-            layout=run.layout,
-        )
+        request("runs", name, run, None)
         for name, run in spec.runs.items()
         if runs is None or name in runs
     ]
     rerank_files = [
-        FileRequest(
-            find_file("rerank", name, run),
-            name,
-            read_options=run.read_options,
-            score_space=run.score_space,
-            layout=run.layout,
-        )
+        request("rerank", name, run, run.score_space)
         for name, run in spec.rerank.items()
         if rerankers is None or name in rerankers
     ]
     return run_files, rerank_files
-
-
-def name_lists(
-    run_files: Iterable[FileRequest], rerank_files: Iterable[FileRequest]
-) -> dict[str, FileRequest]:
-    """The files of lists by ``runs/NAME`` and ``rerank/NAME``."""
-    runs = {f"runs/{file.name}": file for file in run_files}
-    return runs | {f"rerank/{file.name}": file for file in rerank_files}
 
 
 def request_judges(spec: DatasetSpec, paths: DatasetPaths) -> dict[str, FileRequest]:
@@ -157,3 +176,22 @@ def request_judges(spec: DatasetSpec, paths: DatasetPaths) -> dict[str, FileRequ
         )
         for name, judge in spec.judges.items()
     }
+
+
+def documents_of(path: Path) -> dict[str, Document]:
+    """The texts of a dataset's documents, by id; the bench itself never needs them.
+
+    Args:
+        path: Its ``dataset.yaml``.
+
+    Raises:
+        ConfigError: It names no documents.
+        DataError: Their file breaks a rule.
+    """
+    spec, source = read_spec(path)
+    if spec.documents is None:
+        raise ConfigError(
+            f"{path}: no 'documents': name a JSON Lines file with the texts, one "
+            '{"id": …, "text": …} a line'
+        )
+    return load_documents(DatasetPaths(source)(spec.documents, "documents"))

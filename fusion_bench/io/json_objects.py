@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Document, Query
-from fusion_bench.errors import DataError
+from fusion_bench.errors import AlignmentError, DataError
 from fusion_bench.io.file_bytes import read_text
 from fusion_bench.util.formatting import is_encodable
 from fusion_bench.util.repeated_keys import refuse_repeated_keys
@@ -147,3 +148,21 @@ def parse_object(text: str, where: str) -> dict[str, Any]:
     if not isinstance(item, dict):
         raise DataError(f"{where}: a JSON object is needed, found {text.strip()[:40]}")
     return item
+
+
+def load_known_queries(path: Path, qrels: Qrels) -> dict[str, Query]:
+    """What is known of the judged queries, from JSON Lines.
+
+    Raises:
+        AlignmentError: No judged query is among them: ids of another kind would silently cost
+            their groups, types and splits.
+        DataError: A line breaks a rule.
+    """
+    queries = load_queries(path)
+    if not set(queries) & set(qrels.queries):
+        raise AlignmentError(
+            f"{path}: the queries and the qrels have no query in common (for example "
+            f"{next(iter(queries))!r} here, {qrels.queries[0]!r} in the qrels): check that both "
+            "use the same query ids"
+        )
+    return queries

@@ -17,8 +17,9 @@ from fusion_bench.evaluation.ranking.system_ranking import SystemRanking
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
-from fusion_bench.io.dataset import Dataset, documents_of, load_dataset
+from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset_paths import documents_of
 from fusion_bench.rerank.protocol import Candidate
 
 

@@ -65,7 +65,7 @@ def read_texts(files: TextFiles) -> SearchTexts:
     if files.dataset is not None:
         spec, source = read_planned_spec(files.dataset, {})
         paths = DatasetPaths(source)
-        inputs = [files.dataset, *(files.dataset.parent / path for path in spec.files)]
+        inputs = [files.dataset, *spec.file_paths(files.dataset.parent)]
         if documents is None and spec.documents is not None:
             documents = paths.existing(spec.documents, "documents")
         if queries is None and spec.queries is not None:

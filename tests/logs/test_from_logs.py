@@ -12,7 +12,8 @@ import yaml
 from fusion_bench.cli import main
 from fusion_bench.config.query_types import CONV_03_05
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.io.dataset import documents_of, load_dataset
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_paths import documents_of
 from fusion_bench.logs.logged_queries import OnDuplicate
 from fusion_bench.logs.write_dataset import LogDataset, LogOptions, write_log_dataset
 from fusion_bench.schema import (

@@ -17,8 +17,9 @@ from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.evaluation.starter.systems import build_starter_systems
-from fusion_bench.io.dataset import Dataset, load_known_queries
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import read_meta
 

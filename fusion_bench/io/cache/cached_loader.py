@@ -46,7 +46,11 @@ Table: TypeAlias = Qrels | Run
 
 @dataclass(frozen=True)
 class FileRequest:
-    """One file and how it is read; without read options it holds judgements."""
+    """One file and how it is read; without read options it holds judgements.
+
+    Attributes:
+        later_paths: The files of the second and later trials of the same list.
+    """
 
     path: Path
     name: str = ""
@@ -54,6 +58,19 @@ class FileRequest:
     read_options: ReadOptions | None = None
     score_space: ScoreSpace | None = None
     layout: FileLayout = DEFAULT_LAYOUT
+    later_paths: tuple[Path, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The key of ``dataset.yaml`` that names it: ``qrels``, ``runs`` or ``rerank``."""
+        if self.read_options is None:
+            return "qrels"
+        return "runs" if self.score_space is None else "rerank"
+
+    @property
+    def key(self) -> str:
+        """Its name among all files: ``qrels``, ``runs/NAME`` or ``rerank/NAME``."""
+        return f"{self.kind}/{self.name}" if self.name else self.kind
 
     def read_rows(self) -> RawTable:
         """The rows of the file."""

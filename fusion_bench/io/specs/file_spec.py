@@ -26,7 +26,10 @@ class FileColumns(StrictModel):
 
 
 class FileSpec(StrictModel):
-    """One file of a ``dataset.yaml``: its path, format and columns."""
+    """One file of a ``dataset.yaml``: its path, format and columns.
+
+    The path of a list may be a pattern: its files are the list's trials, in the order of names.
+    """
 
     path: str
     format: str | None = None

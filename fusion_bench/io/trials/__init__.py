@@ -1,0 +1,1 @@
+"""Lists of several trials: one system's answers, seen several times."""

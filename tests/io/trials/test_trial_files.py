@@ -1,0 +1,151 @@
+"""A path with wildcards: which files it names, in which order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.io.cache.dataset_cache import Cache
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.trials.trial_files import expand_path
+from tests import tiny
+from tests.tiny import DATASET, edit
+
+FIRST = tiny.FILES["datasets/tiny/a.trec"]
+SECOND = FIRST.replace("q1 Q0 d2 1 9", "q1 Q0 d2 1 7")  # d1 first
+THIRD = FIRST.replace("q4 Q0 d5 1 5 a\nq4 Q0 d4 2 4 a\n", "")  # nothing for q4
+
+
+def make(root: Path, *texts: str, pattern: str = "a-*.trec", options: str = "") -> Path:
+    """The tiny dataset with trials of ``a``, numbered from 1."""
+    tiny.make(root)
+    edit(root, DATASET, "path: a.trec", f'path: "{pattern}"{options}')
+    for number, text in enumerate(texts, 1):
+        (root / f"datasets/tiny/a-{number}.trec").write_text(text, encoding="utf-8")
+    return root / DATASET
+
+
+def test_numbers_in_names_count_by_value(tmp_path: Path) -> None:
+    names = ["a-10.trec", "a-9.trec", "a-1.trec", "a-01.trec", "b-1.trec", ".a-2.trec"]
+    for name in (*names, "a-1.trec.meta.json"):
+        (tmp_path / name).touch()
+    trials = [path.name for path in expand_path(tmp_path, "a-*")]
+    assert trials == ["a-01.trec", "a-1.trec", "a-9.trec", "a-10.trec"]
+    assert expand_path(tmp_path, "c.trec") == (tmp_path / "c.trec",)
+
+
+def test_folders_of_trials_may_have_wildcards_too(tmp_path: Path) -> None:
+    for number in (2, 10):
+        (tmp_path / f"trial-{number}").mkdir()
+        (tmp_path / f"trial-{number}/a.trec").touch()
+    trials = expand_path(tmp_path, "trial-*/a.trec")
+    assert [path.parent.name for path in trials] == ["trial-2", "trial-10"]
+
+
+def test_a_file_of_exactly_this_name_is_no_pattern(tmp_path: Path) -> None:
+    (tmp_path / "a[1].trec").touch()
+    (tmp_path / "a1.trec").touch()
+    assert expand_path(tmp_path, "a[1].trec") == (tmp_path / "a[1].trec",)
+    assert expand_path(tmp_path, "a[12].trec") == (tmp_path / "a1.trec",)
+
+
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_a_dataset_has_each_trial(tmp_path: Path, *, use_cache: bool) -> None:
+    path = make(tmp_path, FIRST, SECOND, THIRD)
+    for _ in range(2):
+        cache = Cache(tmp_path / "cache", max_bytes=10**8) if use_cache else False
+        dataset = load_dataset(path, cache=cache)
+        firsts = [next(iter(t.runs["a"].to_dict()["q1"])) for t in dataset.trials]
+        assert firsts == ["d2", "d1", "d2"]
+        assert ["q4" in trial.runs["a"].queries for trial in dataset.trials] == [True, True, False]
+        assert all(trial.runs["b"] is dataset.runs["b"] for trial in dataset.trials)
+        assert dataset.trial_lists == {"runs/a"}
+        assert [t.files["runs/a"].path.name for t in dataset.trials] == [
+            f"a-{number}.trec" for number in (1, 2, 3)
+        ]
+        aligned = [trial.aligned(["a", "b"]) for trial in dataset.trials]
+        assert [runs.queries for runs in aligned] == [("q1", "q2", "q3", "q4")] * 3
+        assert aligned[0].ranks.tolist() != aligned[1].ranks.tolist()
+
+
+def test_one_match_is_one_file(tmp_path: Path) -> None:
+    dataset = load_dataset(make(tmp_path, FIRST))
+    plain = load_dataset(tiny.make(tmp_path / "plain") / DATASET)
+    assert dataset.trials == (dataset,)
+    assert (dataset.trial_lists, dataset.fingerprint) == (frozenset(), plain.fingerprint)
+
+
+def test_lists_that_are_not_asked_for_have_no_trials(tmp_path: Path) -> None:
+    assert load_dataset(make(tmp_path, FIRST, SECOND), runs=["b"]).later_trials == ()
+
+
+def test_every_trial_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    path = make(tmp_path, FIRST, SECOND)
+    before = load_dataset(path)
+    assert {"runs/a", "runs/a trial 2", "runs/b"} <= set(before.digests())
+    (path.parent / "a-2.trec").write_text(FIRST, encoding="utf-8")
+    after = load_dataset(path)
+    assert after.fingerprint != before.fingerprint
+    changed = {part for part, digest in before.digests().items() if after.digests()[part] != digest}
+    assert changed == {"runs/a trial 2"}
+
+
+def test_the_files_of_a_dataset_are_those_of_every_trial(tmp_path: Path) -> None:
+    path = make(tmp_path, FIRST, SECOND)
+    names = {file.name for file in read_spec(path)[0].file_paths(path.parent)}
+    assert {"a-1.trec", "a-2.trec", "b.trec", "r.trec", "qrels.txt", "queries.jsonl"} == names
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("x-*.trec", "runs.a.path: no file matches 'x-*.trec'"),
+        ("**/a-*.trec", "'**/a-*.trec' is no pattern of a list's trials"),
+        ("/data/a-*.trec", "'/data/a-*.trec' is no pattern of a list's trials"),
+        ("../other/a-*.trec", "'../other/a-1.trec' leaves the dataset's folder"),
+        ("a" * 5000 + "*", "dataset.yaml"),
+    ],
+)
+def test_patterns_that_name_no_trials_are_refused(
+    pattern: str, message: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path, FIRST, pattern=pattern)
+    (tmp_path / "datasets/other").mkdir()
+    (tmp_path / "datasets/other/a-1.trec").write_text(FIRST, encoding="utf-8")
+    with pytest.raises(FusionBenchError) as caught:
+        load_dataset(path)
+    assert isinstance(caught.value, (ConfigError, DataError))
+    assert message in str(caught.value)
+
+
+def test_different_numbers_of_trials_are_refused(tmp_path: Path) -> None:
+    path = make(tmp_path, FIRST, SECOND, THIRD)
+    edit(tmp_path, DATASET, "path: b.trec", 'path: "b-*.trec"')
+    for number in (1, 2):
+        text = tiny.FILES["datasets/tiny/b.trec"]
+        (path.parent / f"b-{number}.trec").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"runs\.b\.path: 2 trials, but 'a' has 3: .* same number"):
+        load_dataset(path)
+    assert len(load_dataset(path, runs=["a"]).trials) == 3
+
+
+def test_a_rerank_list_may_have_trials(tmp_path: Path) -> None:
+    path = make(tmp_path, FIRST, SECOND)
+    edit(tmp_path, DATASET, "path: r.trec", 'path: "r-*.trec"')
+    for number in (1, 2):
+        text = tiny.FILES["datasets/tiny/r.trec"].replace("0.9", f"0.9{number}")
+        (path.parent / f"r-{number}.trec").write_text(text, encoding="utf-8")
+    dataset = load_dataset(path)
+    assert dataset.trial_lists == {"runs/a", "rerank/r"}
+    scores = [trial.rerankers["r"].to_dict()["q1"]["d1"] for trial in dataset.trials]
+    assert scores == [0.91, 0.92]
+
+
+def test_a_switch_turns_every_trial_off(tmp_path: Path) -> None:
+    path = make(tmp_path, FIRST, SECOND, options=", when: {type: local}")
+    for trial in load_dataset(path).trials:
+        on = [query for query, ranked in trial.runs["a"].to_dict().items() if ranked]
+        assert on == ["q1", "q4"]
