@@ -1,6 +1,7 @@
 """The contract of a connector: how lists are read from a search engine, one leg at a time."""
 
 from fusion_bench.connector._base import Connector as Connector
+from fusion_bench.connector._base import LegName as LegName
 from fusion_bench.connector._base import LegSettings as LegSettings
 from fusion_bench.connector._base import QueryForm as QueryForm
 from fusion_bench.connector._base import connectors as connectors

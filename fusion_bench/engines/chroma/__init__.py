@@ -1,5 +1,6 @@
-"""Chroma: its fusions."""
+"""Chroma: its fusions and its connector."""
 
+from fusion_bench.engines.chroma.connector import ChromaConnector
 from fusion_bench.engines.chroma.dialect import Chroma
 
-__all__ = ["Chroma"]
+__all__ = ["Chroma", "ChromaConnector"]

@@ -1,5 +1,6 @@
-"""Qdrant: its fusions."""
+"""Qdrant: its fusions and its connector."""
 
+from fusion_bench.engines.qdrant.connector import QdrantConnector
 from fusion_bench.engines.qdrant.dialect import Qdrant
 
-__all__ = ["Qdrant"]
+__all__ = ["Qdrant", "QdrantConnector"]

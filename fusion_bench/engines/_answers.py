@@ -1,0 +1,90 @@
+"""What the connectors read in the answers of engines behind HTTP."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+from fusion_bench.connector import PullQuery
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.digests import hash_values
+from fusion_bench.util.http.json_fields import malformed_error
+
+#: Hexadecimal digits of a digest in a fingerprint.
+DIGEST_DIGITS = 32
+
+
+def rows_at(data: Any, *keys: str) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON
+    """The list of objects under ``keys``.
+
+    Raises:
+        ProviderError: Kind ``malformed``: there is none.
+    """
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
+        raise malformed_error(f"it has no list of objects under {'.'.join(keys)!r}")
+    return data
+
+
+def value_at(data: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
+    """Whatever stands under ``keys``; None if nothing does."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
+    """A digest of a JSON value, whatever the order of its keys."""
+    return hash_values(json.dumps(data, sort_keys=True))[:DIGEST_DIGITS]
+
+
+def path_of(*parts: str) -> str:
+    """The path of a URL: each part quoted."""
+    return "".join(f"/{urllib.parse.quote(part, safe=',*')}" for part in parts)
+
+
+def vector_of(query: PullQuery, leg: str) -> list[float]:
+    """The vector that a leg searches by.
+
+    Raises:
+        ConfigError: The query has none.
+    """
+    if leg not in query.vectors:
+        raise ConfigError(f"query {query.id!r} has no vector for leg {leg!r}: see --vectors")
+    return list(query.vectors[leg])
+
+
+def sparse_vector_of(query: PullQuery, leg: str) -> Mapping[int, float]:
+    """The sparse vector that a leg searches by.
+
+    Raises:
+        ConfigError: The query has none.
+    """
+    if leg not in query.sparse_vectors:
+        raise ConfigError(f"query {query.id!r} has no sparse vector for leg {leg!r}: see --vectors")
+    return query.sparse_vectors[leg]
+
+
+def require_text_field(name: str | None, *, texts: bool) -> str | None:
+    """The field with the text of a document where texts are wanted, else None.
+
+    Raises:
+        ConfigError: Texts are wanted, and no field is configured.
+    """
+    if texts and name is None:
+        raise ConfigError("--texts: set text_field to the field that holds a document's text")
+    return name if texts else None
+
+
+def signed_score(score: object, sign: int) -> object:
+    """A score, or the negative of a distance; what is no number stays, for it is refused later.
+
+    Args:
+        score: What an engine sent.
+        sign: −1 where it is a distance, else 1.
+    """
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    return -score if is_number and sign < 0 else score  # type: ignore[operator]

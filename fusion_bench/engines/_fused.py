@@ -1,0 +1,106 @@
+"""Connectors of engines whose own fusion is in the terms of a dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from fusion_bench.config.limits import Rank
+from fusion_bench.connector import Connector
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.system import System
+
+#: The name of the system that an engine's own fusion is.
+FUSED = "fused"
+#: Most documents of a list where an engine states no limit.
+MOST_DOCUMENTS = 10_000
+
+
+class FusedByDialect(Connector):
+    """A connector whose ``fused`` is a fusion of its engine's dialect, over all legs.
+
+    Attributes:
+        limit_name: What limits the depth of a list, for messages.
+        has_window_by_leg: Whether the engine fuses lists of different depths.
+        fused: A fusion as an experiment of this dialect has it; None = no fused answer is pulled.
+        window: How many documents of each leg the engine fuses; None = the depth of the pull.
+        most_documents: The longest list that the engine returns.
+    """
+
+    limit_name: ClassVar[str] = "the engine"
+    has_window_by_leg: ClassVar[bool] = False
+
+    fused: dict[str, Any] | None = None
+    window: Rank | None = Field(default=None)
+    most_documents: Rank = MOST_DOCUMENTS
+
+    @model_validator(mode="after")
+    def _check_fused(self) -> FusedByDialect:
+        if self.fused is not None:
+            try:
+                self.fused_system(1).fusion.source_weights([*self.legs], self._leg_roles())
+            except ConfigError as error:
+                text = str(error)
+                prefix = "" if text.startswith(f"{FUSED}.") else f"{FUSED}."
+                raise ValueError(f"{prefix}{text}") from None
+        return self
+
+    def fused_system(self, depth: int) -> System:
+        """The engine's own fusion of the legs as a system.
+
+        Args:
+            depth: How many fused documents are wanted.
+
+        Raises:
+            ConfigError: The fusion is none of the dialect, or does not fit the legs.
+        """
+        windows = {name: self._window_of(name, depth) for name in self.legs}
+        is_common = len({*windows.values()}) == 1
+        return System(
+            FUSED,
+            [*windows],
+            dialect=self.dialect,
+            fusion=self.fused_options(),
+            depth=next(iter(windows.values())) if is_common else windows,
+            top_k=depth,
+        )
+
+    def fused_options(self) -> dict[str, Any]:
+        """The fusion as the system has it: by default as it is configured."""
+        return dict(self.fused or {})
+
+    def describe_replay(self) -> Mapping[str, Any] | None:
+        """The fusion, with the window that the engine fuses."""
+        if self.fused is None:
+            return None
+        fusion = self.fused_system(1).fusion.model_dump(mode="json")
+        return {"fusion": fusion, "depth": self.window, "top_k": None}
+
+    def check_depth(self, leg: str, depth: int) -> None:
+        """Refuse what the engine does not return, and legs that are shorter than it fuses them."""
+        if depth > self.most_documents:
+            place = f"legs.{leg}" if leg else FUSED
+            raise ConfigError(
+                f"{place}: depth {depth:,} is more than the {self.most_documents:,} documents that "
+                f"{self.limit_name} allows: ask for fewer, or raise it there and set "
+                "most_documents"
+            )
+        if leg or self.fused is None:
+            return
+        for name, settings in self.legs.items():
+            length, window = settings.depth or depth, self._window_of(name, depth)
+            if length < window:
+                raise ConfigError(
+                    f"legs.{name}: the engine fuses {window:,} documents of each leg, and "
+                    f"{length:,} of this one are pulled: pull {window:,}, or set a smaller window "
+                    "where the engine lets you"
+                )
+
+    def _window_of(self, leg: str, depth: int) -> int:
+        window, own = self.window or depth, self.legs[leg].depth
+        return min(window, own) if own and self.has_window_by_leg else window
+
+    def _leg_roles(self) -> list[frozenset[str]]:
+        return [frozenset(leg.roles) for leg in self.legs.values()]

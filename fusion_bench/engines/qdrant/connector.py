@@ -1,0 +1,216 @@
+"""Qdrant's connector: the query API, one request a leg."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, JsonValue
+
+from fusion_bench.config.limits import MOST_RANK, Rank
+from fusion_bench.connector import (
+    EngineSession,
+    Hit,
+    LegName,
+    LegSettings,
+    PullQuery,
+    QueryForm,
+    connectors,
+    make_hit,
+)
+from fusion_bench.engines._answers import (
+    digest_of,
+    path_of,
+    require_text_field,
+    rows_at,
+    signed_score,
+    sparse_vector_of,
+    value_at,
+    vector_of,
+)
+from fusion_bench.engines._fused import FusedByDialect
+from fusion_bench.engines._places import ServerOrFolder
+from fusion_bench.engines.qdrant.dialect import FILE, Qdrant
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.http import JsonClient, KeyHeader
+from fusion_bench.util.http.json_fields import mapping_at
+
+#: Distances of which a smaller one is better.
+DISTANCES = frozenset({"Euclid", "Manhattan"})
+
+
+class QdrantLeg(LegSettings):
+    """A search by one vector of the points.
+
+    Attributes:
+        using: Name of the vector; None = the unnamed one.
+        sparse: Whether it is a sparse vector.
+        model: The server makes the vector from the query's text with this model, such as
+            ``qdrant/bm25``.
+        exact: Whether every point is compared, without the index.
+    """
+
+    using: str | None = None
+    sparse: bool = False
+    model: str | None = None
+    exact: bool = False
+
+    @property
+    def query_form(self) -> QueryForm:
+        """A dense or a sparse vector, or the text that the server's model reads."""
+        if self.model is not None:
+            return "text"
+        return "sparse_vector" if self.sparse else "vector"
+
+
+@connectors.register
+class QdrantConnector(FusedByDialect, ServerOrFolder):
+    """Qdrant: each vector of the points is a leg.
+
+    Attributes:
+        collection: Name of the collection.
+        id_field: Key of the payload that holds a document's id; None = the id of the point.
+        text_field: Key of the payload that holds its text.
+    """
+
+    source: ClassVar[str] = "https://api.qdrant.tech/api-reference/search/query-points"
+    dialect: ClassVar[str] = Qdrant.name
+    key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
+    has_window_by_leg: ClassVar[bool] = True
+
+    method: str = "qdrant"
+    collection: str
+    legs: Annotated[Mapping[LegName, QdrantLeg], Field(min_length=1)]
+    id_field: str | None = None
+    text_field: str | None = None
+    most_documents: Rank = MOST_RANK
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Read how the collection measures distance."""
+        if self.path is not None:
+            raise ConfigError("path: local collections are not supported yet: use url")
+        async with self.open_http() as client:
+            info = await client.get_json(path_of("collections", self.collection))
+            yield QdrantSession(self, client, mapping_at(info, "result"))
+
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The body of the search of one leg, without payload."""
+        return {**self._search(leg, query), "limit": depth}
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The body of the fused search, as the export writes it, with this query in it."""
+        request = json.loads(Qdrant.write(self.fused_system(depth)).files[FILE])
+        request["prefetch"] = [
+            {**self._search(entry["using"], query), "limit": entry["limit"]}
+            for entry in request["prefetch"]
+        ]
+        return dict(request)
+
+    def payload_keys(self, *, texts: bool) -> list[str]:
+        """The keys of the payload that are read."""
+        keys = (self.id_field, require_text_field(self.text_field, texts=texts))
+        return [key for key in keys if key is not None]
+
+    def read_point(self, point: Mapping[str, Any], *, sign: int, texts: bool) -> Hit:
+        """The hit of a point of an answer.
+
+        Raises:
+            ProviderError: Kind ``malformed``.
+        """
+        document = point.get("id")
+        if self.id_field is not None:
+            document = value_at(point, "payload", self.id_field)
+        text = value_at(point, "payload", self.text_field) if texts and self.text_field else None
+        return make_hit(document, signed_score(point.get("score"), sign), text)
+
+    def _search(self, leg: str, query: PullQuery) -> dict[str, Any]:
+        settings = self.legs[leg]
+        search: dict[str, Any] = {}
+        if settings.model is not None:
+            search["query"] = {"text": query.text, "model": settings.model}
+        elif settings.sparse:
+            weights = sorted(sparse_vector_of(query, leg).items())
+            search["query"] = {
+                "indices": [dimension for dimension, _ in weights],
+                "values": [weight for _, weight in weights],
+            }
+        else:
+            search["query"] = vector_of(query, leg)
+        if settings.using is not None:
+            search["using"] = settings.using
+        if settings.exact:
+            search["params"] = {"exact": True}
+        return search
+
+
+def leg_sign(info: Any, settings: QdrantLeg) -> int:  # noqa: ANN401 - JSON
+    """−1 where the scores of a leg are distances, else 1.
+
+    Args:
+        info: The description of the collection.
+        settings: The leg.
+    """
+    vectors = mapping_at(info, "config", "params", "vectors")
+    if settings.using is not None:
+        vectors = mapping_at(vectors, settings.using)
+    return -1 if vectors.get("distance") in DISTANCES else 1
+
+
+class QdrantSession:
+    """A server that is connected.
+
+    Args:
+        connector: Its settings.
+        client: The connection.
+        info: The description of the collection.
+    """
+
+    def __init__(
+        self, connector: QdrantConnector, client: JsonClient, info: Mapping[str, Any]
+    ) -> None:
+        self._connector, self._client = connector, client
+        self._signs = {name: leg_sign(info, leg) for name, leg in connector.legs.items()}
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """One search by the leg's vector."""
+        body = self._connector.leg_request(leg, query, depth)
+        return await self._search(body, depth, sign=self._signs[leg], texts=texts)
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """A search with a prefetch a leg and the fusion over them."""
+        body = self._connector.fused_request(query, depth)
+        return await self._search(body, depth, sign=1, texts=texts)
+
+    async def _search(
+        self, body: dict[str, Any], depth: int, *, sign: int, texts: bool
+    ) -> Sequence[Hit]:
+        keys = self._connector.payload_keys(texts=texts)
+        data = await self._client.post_json(
+            path_of("collections", self._connector.collection, "points", "query"),
+            {**body, "with_payload": keys or False, "with_vector": False},
+            extra_bytes=self._connector.answer_bytes(depth, texts=texts),
+        )
+        return [
+            self._connector.read_point(point, sign=sign, texts=texts)
+            for point in rows_at(data, "result", "points")
+        ]
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Version, collection, count of points, digest of the collection's configuration."""
+        collection = self._connector.collection
+        root = await self._client.get_json("/")
+        info = await self._client.get_json(path_of("collections", collection))
+        count = await self._client.post_json(
+            path_of("collections", collection, "points", "count"), {"exact": True}
+        )
+        return {
+            "version": value_at(root, "version"),
+            "collection": collection,
+            "documents": value_at(count, "result", "count"),
+            "configuration": digest_of(value_at(info, "result", "config")),
+        }
