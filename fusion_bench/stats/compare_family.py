@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,9 +14,14 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.answers import decide_answer, has_few_changes
 from fusion_bench.stats.comparison import Comparison, paired_difference
 from fusion_bench.stats.corrections import Correction, infer_family
-from fusion_bench.stats.intervals import estimate_mean, exact_mean, t_quantile
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, RowResult
 from fusion_bench.stats.power.sample_size import detectable_difference, upper_tail
+from fusion_bench.stats.trials.trial_variance import (
+    TrialTerm,
+    add_trial_variance,
+    make_trial_terms,
+)
 
 #: A smaller difference is not worth a change, unless an experiment says otherwise.
 MIN_GAIN = 0.005
@@ -32,6 +37,8 @@ class ComparedValues:
         baseline: The system to compare the others with.
         keys: The group id of each query; its own id where no groups are declared.
         is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
+        trials: Of each system with several trials the values that ``values`` are the means of,
+            shape (T, Q).
     """
 
     measure: str
@@ -39,6 +46,7 @@ class ComparedValues:
     baseline: str
     keys: tuple[str, ...]
     is_bounded: bool = False
+    trials: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def differences(self) -> dict[str, FloatArray]:
         """Per compared system, shape (Q,): candidate − baseline, float noise set to 0.
@@ -58,6 +66,17 @@ class ComparedValues:
             for name, array in self.values.items()
             if name != self.baseline
         }
+
+    def trial_terms(self, name: str) -> tuple[TrialTerm, ...]:
+        """What the trials of a system and of the baseline add to the variance of its difference.
+
+        Raises:
+            ConfigError: Trials of other queries.
+        """
+        sides = [self.trials.get(system) for system in (name, self.baseline)]
+        if all(side is None for side in sides):
+            return ()
+        return make_trial_terms(sides, number_by_appearance(self.keys)[0])
 
 
 def compare_family(
@@ -87,9 +106,9 @@ def compare_family(
     """
     differences = [table.differences() for table in tables]
     rows = [
-        FamilyRow(difference, table.keys, min_gain)
+        FamilyRow(difference, table.keys, min_gain, table.trial_terms(name))
         for table, by_name in zip(tables, differences, strict=True)
-        for difference in by_name.values()
+        for name, difference in by_name.items()
     ]
     results, _ = infer_family(
         rows, correction=correction, seed=seed, alpha=alpha, resamples=resamples
@@ -117,6 +136,7 @@ def compare_alone(table: ComparedValues, *, alpha: float = 0.05) -> tuple[Compar
     comparisons = []
     for name, difference in table.differences().items():
         estimate = estimate_mean(difference, number_by_appearance(table.keys)[0], alpha=alpha)
+        estimate = add_trial_variance(estimate, table.trial_terms(name), alpha=alpha)
         critical = math.nan
         if not math.isnan(estimate.freedom):
             critical = t_quantile(estimate.freedom, 1 - alpha / 2)
@@ -213,9 +233,18 @@ def _describe(
         losses=losses,
         effect_size=estimate.mean / estimate.sd if estimate.sd > 0 else None,
         min_detectable_difference=_detectable(row),
+        trial_share=_trial_share(table, name, estimate),
         queries=estimate.queries,
         groups=estimate.groups,
     )
+
+
+def _trial_share(table: ComparedValues, name: str, estimate: MeanEstimate) -> float | None:
+    """The part of the variance of a difference that trials add; None with one trial each."""
+    if not table.trials.keys() & {name, table.baseline}:
+        return None
+    added = estimate.trial_variance
+    return added / estimate.standard_error**2 if added > 0 else 0.0
 
 
 def _detectable(row: RowResult) -> float | None:

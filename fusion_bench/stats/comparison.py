@@ -53,6 +53,9 @@ class Comparison(TableView):
         freedom: Its degrees of freedom (Bell–McCaffrey); NaN likewise.
         critical_value: Standard errors from the difference to an end of a two-sided interval of
             the correction; NaN likewise, and where so few groups changed that there is none.
+        trial_share: The part of the variance of the difference that comes from trials of all
+            queries together; 0 = the plain paired test of means over trials is right. None where
+            both systems have one trial.
     """
 
     measure: str
@@ -78,6 +81,7 @@ class Comparison(TableView):
     standard_error: float = math.nan
     freedom: float = math.nan
     critical_value: float = math.nan
+    trial_share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name."""

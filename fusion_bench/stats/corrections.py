@@ -12,10 +12,13 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.max_t import FIRST_DRAWS, MOST_DRAWS, FamilyRow, RowResult, max_t
 from fusion_bench.stats.randomization_tests import adjust_holm, default_resamples
+from fusion_bench.stats.trials.trial_variance import TrialTerm
 
 #: ``max_t``: p and interval hold for all comparisons together. ``holm``: p does, the intervals are
 #: not adjusted. ``none``: neither.
 Correction: TypeAlias = Literal["max_t", "holm", "none"]
+#: What makes two rows the same: group ids, differences, and what trials add.
+_RowContent: TypeAlias = tuple[tuple[str, ...], bytes, tuple[TrialTerm, ...]]
 
 
 def infer_family(
@@ -57,7 +60,7 @@ def infer_family(
             most_draws=most_draws,
         )
         return family.rows, family.draws
-    contents = [(row.keys, (row.difference + 0.0).tobytes()) for row in rows]
+    contents = [(row.keys, (row.difference + 0.0).tobytes(), row.trial_terms) for row in rows]
     distinct = dict(zip(contents, rows, strict=True))
     draws = max(resamples or 0, default_resamples(len(distinct) if correction == "holm" else 1))
     families = {
@@ -74,9 +77,7 @@ def infer_family(
     )
 
 
-def _adjust(
-    results: dict[tuple[tuple[str, ...], bytes], RowResult], alpha: float
-) -> dict[tuple[tuple[str, ...], bytes], RowResult]:
+def _adjust(results: dict[_RowContent, RowResult], alpha: float) -> dict[_RowContent, RowResult]:
     """Holm's p; rows that equal the baseline are no comparisons.
 
     The critical value is that of the smallest threshold, α ÷ rows, so that the detectable

@@ -20,8 +20,14 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.flips.family_flips import flip_family
 from fusion_bench.stats.flips.flipped_statistics import FlippedStatistics, prepare_flips
+from fusion_bench.stats.flips.shares import critical_share, share_reaching, to_share, to_t
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.power.sample_size import upper_tail
+from fusion_bench.stats.trials.trial_variance import (
+    TrialTerm,
+    add_trial_variance,
+    move_quantile,
+)
 
 #: Whether more draws could change a decision.
 Decision: TypeAlias = Literal["clear", "open"]
@@ -30,7 +36,7 @@ FIRST_DRAWS = 10_000
 MOST_DRAWS = MOST_RESAMPLES
 #: A decision is clear where the share is so many standard errors from α.
 CLEAR_ERRORS = 4.0
-#: Ends of intervals up to this count as 0, and shares t² / (1 + t²) up to this as equal.
+#: Ends of intervals up to this count as 0.
 NOISE = 1e-12
 
 
@@ -43,11 +49,13 @@ class FamilyRow:
         keys: The group id of each query. Rows with the same keys object or equal keys share
             queries; the same id in other rows flips with them.
         margin: m ≥ 0: whether the interval lies inside ±m is decided too; None = not asked.
+        trial_terms: What the trials of its systems add to its variance; empty = nothing.
     """
 
     difference: FloatArray
     keys: tuple[str, ...]
     margin: float | None = None
+    trial_terms: tuple[TrialTerm, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,10 @@ def max_t(
     and an interval without 0 are the same decision. B doubles until every decision is 4 standard
     errors from α.
 
+    Flips turn queries and know nothing of trials. The t of a row whose trials add variance counts
+    as the t of a flip with the same Student's p, and c is carried over to its degrees of freedom
+    likewise (the common scale of p of algorithm 2.2's min-P).
+
     Args:
         rows: The family. Identical rows count once.
         seed: Seed of the signs.
@@ -142,10 +154,10 @@ def max_t(
     values, is_exact = flip_family(
         [part.statistics for part in parts], is_clear, seed, (first_draws, most_draws)
     )
-    critical = _critical_share(values, alpha)
+    critical = critical_share(values, alpha)
     return FamilyResult(
         rows=tuple(_decide_row(each, values, critical, alpha, is_exact) for each in candidates),
-        critical_value=_to_t(critical),
+        critical_value=to_t(critical),
         draws=len(values) - (not is_exact),
         is_exact=is_exact,
     )
@@ -176,6 +188,7 @@ class _Candidate(NamedTuple):
             ±m, or this is not asked.
         student: Student's critical value; NaN with one group.
         student_p: Student's two-sided p.
+        flip_freedom: Degrees of freedom of a flip's t, which knows queries only.
     """
 
     row: FamilyRow
@@ -184,6 +197,7 @@ class _Candidate(NamedTuple):
     bound: float
     student: float
     student_p: float
+    flip_freedom: float
 
 
 def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
@@ -201,21 +215,22 @@ def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
 
 
 def _prepare_candidate(row: FamilyRow, share: float, alpha: float) -> _Candidate:
-    estimate = estimate_mean(row.difference, number_by_appearance(row.keys)[0], alpha=alpha)
+    by_queries = estimate_mean(row.difference, number_by_appearance(row.keys)[0], alpha=alpha)
+    estimate = add_trial_variance(by_queries, row.trial_terms, alpha=alpha)
     mean, error = estimate.mean, estimate.standard_error
     if math.isnan(error):  # one group
-        return _Candidate(row, estimate, 0.0, 0.0, math.nan, 1.0)
+        return _Candidate(row, estimate, 0.0, 0.0, math.nan, 1.0, math.nan)
     room = 0.0 if row.margin is None else max(row.margin - abs(mean), 0.0)
     bound = room**2 / (room**2 + error**2) if room > 0 else 0.0
     t = abs(mean) / error if error > 0 else math.inf
     student_p = 1.0 if mean == 0 else min(2 * upper_tail(t, estimate.freedom), 1.0)
     student = t_quantile(estimate.freedom, 1 - alpha / 2)
-    return _Candidate(row, estimate, share, bound, student, student_p)
-
-
-def _share_reaching(values: FloatArray, share: float) -> float:
-    """The share of the N values that reach one."""
-    return int((values >= share - NOISE).sum()) / len(values)
+    if estimate.trial_variance > 0:
+        share, bound = (
+            to_share(move_quantile(each, estimate.freedom, by_queries.freedom))
+            for each in (t if share > 0 else 0.0, room / error)
+        )
+    return _Candidate(row, estimate, share, bound, student, student_p, by_queries.freedom)
 
 
 def _is_clear(student_p: float, share: float, values: FloatArray, alpha: float) -> bool:
@@ -223,29 +238,21 @@ def _is_clear(student_p: float, share: float, values: FloatArray, alpha: float) 
     if share <= 0 or student_p > alpha:  # decided without any draw
         return True
     error = math.sqrt(alpha * (1 - alpha) / len(values))
-    return abs(_share_reaching(values, share) - alpha) >= CLEAR_ERRORS * error
-
-
-def _critical_share(values: FloatArray, alpha: float) -> float:
-    """The ⌊α·N⌋-th largest value; 1, an infinite t, where that is none."""
-    place = math.floor(alpha * len(values) + NOISE)
-    return 1.0 if place < 1 else float(np.partition(values, -place)[-place])
-
-
-def _to_t(share: float) -> float:
-    """|t| of t² / (1 + t²)."""
-    return math.inf if share > 1 - NOISE else math.sqrt(share / (1 - share))
+    return abs(share_reaching(values, share) - alpha) >= CLEAR_ERRORS * error
 
 
 def _decide_row(
     candidate: _Candidate, values: FloatArray, critical: float, alpha: float, is_exact: bool
 ) -> RowResult:
     estimate, share = candidate.estimate, candidate.share
-    p_flips = _share_reaching(values, share)
+    p_flips = share_reaching(values, share)
     p = max(p_flips, candidate.student_p) if share > 0 else 1.0
     critical_value = math.nan
     if not math.isnan(candidate.student):
-        critical_value = max(_to_t(critical), candidate.student)
+        flipped = to_t(critical)
+        if estimate.trial_variance > 0:
+            flipped = move_quantile(flipped, candidate.flip_freedom, estimate.freedom)
+        critical_value = max(flipped, candidate.student)
     low, high = _make_interval(estimate, critical_value, is_significant=p <= alpha)
     margin = candidate.row.margin
     decisions: list[Decision] = [
