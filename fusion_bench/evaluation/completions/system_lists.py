@@ -1,0 +1,30 @@
+"""The lists that a system returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
+from fusion_bench.evaluation.unjudged.unjudged_values import cut_positions
+from fusion_bench.experiment.system import System
+
+
+def list_parts(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> list[tuple[IntArray, AlignedRuns, IntArray]]:
+    """For each part of the queries: their indices, a view, and positions; 0 = not returned.
+
+    Args:
+        system: Fitted, where it has trained parts.
+        runs: Aligned runs.
+        spaces: Score space of each rerank list.
+    """
+    parts = []
+    for index, plain, part in plain_systems(system, runs, spaces):
+        view, (before_cut, _) = ranked_lists(plain, part, spaces)
+        parts.append((index, view, cut_positions(before_cut, plain.top_k)))
+    return parts

@@ -1,0 +1,94 @@
+"""The first documents of one or two systems, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import BoolArray, IntArray
+
+#: For each part of the queries: their indices among the Q, a view, and positions in its lists.
+ListParts = Iterable[tuple[IntArray, AlignedRuns, IntArray]]
+
+
+@dataclass(frozen=True, eq=False)
+class TopDocuments:
+    """The m documents that one or two systems return within a cutoff, in order of the query.
+
+    Attributes:
+        runs: Gives the Q queries, and the grades of all judged documents.
+        query: (m,), ascending.
+        document: (m,): codes into the vocabulary of the runs.
+        first: (m,): position in the first system's list, 1-based; 0 = not within the cutoff.
+        second: (m,): the same in the second's; all 0 where there is no second system.
+        grade: (m,): 0 where unjudged.
+        judged: (m,).
+    """
+
+    runs: AlignedRuns
+    query: IntArray
+    document: IntArray
+    first: IntArray
+    second: IntArray
+    grade: IntArray
+    judged: BoolArray
+
+    @property
+    def size(self) -> int:
+        """Q."""
+        return len(self.runs.queries)
+
+
+def collect_top(
+    runs: AlignedRuns, first: ListParts, second: ListParts = (), *, cutoff: int | None
+) -> TopDocuments:
+    """Put the lists of one or two systems side by side.
+
+    Args:
+        runs: All Q queries.
+        first: The parts of one system's lists.
+        second: Those of another; empty = there is none.
+        cutoff: The greatest position that counts; None = all.
+    """
+    sides = [_collect_rows(parts, cutoff) for parts in (first, second)]
+    codes = len(runs.vocabulary) + 1
+    keys, position, grade, judged = (
+        np.concatenate(column)
+        for column in zip(
+            *(
+                (query * codes + document, position, grade, judged)
+                for query, document, position, grade, judged in sides
+            ),
+            strict=True,
+        )
+    )
+    is_second = np.repeat([False, True], [len(side[0]) for side in sides])
+    known, index, row = np.unique(keys, return_index=True, return_inverse=True)
+    places = np.zeros((2, len(known)), dtype=np.int64)
+    places[is_second.astype(np.int64), row] = position
+    return TopDocuments(
+        runs, known // codes, known % codes, *places, grade[index], judged[index].astype(bool)
+    )
+
+
+def _collect_rows(parts: ListParts, cutoff: int | None) -> tuple[IntArray, ...]:
+    """Query, document, position, grade and whether it is judged, of one system's documents."""
+    nothing = np.zeros(0, dtype=np.int64)
+    columns = [(nothing,) * 5]
+    for index, view, positions in parts:
+        limit = len(positions) if cutoff is None else cutoff
+        rows = np.flatnonzero((positions > 0) & (positions <= limit))
+        query = index[view.query_index[rows]]
+        columns.append(
+            (
+                query,
+                view.documents[rows],
+                positions[rows],
+                view.grades[rows],
+                view.judged[rows].astype(np.int64),
+            )
+        )
+    return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
