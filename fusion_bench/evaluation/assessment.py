@@ -14,13 +14,10 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.details.rank_collector import Observer
 from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.list_positions import cut_positions
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
-from fusion_bench.evaluation.unjudged.unjudged_values import (
-    UnjudgedCollector,
-    UnjudgedValues,
-    cut_positions,
-)
+from fusion_bench.evaluation.unjudged.unjudged_values import UnjudgedCollector, UnjudgedValues
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.ranking.list_positions import cut_positions
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.evaluation.selected_systems import prepare_datasets, select_systems
-from fusion_bench.evaluation.unjudged.unjudged_values import UNJUDGED_DEPTH, cut_positions
+from fusion_bench.evaluation.unjudged.unjudged_values import UNJUDGED_DEPTH
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -45,7 +46,7 @@ class AveragePrecisionModel:
     @cached_property
     def _slices(self) -> list[slice]:
         ends = np.searchsorted(self.top.query, np.arange(self.top.size + 1)).tolist()
-        return [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+        return [slice(start, end) for start, end in pairwise(ends)]
 
     def differences(self, grades: IntArray) -> FloatArray:
         """(Q,): 0 where nothing is relevant."""

@@ -71,7 +71,7 @@ class LinearFractional:
         """(Q,) numerators, and (Q, T) documents of each grade or better."""
         top, unjudged = self.top, ~self.top.judged
         terms = self._gains(grades) * self.weights
-        numerator = np.bincount(top.query, terms, minlength=top.size)
+        numerator = np.bincount(top.query, terms, minlength=top.size).astype(np.float64)
         counts = self._known.copy()
         np.add.at(counts, top.query[unjudged], grades[unjudged, None] >= self.thresholds)
         return numerator, counts

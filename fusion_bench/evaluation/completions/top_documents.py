@@ -70,7 +70,13 @@ def collect_top(
     places = np.zeros((2, len(known)), dtype=np.int64)
     places[is_second.astype(np.int64), row] = position
     return TopDocuments(
-        runs, known // codes, known % codes, *places, grade[index], judged[index].astype(bool)
+        runs=runs,
+        query=known // codes,
+        document=known % codes,
+        first=places[0],
+        second=places[1],
+        grade=grade[index],
+        judged=judged[index].astype(bool),
     )
 
 

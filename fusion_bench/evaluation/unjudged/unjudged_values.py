@@ -12,6 +12,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.list_positions import cut_positions
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
 from fusion_bench.experiment.system import System
@@ -106,11 +107,6 @@ def measure_unjudged(
         view, (before_cut, _) = ranked_lists(plain, part, spaces)
         collector.add_part(index, view, before_cut, cut_positions(before_cut, plain.top_k))
     return collector.make_values()
-
-
-def cut_positions(before_cut: IntArray, top_k: int | None) -> IntArray:
-    """The same positions, 0 beyond ``top_k``; None = no cut."""
-    return before_cut if top_k is None else np.where(before_cut > top_k, 0, before_cut)
 
 
 def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:

@@ -1,15 +1,16 @@
-"""The lists that a system returns."""
+"""The positions that a system returns its documents at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
-from fusion_bench.evaluation.unjudged.unjudged_values import cut_positions
 from fusion_bench.experiment.system import System
 
 
@@ -28,3 +29,8 @@ def list_parts(
         view, (before_cut, _) = ranked_lists(plain, part, spaces)
         parts.append((index, view, cut_positions(before_cut, plain.top_k)))
     return parts
+
+
+def cut_positions(before_cut: IntArray, top_k: int | None) -> IntArray:
+    """The same positions, 0 beyond ``top_k``; None = no cut."""
+    return before_cut if top_k is None else np.where(before_cut > top_k, 0, before_cut)
