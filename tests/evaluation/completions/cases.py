@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.completions.top_documents import TopDocuments, collect_top
+from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.experiment.system import System
 
 SCALE = (0, 1, 2)
