@@ -1,0 +1,195 @@
+r"""A mean of people's values over N queries, of which people judged n and a machine all.
+
+Prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan & Zrnic, "Prediction-powered
+inference", Science 2023): the machine's mean over all queries, plus a rectifier from the queries
+that people judged too. With the weight λ of Angelopoulos, Duchi & Zrnic 2023 ("PPI++")::
+
+    estimate = λ·F̄ + (ȳ − λ·f̄)
+
+y are people's values and f the machine's on the n queries of people, F̄ is the machine's mean over
+all N. These n are part of the N. So with independent queries::
+
+    variance = V(y − λ·f)/n + 2·λ·C(y − λ·f, f)/N + λ²·V(f)/N
+
+It is least at λ = C(y, f)/V(f), where the middle term is 0. That λ is the slope of y on f, and the
+estimate is the regression estimator of double sampling (Cochran 1977, "Sampling techniques",
+chapter 12). λ is estimated from n queries, which makes the plug-in variance too small where n is
+small. The interval takes account of this::
+
+    s² = Σ(y − line)² / (n − 2)
+    model = s²·(1/n + (F̄ − f̄)² / Σ(f − f̄)²)             exact where y is a line plus normal noise
+    jackknife = Σ_g (estimate − estimate without group g)²
+    variance = max(model, jackknife) + λ²·V(F̄)
+
+The jackknife is HC3's variance with one query a group (MacKinnon & White 1985), and CR3's with
+larger ones (Bell & McCaffrey 2002). V(F̄) is the CR2 variance of ``stats.cluster_variance``. The
+interval is ± t·√variance. Its degrees of freedom are Satterthwaite's for the sum of the two parts,
+with G − 2 for the first, G the groups that people judged, and Bell & McCaffrey's for the second.
+
+docs/grades.md holds the simulation that chose this among other weights and variances. Nothing is
+assumed of the machine. Its errors may depend on query, system and grade. The n queries have to be a
+random sample of the N.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
+from fusion_bench.stats.power.sample_size import upper_tail
+from fusion_bench.stats.prediction_powered.jackknife import fit_line, means_without_groups
+from fusion_bench.stats.resampling import group_codes
+
+#: Fewest groups of queries that people judged: two degrees of freedom are left.
+LEAST_GROUPS = 4
+
+
+@dataclass(frozen=True)
+class PoweredMean:
+    """A mean of people's values, estimated from theirs and a machine's.
+
+    Attributes:
+        mean: The estimate.
+        low: Lower end of its interval.
+        high: Upper end.
+        half_width: Half the width of the interval, before it is cut to where means can be.
+        standard_error: Of the estimate.
+        freedom: Degrees of freedom of the interval.
+        p: Two-sided, of a mean of 0, by Student's t.
+        weight: λ: how much of the machine's mean over all queries counts; 0 = nothing.
+        residual_sd: s, of people's values about the line.
+        sample_variance: The part of the variance that more queries of people make smaller.
+        people: People's values alone, on their queries.
+        machine: The machine's values alone, on all queries; only more queries make its part of the
+            variance smaller.
+    """
+
+    mean: float
+    low: float
+    high: float
+    half_width: float
+    standard_error: float
+    freedom: float
+    p: float
+    weight: float
+    residual_sd: float
+    sample_variance: float
+    people: MeanEstimate
+    machine: MeanEstimate
+
+    def clip(self, least: float, most: float) -> PoweredMean:
+        """The same with estimate and intervals that stay where means can be."""
+        mean, low, high = (min(max(each, least), most) for each in (self.mean, self.low, self.high))
+        people, machine = self.people.clip(least, most), self.machine.clip(least, most)
+        return replace(self, mean=mean, low=low, high=high, people=people, machine=machine)
+
+
+def estimate_powered_mean(
+    people: FloatArray,
+    machine: FloatArray,
+    sampled: IntArray,
+    groups: IntArray | None = None,
+    *,
+    alpha: float = 0.05,
+) -> PoweredMean:
+    """The mean of people's values over all queries.
+
+    Args:
+        people: Shape (n,), finite: people's values of a random sample of the queries.
+        machine: Shape (N,), finite: the machine's values of all queries.
+        sampled: Shape (n,): the position of each query of ``people`` in ``machine``.
+        groups: Shape (N,): codes of the groups of dependent queries; None = every query alone.
+        alpha: 1 − coverage.
+
+    Raises:
+        ConfigError: Positions that are repeated or out of range, or too few groups.
+        DataError: A value that is not finite.
+    """
+    _check_sample(people, machine, sampled)
+    codes, _ = group_codes(groups, len(machine))
+    own_codes, count = group_codes(codes[sampled], len(people))
+    if count < LEAST_GROUPS:
+        raise ConfigError(
+            f"people judged queries of {count} groups, and at least {LEAST_GROUPS} are needed: "
+            "let them judge more"
+        )
+    total, own = estimate_mean(machine, codes, alpha=alpha), machine[sampled]
+    line = fit_line(people, own, total.mean)
+    without = means_without_groups(people, own, total.mean, own_codes)
+    jackknife = math.fsum(((without - line.mean) ** 2).tolist())
+    residual_variance = line.residual_squares / (len(people) - 2)
+    model = residual_variance * (1 / len(people) + line.squared_distance)
+    sample = max(model, jackknife)
+    machine_part = (line.slope * total.standard_error) ** 2
+    freedom = satterthwaite_freedom(sample, machine_part, count - 2, total.freedom)
+    error = math.sqrt(sample + machine_part)
+    half_width = t_quantile(freedom, 1 - alpha / 2) * error
+    return PoweredMean(
+        mean=line.mean,
+        low=line.mean - half_width,
+        high=line.mean + half_width,
+        half_width=half_width,
+        standard_error=error,
+        freedom=freedom,
+        p=_two_sided_p(line.mean, error, freedom),
+        weight=line.slope,
+        residual_sd=math.sqrt(residual_variance),
+        sample_variance=sample,
+        people=estimate_mean(people, own_codes, alpha=alpha),
+        machine=total,
+    )
+
+
+def satterthwaite_freedom(
+    first: float, second: float, first_freedom: float, second_freedom: float
+) -> float:
+    """Degrees of freedom of the sum of two independent variances (Satterthwaite 1946).
+
+    Args:
+        first: The one.
+        second: The other.
+        first_freedom: Degrees of freedom of the first.
+        second_freedom: Of the second.
+
+    Returns:
+        ``first_freedom`` where both are 0; at least the smaller, at most the sum of both.
+    """
+    total = first + second
+    if total <= 0:
+        return first_freedom
+    return total**2 / (first**2 / first_freedom + second**2 / second_freedom)
+
+
+def _two_sided_p(mean: float, error: float, freedom: float) -> float:
+    if mean == 0:
+        return 1.0
+    return min(1.0, 2 * upper_tail(abs(mean) / error if error > 0 else math.inf, freedom))
+
+
+def _check_sample(people: FloatArray, machine: FloatArray, sampled: IntArray) -> None:
+    """Refuse values that do not belong together.
+
+    Raises:
+        ConfigError: Positions that are repeated, out of range, or not one a value.
+        DataError: A value that is not finite.
+    """
+    if people.ndim != 1 or machine.ndim != 1 or sampled.shape != people.shape:
+        raise ConfigError(
+            f"values of shapes {people.shape} and {machine.shape} with {sampled.shape} positions: "
+            "one value a query, and one position for each query of people"
+        )
+    is_inside = (sampled >= 0) & (sampled < len(machine))
+    if not is_inside.all() or len(np.unique(sampled)) != len(sampled):
+        raise ConfigError(
+            "positions of people's queries: each query of the machine at most once, from 0 to "
+            f"{len(machine) - 1}"
+        )
+    for name, values in (("people's", people), ("the machine's", machine)):
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            raise DataError(f"{name} value {wrong[0]} is {values[wrong[0]]}: a number is needed")

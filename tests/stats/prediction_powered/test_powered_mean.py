@@ -1,0 +1,174 @@
+"""Estimates from few values of people and many of a machine."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.stats.intervals import estimate_mean, t_quantile
+from fusion_bench.stats.prediction_powered.powered_mean import (
+    PoweredMean,
+    estimate_powered_mean,
+    satterthwaite_freedom,
+)
+
+
+def _draw(queries: int, *, correlation: float, seed: int = 3) -> tuple[FloatArray, FloatArray]:
+    """People's values with mean .1, and a machine's, which lie 2 too high."""
+    rng = np.random.default_rng(seed)
+    shared, own = rng.normal(size=(2, queries))
+    people = 0.1 + correlation * shared + math.sqrt(1 - correlation**2) * own
+    return people, shared + 2
+
+
+def test_estimate_is_the_machine_mean_and_the_rectifier() -> None:
+    people, machine = _draw(200, correlation=0.8)
+    sampled = np.arange(0, 200, 8)
+
+    found = estimate_powered_mean(people[sampled], machine, sampled)
+
+    rectifier = (people - found.weight * machine)[sampled].mean()
+    assert found.mean == pytest.approx(found.weight * machine.mean() + rectifier)
+
+
+def test_variance_is_that_of_hc3_and_of_the_machine_mean() -> None:
+    people, machine = _draw(60, correlation=0.5)
+    sampled = np.arange(12)
+    found = estimate_powered_mean(people[sampled], machine, sampled)
+
+    design = np.column_stack([np.ones(12), machine[:12] - machine.mean()])
+    inverse = np.linalg.inv(design.T @ design)
+    leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
+    residuals = people[:12] - design @ (inverse @ design.T @ people[:12])
+    hc3 = inverse @ (design.T * (residuals / (1 - leverage)) ** 2) @ design @ inverse
+    model = inverse * (residuals @ residuals) / 10
+    second = (found.weight * machine.std(ddof=1)) ** 2 / 60
+    assert found.sample_variance == pytest.approx(max(hc3[0, 0], model[0, 0]))
+    assert found.standard_error == pytest.approx(math.sqrt(found.sample_variance + second))
+    freedom = satterthwaite_freedom(found.sample_variance, second, 10, 59)
+    assert found.half_width == pytest.approx(t_quantile(freedom, 0.975) * found.standard_error)
+
+
+def test_people_who_judged_everything_decide_alone() -> None:
+    people, machine = _draw(40, correlation=0.6)
+
+    found = estimate_powered_mean(people, machine, np.arange(40))
+
+    assert found.mean == pytest.approx(people.mean())
+    assert found.standard_error == pytest.approx(people.std(ddof=1) / math.sqrt(40), rel=0.1)
+
+
+def test_machine_without_spread_leaves_people_alone() -> None:
+    people, _ = _draw(12, correlation=0)
+
+    found = estimate_powered_mean(people, np.full(50, 0.7), np.arange(12))
+
+    assert found.weight == 0
+    assert found.mean == pytest.approx(people.mean())
+    assert found.low <= estimate_mean(people).low  # one degree of freedom less
+
+
+def test_groups_widen_the_interval() -> None:
+    people, machine = (np.repeat(values, 4) for values in _draw(40, correlation=0.5))
+    sampled = np.arange(0, 80)
+
+    alone = estimate_powered_mean(people[sampled], machine, sampled)
+    grouped = estimate_powered_mean(people[sampled], machine, sampled, np.repeat(np.arange(40), 4))
+
+    assert grouped.mean == alone.mean
+    assert grouped.half_width > 1.7 * alone.half_width
+    assert grouped.freedom < alone.freedom
+    assert (grouped.people.groups, grouped.machine.groups) == (20, 40)
+
+
+def test_order_of_the_queries_is_irrelevant() -> None:
+    people, machine = _draw(50, correlation=0.4)
+    sampled = np.array([4, 9, 16, 25, 36, 49])
+    order = np.random.default_rng(5).permutation(50)
+    place = np.argsort(order)[sampled][::-1]
+
+    found = estimate_powered_mean(people[sampled], machine, sampled)
+    other = estimate_powered_mean(people[sampled][::-1], machine[order], place)
+
+    assert (other.low, other.high) == pytest.approx((found.low, found.high))
+
+
+def test_p_and_interval_agree() -> None:
+    people, machine = _draw(80, correlation=0.9)
+    found = estimate_powered_mean(people[:20], machine, np.arange(20))
+
+    edge = estimate_powered_mean(people[:20], machine, np.arange(20), alpha=found.p)
+
+    assert min(abs(edge.low), abs(edge.high)) == pytest.approx(0, abs=1e-9)
+
+
+def test_constant_values_have_no_width() -> None:
+    found = estimate_powered_mean(np.zeros(5), np.zeros(9), np.arange(5))
+
+    assert (found.mean, found.half_width, found.p) == (0, 0, 1)
+
+
+def test_clipped_interval_stays_where_means_can_be() -> None:
+    people, machine = _draw(20, correlation=0)
+
+    found = estimate_powered_mean(4 * people[:5], machine, np.arange(5)).clip(-1, 1)
+
+    assert (found.low, found.high) == (-1, 1)
+    assert found.half_width > 1
+
+
+def test_interval_covers_and_the_machine_alone_does_not() -> None:
+    """The machine lies 2 too high, and its slope is not 1; docs/grades.md has real judges."""
+    runs, covered, naive, widths = 400, 0, 0, []
+    for seed in range(runs):
+        people, machine = _draw(120, correlation=0.9, seed=seed)
+        found = estimate_powered_mean(people[:10], machine, np.arange(10))
+        covered += found.low <= 0.1 <= found.high
+        naive += found.machine.low <= 0.1 <= found.machine.high
+        widths.append(found.half_width / (found.people.high - found.people.mean))
+    assert covered >= 0.93 * runs
+    assert naive == 0
+    assert np.mean(widths) < 0.65
+
+
+@pytest.mark.parametrize("sampled", [[0, 1, 2, 2], [0, 1, 2, 9], [-1, 0, 1, 2], [0, 1, 2]])
+def test_positions_that_are_none_are_refused(sampled: list[int]) -> None:
+    with pytest.raises(ConfigError, match="position"):
+        estimate_powered_mean(np.zeros(4), np.zeros(9), np.array(sampled))
+
+
+def test_too_few_groups_are_refused() -> None:
+    groups = np.array([0, 0, 1, 2, 3])
+
+    with pytest.raises(ConfigError, match="judged queries of 3 groups, and at least 4 are needed"):
+        estimate_powered_mean(np.zeros(4), np.zeros(5), np.arange(4), groups)
+
+
+@pytest.mark.parametrize("which", ["people", "machine"])
+def test_values_that_are_no_numbers_are_refused(which: str) -> None:
+    values = {"people": np.zeros(4), "machine": np.zeros(9)}
+    values[which][2] = math.nan
+
+    with pytest.raises(DataError, match="value 2 is nan"):
+        estimate_powered_mean(values["people"], values["machine"], np.arange(4))
+
+
+def test_freedom_of_a_sum_lies_between() -> None:
+    assert satterthwaite_freedom(0.3, 0, 8, 299) == pytest.approx(8)
+    assert satterthwaite_freedom(0, 0.3, 8, 299) == pytest.approx(299)
+    assert satterthwaite_freedom(0, 0, 8, 299) == 8
+    assert 8 < satterthwaite_freedom(0.3, 0.3, 8, 299) < 307
+
+
+def test_record_names_what_it_holds() -> None:
+    people, machine = _draw(50, correlation=0.4)
+
+    found = estimate_powered_mean(people[:9], machine, np.arange(9))
+
+    assert isinstance(found, PoweredMean)
+    assert (found.people.queries, found.machine.queries) == (9, 50)
+    assert found.people.mean == pytest.approx(people[:9].mean())
