@@ -1,0 +1,1 @@
+"""Agreement of judges, before any of their grades count."""

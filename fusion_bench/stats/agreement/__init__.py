@@ -1,0 +1,1 @@
+"""Agreement between the grades of two judges."""
