@@ -1,4 +1,4 @@
-"""List, show and check datasets, and make one of a log."""
+"""List, show and check datasets, and make one of a log, a collection or files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_written, print_json, print_tables
+from fusion_bench.cli._dataset_add import ADD_EXAMPLES, add_command
+from fusion_bench.cli._dataset_new import NEW_EXAMPLES, new_command
 from fusion_bench.config.limits import MOST_RANK
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Table
 
 command = base.command_app(
-    help="List, show and check datasets, and make one of a log.",
+    help="List, show and check datasets, and make one of a log, a collection or files.",
     no_args_is_help=True,
     epilog=base.format_examples(
         "fusion-bench dataset list",
@@ -27,8 +29,12 @@ command = base.command_app(
         "fusion-bench dataset check datasets/mine/dataset.yaml",
         "fusion-bench dataset unjudged experiments/mine.yaml > to-judge.tsv",
         "fusion-bench dataset from-logs results.jsonl --out datasets/mine",
+        "fusion-bench dataset add beir:downloads/scifact --out datasets/scifact",
+        "fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv",
     ),
 )
+command.command("add", epilog=ADD_EXAMPLES)(add_command)
+command.command("new", epilog=NEW_EXAMPLES)(new_command)
 
 Name = Annotated[
     str, typer.Argument(help="A dataset's name, its folder or its dataset.yaml.", metavar="NAME")

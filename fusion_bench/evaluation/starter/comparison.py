@@ -52,6 +52,8 @@ class StarterInput:
         binary_relevance: Grade from which binary measures count.
         qrels_layout: How the judgments' file names its columns.
         run_layout: How the files of all lists do.
+        documents: File of the documents' texts, which a saved dataset names; None = not known.
+        name: The dataset's name; None = that of the judgments' file.
     """
 
     qrels: Path
@@ -62,6 +64,8 @@ class StarterInput:
     binary_relevance: int = 1
     qrels_layout: FileLayout = DEFAULT_LAYOUT
     run_layout: FileLayout = DEFAULT_LAYOUT
+    documents: Path | None = None
+    name: str | None = None
 
 
 class StarterComparison(NamedTuple):
@@ -105,7 +109,7 @@ def compare_starter_systems(
     starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
     qrels = load_qrels(given.qrels, layout=given.qrels_layout)
     dataset = make_dataset(
-        name_dataset(given.qrels),
+        given.name or name_dataset(given.qrels),
         qrels,
         runs,
         rerankers=rerankers,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +25,43 @@ MAX_DROP = 0.01
 DATASET_FILE, EXPERIMENT_FILE = "dataset.yaml", "experiment.yaml"
 
 
-def check_free(folder: Path) -> None:
+@dataclass(frozen=True)
+class SavedBy:
+    """The command that saves a comparison.
+
+    Attributes:
+        command: Its name, for the first line of each file.
+        option: What names the folder, for messages.
+    """
+
+    command: str
+    option: str
+
+
+TRY = SavedBy("fusion-bench try", "--save")
+
+
+def check_free(folder: Path, option: str = TRY.option) -> None:
     """Refuse a folder in which something would be overwritten, before the work begins.
+
+    Args:
+        folder: Where to.
+        option: What names it, for messages.
 
     Raises:
         ConfigError: It is a file, or holds a dataset or an experiment.
     """
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
-            raise ConfigError(f"--save {folder}: {path} is a file: name a folder")
+            raise ConfigError(f"{option} {folder}: {path} is a file: name a folder")
     for name in (DATASET_FILE, EXPERIMENT_FILE):
         if (folder / name).exists():
-            raise ConfigError(f"--save {folder}: {folder / name} exists: name another folder")
+            raise ConfigError(f"{option} {folder}: {folder / name} exists: name another folder")
 
 
-def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> list[Path]:
+def save_starter(
+    given: StarterInput, done: StarterComparison, folder: Path, saved_by: SavedBy = TRY
+) -> list[Path]:
     """Write a folder that ``eval``, ``tune`` and ``gate`` take as it is.
 
     A ``dataset.yaml`` names only files in its own folder: files from elsewhere are copied into it.
@@ -47,6 +70,7 @@ def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> 
         given: The files that were compared.
         done: The comparison.
         folder: Where to; created if missing.
+        saved_by: The command.
 
     Returns:
         The two YAML files, then the copies.
@@ -55,13 +79,18 @@ def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> 
         ConfigError: Something would be overwritten.
         FusionBenchError: The folder cannot be written to.
     """
-    check_free(folder)
-    copies = _Copies(folder)
+    check_free(folder, saved_by.option)
+    copies = _Copies(folder, saved_by.option)
     columns = {"columns": dict(given.run_layout.columns)} if given.run_layout.columns else {}
     dataset = {
         "name": done.dataset.name,
         "qrels": _qrels_entry(copies.add(given.qrels, "qrels"), given.qrels_layout),
         **({} if given.queries is None else {"queries": copies.add(given.queries, "queries")}),
+        **(
+            {}
+            if given.documents is None
+            else {"documents": copies.add(given.documents, "documents")}
+        ),
         **({} if given.binary_relevance == 1 else {"binary_relevance": given.binary_relevance}),
         "runs": {
             name: {"path": copies.add(path, f"runs/{name}"), **columns}
@@ -79,8 +108,8 @@ def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> 
             for name, file in given.rerankers.items()
         }
     texts = {
-        folder / DATASET_FILE: f"# Written by: fusion-bench try\n{_to_yaml(dataset)}",
-        folder / EXPERIMENT_FILE: _experiment_text(done),
+        folder / DATASET_FILE: f"# Written by: {saved_by.command}\n{_to_yaml(dataset)}",
+        folder / EXPERIMENT_FILE: _experiment_text(done, saved_by.command),
     }
     with remove_on_failure() as new:
         new += [*texts, *copies.targets]
@@ -95,8 +124,8 @@ def _qrels_entry(path: str, layout: FileLayout) -> object:
 class _Copies:
     """Files to copy into a folder, unless they are there."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, option: str) -> None:
+        self.folder, self._option = folder, option
         self.targets: dict[Path, Path] = {}
 
     def add(self, path: Path, name: str) -> str:
@@ -115,11 +144,13 @@ class _Copies:
         for source, place in ((path, target), (meta_path(path), meta_path(target))):
             if source.exists():
                 if place.exists():
-                    raise ConfigError(f"--save {self.folder}: {place} exists: name another folder")
+                    raise ConfigError(
+                        f"{self._option} {self.folder}: {place} exists: name another folder"
+                    )
                 if str(place).lower() in {str(taken).lower() for taken in self.targets}:
                     raise ConfigError(
-                        f"--save {self.folder}: {place} is another list's file where case does "
-                        "not count: rename one list"
+                        f"{self._option} {self.folder}: {place} is another list's file where "
+                        "case does not count: rename one list"
                     )
                 self.targets[place] = source
         return target.relative_to(self.folder).as_posix()
@@ -147,19 +178,19 @@ def _format_suffixes(path: Path) -> str:
     return "".join(kept)
 
 
-def _experiment_text(done: StarterComparison) -> str:
+def _experiment_text(done: StarterComparison, command: str) -> str:
     """The experiment, with what it takes to tune and to gate its best system."""
     collection = done.report.collections[0]
     best = collection.best_system
     data = {
-        "description": "The starter systems of fusion-bench try.",
+        "description": f"The starter systems of {command}.",
         **done.source.data,
         "dataset": DATASET_FILE,
         "tune": {"system": _tuned_system(done.source.data["systems"], best, collection.baseline)},
         "gate": {"system": best, "checks": {collection.primary_measure: {"max_drop": MAX_DROP}}},
     }
     notes = "".join(f"# {note}\n" for note in done.notes)
-    return f"# Written by: fusion-bench try\n{notes}{_to_yaml(data)}"
+    return f"# Written by: {command}\n{notes}{_to_yaml(data)}"
 
 
 def _tuned_system(systems: dict[str, Any], best: str, baseline: str) -> str:

@@ -1,0 +1,125 @@
+"""``dataset new``: a user's own files become a checked dataset."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fusion_bench.cli._base as base
+from fusion_bench.cli._console import echo, echo_written, print_json
+from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
+from fusion_bench.experiment.defaults import DEFAULT_MEASURES
+
+if TYPE_CHECKING:
+    from fusion_bench.datasets.new_dataset import NewDataset
+
+NEW_EXAMPLES = base.format_examples(
+    "fusion-bench dataset new datasets/mine",
+    "fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv",
+    "fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv "
+    "--queries queries.jsonl --documents documents.jsonl",
+)
+
+
+def new_command(
+    folder: Annotated[Path, typer.Argument(help="The folder to write.", metavar="DIR")],
+    lists: Annotated[
+        list[str] | None,
+        typer.Argument(help="A ranked list and its name; two or more.", metavar="NAME=FILE"),
+    ] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Judgments file.", metavar="FILE")] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(help="JSON Lines: id, text, type, group, split.", metavar="FILE"),
+    ] = None,
+    documents: Annotated[
+        Path | None, typer.Option(help="JSON Lines: id, title, text.", metavar="FILE")
+    ] = None,
+    rerank: Annotated[
+        list[str] | None,
+        typer.Option(help="A reranker's scores; repeatable.", metavar="NAME[:SPACE]=FILE"),
+    ] = None,
+    binary_relevance: Annotated[
+        int, typer.Option(help="Grade from which binary measures count.", min=1)
+    ] = 1,
+    json: base.JsonFlag = False,
+) -> None:
+    """Make a checked dataset of your own files, and an experiment on it.
+
+    Asks on a terminal for the files that are not named. Checks what the lists cover, duplicates,
+    ids that no document has, leaks between splits, and how large a difference the queries can show.
+    """
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.datasets.new_dataset import COMMAND, make_new_dataset
+    from fusion_bench.evaluation.starter.comparison import StarterInput
+    from fusion_bench.evaluation.starter.saved_files import check_free
+
+    check_free(folder, COMMAND.option)
+    if not lists or qrels is None:
+        qrels, lists, queries, documents = _ask_files(qrels, lists, queries, documents)
+    given = StarterInput(
+        qrels=qrels,
+        runs=parse_named_files(lists, "NAME=FILE"),
+        rerankers=parse_rerank_files(rerank or [], "--rerank"),
+        queries=queries,
+        measures=DEFAULT_MEASURES,
+        binary_relevance=binary_relevance,
+        documents=documents,
+    )
+    with progress_bar() as progress:
+        made = make_new_dataset(given, folder, progress)
+    if json:
+        print_json(made)
+    else:
+        _print_dataset(made)
+
+
+def _ask_files(
+    qrels: Path | None, lists: list[str] | None, queries: Path | None, documents: Path | None
+) -> tuple[Path, list[str], Path | None, Path | None]:
+    """The files that are not named, asked for one after the other.
+
+    Raises:
+        typer.BadParameter: Nobody can be asked.
+    """
+    if not _is_terminal():
+        missing = "--qrels FILE" if lists else "two lists, NAME=FILE NAME=FILE"
+        raise typer.BadParameter(f"{missing}: needed where nobody can be asked for it")
+    named = list(lists or [])
+    if not named:
+        echo("Ranked lists, one at a time: NAME=FILE; an empty line ends them.", err=True)
+        while answer := _ask("List"):
+            named.append(answer)
+    if qrels is None:
+        qrels = Path(_ask("Judgments (qrels)"))
+    if queries is None and (answer := _ask("Queries, JSON Lines (empty: none)")):
+        queries = Path(answer)
+    if documents is None and (answer := _ask("Documents, JSON Lines (empty: none)")):
+        documents = Path(answer)
+    return qrels, named, queries, documents
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(what: str) -> str:
+    answer: str = typer.prompt(what, default="", show_default=False, err=True)
+    return answer.strip()
+
+
+def _print_dataset(made: NewDataset) -> None:
+    echo(f"Dataset {made.name}")
+    width = max(len(each.status) for each in made.findings)
+    for each in made.findings:
+        echo(f"  {each.status:<{width}}  {each.check}: {each.text}")
+        if each.advice:
+            echo(f"  {'':<{width}}  → {each.advice}")
+    for note in made.notes:
+        echo(f"note: {note}")
+    echo_written(made.files)
+    echo(f"Next: fusion-bench eval {quote(str(made.files[1]))}")

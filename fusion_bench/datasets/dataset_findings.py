@@ -1,0 +1,222 @@
+"""What is worth knowing of a new dataset before its numbers are trusted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
+from fusion_bench.data.query_groups.find_groups import QueryGroups, find_query_groups
+from fusion_bench.data.query_groups.similar_texts import normalize_text
+from fusion_bench.evaluation.report_records.collection import Collection as ReportCollection
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.power.plan_rule import DecisionRule, plan_rule, sidak_tail
+from fusion_bench.stats.power.spread import estimate_spread
+from fusion_bench.util.formatting import format_number, format_percent, pluralize
+
+#: What a check says: nothing to do; look at it; or a file that it needs was not given.
+Status: TypeAlias = Literal["ok", "look", "not checked"]
+#: Below this share of the relevant documents in any list, what the lists lack limits every fusion.
+LOW_COVERAGE = 0.5
+#: True differences that are planned for.
+DIFFERENCES = (0.01, 0.02, 0.05)
+#: Queries of which the smallest of these differences should be shown, or the dataset is small.
+SMALL = 0.02
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        check: Its name.
+        status: Whether there is something to look at.
+        text: What was found, in one sentence.
+        advice: What to do; empty where nothing is to be done.
+    """
+
+    check: str
+    status: Status
+    text: str
+    advice: str = ""
+
+
+def find_in_dataset(
+    dataset: Dataset, documents: Mapping[str, str] | None, report: ReportCollection
+) -> list[Finding]:
+    """Every check's finding, in the order in which a user should read them.
+
+    Args:
+        dataset: With all its lists.
+        documents: Id → text of every document; None = not given.
+        report: The comparison of its starter systems.
+    """
+    runs = align(dataset.qrels, [*dataset.runs.values()])
+    queries = dataset.qrels.queries
+    groups = find_query_groups(queries, dataset.queries, [*dataset.runs.values()], dataset.qrels)
+    return [
+        *_check_coverage(dataset, runs),
+        _check_duplicate_queries(groups),
+        _check_duplicate_documents(documents),
+        _check_dead_ids(dataset, documents),
+        _check_leaks(dataset, groups),
+        _check_power(report),
+    ]
+
+
+def _check_coverage(dataset: Dataset, runs: AlignedRuns) -> Iterator[Finding]:
+    """Queries that a list answers, and relevant documents that any list returns."""
+    judged = len(runs.queries)
+    answered = {name: int((runs.lengths[i] > 0).sum()) for i, name in enumerate(runs.sources)}
+    few = [name for name, count in answered.items() if count < judged]
+    shares = ", ".join(f"{name} {count:,}" for name, count in answered.items())
+    text = f"Of {pluralize(judged, 'judged query')} the lists answer: {shares}."
+    advice = "Add the missing answers: a query without any counts 0." if few else ""
+    yield Finding("queries in the lists", "look" if few else "ok", text, advice)
+    is_relevant = runs.grades >= dataset.spec.binary_relevance
+    total = int((dataset.qrels.grades >= dataset.spec.binary_relevance).sum())
+    if not total:
+        yield Finding(
+            "relevant documents in the lists",
+            "look",
+            "No document is judged relevant.",
+            "Check the grades, and the option --binary-relevance.",
+        )
+        return
+    found = {
+        name: int((is_relevant & (runs.ranks[i] > 0)).sum()) / total
+        for i, name in enumerate(runs.sources)
+    }
+    union = int((is_relevant & (runs.ranks > 0).any(axis=0)).sum()) / total
+    each = ", ".join(f"{name} {format_percent(share)}" for name, share in found.items())
+    text = (
+        f"Of {pluralize(total, 'relevant document')} the lists return: {each}; together "
+        f"{format_percent(union)}."
+    )
+    is_low = union < LOW_COVERAGE
+    advice = "Retrieve deeper lists: no fusion finds what no list returns." if is_low else ""
+    yield Finding("relevant documents in the lists", "look" if is_low else "ok", text, advice)
+
+
+def _check_duplicate_queries(groups: QueryGroups) -> Finding:
+    linked = int(groups.sizes.sum())
+    if not linked:
+        return Finding("duplicate queries", "ok", "No two queries depend on each other.")
+    link = groups.links[0]
+    pair = f"{groups.queries[link.first]!r} and {groups.queries[link.second]!r}: {link.reason}"
+    return Finding(
+        "duplicate queries",
+        "look",
+        f"{pluralize(linked, 'query')} depend on others (for example {pair}).",
+        "Counted singly, they make intervals too narrow: write 'groups: auto' into dataset.yaml.",
+    )
+
+
+def _check_duplicate_documents(documents: Mapping[str, str] | None) -> Finding:
+    check = "duplicate documents"
+    if documents is None:
+        return Finding(check, "not checked", "The texts are not known.", "Give --documents FILE.")
+    counts = Counter(normalize_text(text) for text in documents.values())
+    repeated = {text for text, count in counts.items() if count > 1}
+    if not repeated:
+        return Finding(check, "ok", f"{pluralize(len(documents), 'text')}, all different.")
+    copies = [name for name, text in documents.items() if normalize_text(text) in repeated]
+    return Finding(
+        check,
+        "look",
+        f"{pluralize(len(copies), 'document')} share {pluralize(len(repeated), 'text')} (for "
+        f"example {copies[0]!r}).",
+        "A copy of a relevant document counts as not relevant: judge all copies, or drop them.",
+    )
+
+
+def _check_dead_ids(dataset: Dataset, documents: Collection[str] | None) -> Finding:
+    """Ids in judgments or lists that no document has."""
+    check = "dead ids"
+    if documents is None:
+        return Finding(
+            check,
+            "not checked",
+            "The ids of the documents are not known.",
+            "Give --documents FILE.",
+        )
+    known = set(documents)
+    dead = {
+        name: len(ids)
+        for name, vocabulary in (
+            ("judgments", dataset.qrels.vocabulary),
+            *((name, run.vocabulary) for name, run in dataset.runs.items()),
+            *((name, run.vocabulary) for name, run in dataset.rerankers.items()),
+        )
+        if (ids := {document for document in vocabulary if document not in known})
+    }
+    if not dead:
+        return Finding(check, "ok", "Every judged or returned document has a text.")
+    listed = ", ".join(f"{name} {count:,}" for name, count in dead.items())
+    return Finding(
+        check,
+        "look",
+        f"Documents without a text: {listed}.",
+        "Were they deleted since, or do the files use two kinds of ids? Renew the older file.",
+    )
+
+
+def _check_leaks(dataset: Dataset, groups: QueryGroups) -> Finding:
+    """Queries of one group in two splits: what is tuned on one part is tested on the other."""
+    check = "leaks between splits"
+    split_of = {q: dataset.queries[q].split for q in groups.queries if q in dataset.queries}
+    if len({split for split in split_of.values() if split}) < 2:
+        return Finding(check, "not checked", "The queries have fewer than two splits.")
+    leaks = [
+        (first, second)
+        for link in groups.links
+        for first, second in [(groups.queries[link.first], groups.queries[link.second])]
+        if split_of.get(first) and split_of.get(second) and split_of[first] != split_of[second]
+    ]
+    if not leaks:
+        return Finding(check, "ok", "No query of one split resembles one of another.")
+    first, second = leaks[0]
+    return Finding(
+        check,
+        "look",
+        f"{pluralize(len(leaks), 'pair')} of similar queries stand in two splits (for example "
+        f"{first!r} in {split_of[first]}, {second!r} in {split_of[second]}).",
+        "Move each pair into one split, or give both the same 'group'.",
+    )
+
+
+def _check_power(report: ReportCollection) -> Finding:
+    """Queries that typical differences need, from the spread of the starter systems."""
+    check = "number of queries"
+    values = {
+        row.name: np.array(row.measures[report.primary_measure].values, dtype=np.float64)
+        for row in report.ranked_systems
+    }
+    differences = {
+        name: paired_difference(values[name], values[report.baseline]) for name in values
+    }
+    other = next((name for name, each in differences.items() if each.any()), None)
+    if other is None:
+        return Finding(check, "not checked", "No two systems differ, which tells no spread.")
+    spread = estimate_spread(differences[other])
+    rule = plan_rule(DecisionRule("better or worse", sidak_tail(1)), spread, DIFFERENCES)
+    if rule.detectable is None:
+        return Finding(check, "not checked", f"{other} and {report.baseline} do not differ.")
+    needs = ", ".join(
+        f"{format_number(plan.difference)} needs {plan.needed or 'more than can be had'}"
+        for plan in rule.differences
+    )
+    is_small = rule.detectable > SMALL
+    text = (
+        f"{pluralize(spread.queries or 0, 'evaluated query')} show a difference of "
+        f"{format_number(rule.detectable)} in {report.primary_measure} with probability .8 "
+        f"({other} against {report.baseline}); {needs}."
+    )
+    advice = "Judge more queries, or look for large differences only." if is_small else ""
+    return Finding(check, "look" if is_small else "ok", text, advice)

@@ -1,0 +1,141 @@
+"""A dataset of the library ir_datasets, from its cache.
+
+MacAvaney et al. 2021, "Simplified Data Wrangling with ir_datasets", arXiv:2103.02280. The library
+downloads what its cache lacks. Here it may not, unless it is asked to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, NoReturn
+from unittest.mock import patch
+
+from fusion_bench.datasets.collection import (
+    Collection,
+    CollectionDocument,
+    Judgment,
+    join_splits,
+)
+from fusion_bench.errors import DataError, UnknownNameError
+from fusion_bench.util.optional_imports import import_optional
+
+#: What the library calls the counts of its parts.
+PARTS: Final = {"queries": "queries", "judgments": "qrels", "documents": "docs"}
+
+
+class NotCachedError(Exception):
+    """The library wanted to download something."""
+
+
+def read_ir_dataset(name: str, splits: Sequence[str] = (), *, download: bool = False) -> Collection:
+    """Read the queries and judgments of a dataset.
+
+    Args:
+        name: Its id, such as ``beir/nfcorpus/test``; or one without judgments, whose parts such as
+            ``beir/nfcorpus/dev`` are then its splits.
+        splits: The parts to read; empty = all.
+        download: Whether the library may download what its cache lacks.
+
+    Raises:
+        MissingExtraError: ir_datasets is not installed.
+        UnknownNameError: It has no such dataset.
+        DataError: Its cache lacks a part, or a part breaks a rule.
+    """
+    library = import_optional("ir_datasets", extra="ir-datasets", purpose="reading its datasets")
+    with _read_cache_only(library, name, download=download):
+        parts = _find_parts(library, name, splits)
+        texts: dict[str, str] = {}
+        judgments: dict[str, list[Judgment]] = {}
+        stated = dict.fromkeys(PARTS, 0)
+        for split, dataset in parts.items():
+            rows = ((str(query.query_id), query.default_text()) for query in dataset.queries_iter())
+            texts |= rows
+            judgments[split] = [
+                Judgment(row.query_id, row.doc_id, row.relevance) for row in dataset.qrels_iter()
+            ]
+            for what, part in PARTS.items():
+                stated[what] += (dataset.metadata().get(part) or {}).get("count") or 0
+        queries, all_judgments = join_splits(name, texts, judgments)
+    first = next(iter(parts.values()))
+    stated["documents"] = (first.metadata().get("docs") or {}).get("count") or 0
+    return Collection(
+        name=name.replace("/", "-"),
+        origin=f"ir_datasets:{name}",
+        queries=queries,
+        judgments=all_judgments,
+        read_documents=partial(_read_documents, library, name, first, download=download),
+        counts={"queries": len(texts), "judgments": len(all_judgments)},
+        stated={what: count for what, count in stated.items() if count},
+        notes=(
+            "ir_datasets states no license: read that of the collection's makers, "
+            f"https://ir-datasets.com/{name.partition('/')[0]}.html",
+        ),
+    )
+
+
+def _find_parts(library: Any, name: str, splits: Sequence[str]) -> dict[str, Any]:  # noqa: ANN401
+    """The dataset itself, or the parts of one without judgments that have some."""
+    known = [each for each in library.registry if each == name or each.startswith(f"{name}/")]
+    if not known:
+        raise UnknownNameError("dataset of ir_datasets", name, list(library.registry))
+    whole = library.load(name)
+    if whole.has_qrels() and not splits:
+        return {"": whole}
+    parts = {
+        each.removeprefix(f"{name}/"): library.load(each)
+        for each in known
+        if each.count("/") == name.count("/") + 1
+    }
+    judged = {
+        split: dataset
+        for split, dataset in parts.items()
+        if dataset.has_qrels() and dataset.has_queries()
+    }
+    unknown = [split for split in splits if split not in judged]
+    if unknown or not judged:
+        listed = ", ".join(judged) or "none"
+        raise DataError(
+            f"ir_datasets:{name}: {f'no split {unknown[0]!r}' if unknown else 'no judgments'} "
+            f"(parts with judgments: {listed})"
+        )
+    return {split: judged[split] for split in judged if not splits or split in splits}
+
+
+def _read_documents(
+    library: Any,  # noqa: ANN401
+    name: str,
+    dataset: Any,  # noqa: ANN401
+    *,
+    download: bool,
+) -> Iterator[CollectionDocument]:
+    with _read_cache_only(library, name, download=download):
+        for document in dataset.docs_iter():
+            title = getattr(document, "title", "") or ""
+            text = document.text if hasattr(document, "text") else document.default_text()
+            yield CollectionDocument(str(document.doc_id), title, text or "")
+
+
+@contextmanager
+def _read_cache_only(library: Any, name: str, *, download: bool) -> Iterator[None]:  # noqa: ANN401
+    """Let the library read its cache, and refuse its downloads unless they are wanted.
+
+    It has no setting for this, so its class that opens a URL is replaced meanwhile.
+    """
+
+    def refuse(self: object) -> NoReturn:
+        raise NotCachedError(getattr(self, "url", "a file"))
+
+    module = library.util.download
+    try:
+        if download:
+            yield
+        else:
+            with patch.object(module.RequestsDownload, "__iter__", refuse):
+                yield
+    except NotCachedError as error:
+        raise DataError(
+            f"ir_datasets:{name}: the library would download {error}, which its cache "
+            f"({library.util.home_path()}) lacks. Pass --download to allow that"
+        ) from None

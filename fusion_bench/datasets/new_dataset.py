@@ -1,0 +1,66 @@
+"""A user's own files → a checked dataset and an experiment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from fusion_bench.datasets.dataset_findings import Finding, find_in_dataset
+from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
+from fusion_bench.evaluation.starter.saved_files import SavedBy, check_free, save_starter
+from fusion_bench.io.json_objects import load_documents
+from fusion_bench.util.files.real_paths import resolve_path
+
+COMMAND: Final = SavedBy("fusion-bench dataset new", "DIR")
+
+
+@dataclass(frozen=True)
+class NewDataset:
+    """A dataset that was made of files.
+
+    Attributes:
+        name: Its name.
+        findings: What each check found.
+        notes: What was guessed of the lists.
+        files: What was written, the ``dataset.yaml`` and the ``experiment.yaml`` first.
+    """
+
+    name: str
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    files: tuple[Path, ...]
+
+
+def make_new_dataset(
+    given: StarterInput, folder: Path, progress: Callable[[str, int, int], None] = lambda *_: None
+) -> NewDataset:
+    """Check files, and write the dataset that they make, with the starter systems' experiment.
+
+    Args:
+        given: The files.
+        folder: Where to; created if missing. Files from elsewhere are copied there.
+        progress: Called as the work goes on.
+
+    Raises:
+        ConfigError: The folder holds a dataset, or there are too few lists.
+        DataError: A file breaks a rule.
+        FusionBenchError: The folder cannot be written to.
+    """
+    check_free(folder, COMMAND.option)
+    documents = None
+    if given.documents is not None:
+        known = load_documents(given.documents)
+        documents = {name: document.text for name, document in known.items()}
+    done = compare_starter_systems(replace(given, name=name_folder(folder)), progress)
+    progress("checking the dataset", 0, 1)
+    findings = find_in_dataset(done.dataset, documents, done.report.collections[0])
+    files = save_starter(given, done, folder, COMMAND)
+    return NewDataset(done.dataset.name, tuple(findings), done.notes, tuple(files))
+
+
+def name_folder(folder: Path) -> str:
+    """A dataset's name from that of its folder: other characters become dashes."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", resolve_path(folder).name).strip("-._+") or "dataset"
