@@ -29,7 +29,7 @@ def counts() -> dict[str, int]:
 def test_nfcorpus(
     counts: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = f"beir:{parity_data() / 'nfcorpus'}"
+    place = f"beir:{parity_data('nfcorpus')}"
     words = ("dataset", "add", place, "--split", "test", "--out", str(tmp_path / "out"), "--json")
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == counts
