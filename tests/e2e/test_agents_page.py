@@ -13,6 +13,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.cli._exit_codes import MEANINGS
 from tests.commands import leaf_commands, options_of
+from tests.datasets.collections import make_beir
 from tests.gate import cases
 from tests.logs.test_from_logs import A, make_search, write_log
 
@@ -68,6 +69,7 @@ def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
 ) -> None:
     monkeypatch.chdir(cases.make_project(tmp_path))
     write_log(tmp_path, make_search("one", A))
+    make_beir(tmp_path / "downloads/nfcorpus")
     (tmp_path / "queries.jsonl").write_text('{"id": "a", "text": "one"}', encoding="utf-8")
     no_plots = ["--no-plots"]
     small = ["--trials", "4", "--folds", "0", *no_plots]
