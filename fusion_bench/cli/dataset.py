@@ -86,7 +86,8 @@ def show_command(
     from fusion_bench.io.dataset import load_dataset
     from fusion_bench.io.dataset_search import find_dataset
 
-    facts = describe_dataset(load_dataset(find_dataset(name, base.folders_for(datasets))))
+    path = find_dataset(name, base.folders_for(datasets))
+    facts = describe_dataset(load_dataset(path, every_query=None))
     if json:
         print_json(facts)
         return
@@ -122,9 +123,9 @@ def check_command(
     from fusion_bench.io.dataset_search import find_dataset
 
     path: Path = find_dataset(name, base.folders_for(datasets))
-    dataset = load_dataset(path, cache=False)
+    dataset = load_dataset(path, cache=False, every_query=None)
     if dataset.spec.has_refined_lists:
-        load_dataset(path, cache=False, refined=True).aligned([*dataset.runs])
+        load_dataset(path, cache=False, refined=True, every_query=None).aligned([*dataset.runs])
     messages = dataset_notices(dataset)
     facts = describe_dataset(dataset) | {"unjudged_share_in_top_10": unjudged_shares(dataset)}
     if write_groups is not None:

@@ -6,7 +6,7 @@ codes into ``vocabulary``, which is sorted by bytes: a greater code is a greater
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, cast
@@ -21,6 +21,7 @@ from fusion_bench.data.grouped_rows import (
     hash_table,
     refuse_duplicates,
     refuse_ragged,
+    to_offsets,
 )
 from fusion_bench.data.ids import CategoricalIds, IdVocabulary
 from fusion_bench.data.ordering import IntArray, make_readonly
@@ -98,6 +99,21 @@ class Qrels(DocumentTable):
         with name_row(rows):
             return cls.from_rows(*rows)
 
+    @classmethod
+    def without_judgments(cls, queries: Collection[str]) -> Self:
+        """These queries, of which no document is judged."""
+        nothing = np.zeros(0, dtype=np.int64)
+        ids = IdVocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
+        empty = cls((), np.zeros(1, dtype=np.int64), ids, nothing, nothing)
+        return empty.add_queries(queries)
+
+    def add_queries(self, queries: Collection[str]) -> Self:
+        """The same judgments with further queries, of which no document is judged."""
+        names = tuple(sorted({*self.queries, *queries}))  # code points sort as UTF-8 bytes do
+        sizes = dict(zip(self.queries, np.diff(self.offsets).tolist(), strict=True))
+        counts = np.array([sizes.get(name, 0) for name in names], dtype=np.int64)
+        return type(self)(names, to_offsets(counts), self.vocabulary, self.documents, self.grades)
+
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Query → document → grade, as other libraries take it."""
         return self._nest_values(self.grades)
@@ -111,6 +127,8 @@ class Qrels(DocumentTable):
     def _summary(self) -> str:
         queries, grades = pluralize(len(self), "query"), self.grades
         judgments = pluralize(len(grades), "judgment")
+        if not len(grades):
+            return f"Qrels({queries}, no judgments)"
         return f"Qrels({queries}, {judgments}, grades {grades.min()} to {grades.max()})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:

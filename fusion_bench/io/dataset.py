@@ -28,8 +28,9 @@ from fusion_bench.io.dataset_fingerprint import (
     fingerprint_lists,
     fingerprint_queries,
 )
-from fusion_bench.io.dataset_paths import DatasetPaths, request_judges, request_lists
+from fusion_bench.io.dataset_paths import DatasetPaths, request_judges, request_lists, request_qrels
 from fusion_bench.io.json_objects import load_known_queries
+from fusion_bench.io.judgments.unjudged_queries import EMPTY_KEY, add_unjudged
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.io.query_groups.dataset_groups import resolve_groups
 from fusion_bench.io.trials.list_fields import later_fields, list_fields
@@ -133,6 +134,11 @@ class Dataset(TableView):
         return frozenset(key for key, file in self.files.items() if file.later_paths)
 
     @property
+    def is_judged(self) -> bool:
+        """Whether any document is judged."""
+        return len(self.qrels.grades) > 0
+
+    @property
     def spaces(self) -> dict[str, ScoreSpace]:
         """Score space of each rerank list."""
         return {name: spec.score_space for name, spec in self.spec.rerank.items()}
@@ -174,20 +180,10 @@ class Dataset(TableView):
 
     def degradation(self, reranker: str) -> str | None:
         """Why nothing should be decided by a rerank list, in one line; None = nothing speaks."""
-        degraded = self.degraded(reranker)
-        if not degraded:
+        if not self.degraded(reranker):
             return None
         metas = (trial.provenance.get(reranker) for trial in self.trials)
-        meta = next(meta for meta in metas if meta is not None and meta.degraded)
-        degraded = tuple(sorted(meta.degraded))
-        what = f"{pluralize(len(degraded), 'query')} without the scores of {meta.asked}"
-        if not meta.unscored:
-            what = f"{pluralize(meta.unread_count, 'score')} of {meta.asked} could not be read"
-        query = meta.unscored[0] if meta.unscored else degraded[0]
-        return (
-            f"rerank list {reranker!r} is degraded: {what} (for example {query!r}: "
-            f"{meta.degraded[query]}): score them again, or say 'degraded: accept'"
-        )
+        return next(m.describe_degradation(reranker) for m in metas if m is not None and m.degraded)
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of each loaded part; of the queries every field that decides a value."""
@@ -240,6 +236,7 @@ def load_dataset(
     rerankers: Collection[str] | None = None,
     cache: bool | Cache = True,
     refined: bool = False,
+    every_query: bool | None = False,
 ) -> Dataset:
     """Read a dataset and check it.
 
@@ -249,17 +246,18 @@ def load_dataset(
         rerankers: Names of the rerank lists to read; all by default.
         cache: Whether what was read before may be taken from the cache beside it; or a cache.
         refined: Read the lists of the refined queries in place of those that have some.
+        every_query: Keep queries without judgments, and allow none at all; None = where none are.
 
     Raises:
-        ConfigError: The ``dataset.yaml`` breaks a rule.
+        ConfigError: The ``dataset.yaml`` breaks a rule, or names no judgments.
         DataError: One of its files does.
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
     paths = DatasetPaths(source)
     documents = None if spec.documents is None else paths(spec.documents, "documents")
-    location = ("qrels",) if isinstance(source.data["qrels"], str) else ("qrels", "path")
-    qrels_file = FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)
+    is_whole = spec.qrels is None if every_query is None else every_query
+    qrels_files = request_qrels(spec, paths, optional=is_whole)
     run_files, rerank_files = request_lists(spec, paths, runs, rerankers, refined=refined)
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     store = cache if isinstance(cache, Cache) else None
@@ -267,18 +265,24 @@ def load_dataset(
         store = open_cache(path.parent, spec.list_paths(path.parent))
     count = len(run_files) + len(rerank_files)
     later = later_requests([*run_files, *rerank_files], source)
-    requests = [qrels_file, *run_files, *rerank_files, *chain.from_iterable(later)]
-    tables, keys = load_tables(requests, store)
+    requests = [*run_files, *rerank_files, *chain.from_iterable(later)]
+    tables, keys = load_tables([*qrels_files, *requests], store)
+    if not qrels_files:
+        tables, keys = [Qrels.without_judgments(()), *tables], [EMPTY_KEY, *keys]
     qrels = cast("Qrels", tables[0])
     known = {} if queries is None else load_known_queries(queries, qrels)
+    if is_whole:
+        tables[0], keys[0] = add_unjudged(qrels, keys[0], known, tables[1:])
+        qrels = cast("Qrels", tables[0])
     if spec.groups is not None:
         read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
         known = resolve_groups(spec, paths, known, qrels, read, store)
     switches = make_switches(spec, source, qrels, known)
-    for n, (file, table, key) in enumerate(zip(requests, tables, keys, strict=True)):
+    for n, file in enumerate(requests, start=1):
+        table, key = tables[n], keys[n]
         if file.kind == "runs" and isinstance(table, Run) and table.name in switches:
             tables[n], keys[n] = switch_run(table, key, switches[table.name])
-    lists = [*zip(requests, cast("list[Run]", tables), strict=True)][1:]
+    lists = [*zip(requests, cast("list[Run]", tables[1:]), strict=True)]
     judges = request_judges(spec, paths)
     dataset = Dataset(
         spec=spec,

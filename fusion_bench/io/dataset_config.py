@@ -84,7 +84,8 @@ class DatasetSpec(StrictModel):
         version: Raised by its owner when the contents change.
         description: One line for ``dataset list``.
         license: Terms of the data.
-        qrels: File of judgments: its path, or a mapping with its path, format, columns and judge.
+        qrels: File of judgments: its path, or a mapping with its path, format, columns and judge;
+            None = nothing is judged yet.
         judges: Files with the grades of further judges, by name.
         queries: JSON Lines of queries: text, type, intent, confidence, group, split, and others.
         groups: ``auto``: queries with equal or similar texts, lists or judgments are one group.
@@ -106,7 +107,7 @@ class DatasetSpec(StrictModel):
     version: str = "1"
     description: str = ""
     license: str = ""
-    qrels: QrelsSpec
+    qrels: QrelsSpec | None = None
     judges: dict[str, JudgeSpec] = Field(default_factory=dict)
     queries: str | None = None
     groups: Annotated[str, Field(min_length=1)] | None = None
@@ -133,7 +134,8 @@ class DatasetSpec(StrictModel):
         lists = (*self.runs.values(), *self.rerank.values())
         listed = [path for each in lists for path in (each.path, each.refined)]
         listed += [judge.path for judge in self.judges.values()]
-        paths = (self.qrels.path, self.queries, self.group_file, self.documents, *listed)
+        qrels = None if self.qrels is None else self.qrels.path
+        paths = (qrels, self.queries, self.group_file, self.documents, *listed)
         return tuple(path for path in paths if path is not None)
 
     def file_paths(self, folder: Path) -> tuple[Path, ...]:
@@ -146,7 +148,8 @@ class DatasetSpec(StrictModel):
 
     def list_paths(self, folder: Path) -> tuple[Path, ...]:
         """The files of the judgments and of all lists."""
-        files = (self.qrels, *self.runs.values(), *self.rerank.values())
+        judged = () if self.qrels is None else (self.qrels,)
+        files = (*judged, *self.runs.values(), *self.rerank.values())
         return tuple(path for file in files for path in expand_path(folder, file.path))
 
     @field_validator("qrels", mode="before")
@@ -155,7 +158,9 @@ class DatasetSpec(StrictModel):
         return {"path": value} if isinstance(value, str) else value
 
     @field_serializer("qrels")
-    def _shorten_path(self, value: QrelsSpec) -> object:
+    def _shorten_path(self, value: QrelsSpec | None) -> object:
+        if value is None:
+            return None
         given = value.model_dump(exclude_none=True, exclude_defaults=True)
         return value.path if len(given) == 1 else given
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
+from shlex import quote
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import Document, ScoreSpace
@@ -118,6 +119,31 @@ class DatasetPaths:
         raise ConfigError(
             f"{self.source.where(location)}: {given!r} leaves the dataset's folder: {remedy}"
         )
+
+
+def request_qrels(
+    spec: DatasetSpec, paths: DatasetPaths, *, optional: bool = False
+) -> list[FileRequest]:
+    """The file of the judgments; an empty list where there is none.
+
+    Args:
+        spec: What the ``dataset.yaml`` says.
+        paths: Resolves its paths.
+        optional: Whether there may be none.
+
+    Raises:
+        ConfigError: There is none, and it is needed.
+    """
+    if spec.qrels is None:
+        if optional:
+            return []
+        file = paths.source.path
+        raise ConfigError(
+            f"{file}: no judgments, and they are needed here: make some with 'fusion-bench judge "
+            f"{quote(str(file))}', or name a file of them as 'qrels'"
+        )
+    location = ("qrels",) if isinstance(paths.source.data["qrels"], str) else ("qrels", "path")
+    return [FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)]
 
 
 def request_lists(

@@ -159,7 +159,7 @@ def load_known_queries(path: Path, qrels: Qrels) -> dict[str, Query]:
         DataError: A line breaks a rule.
     """
     queries = load_queries(path)
-    if not set(queries) & set(qrels.queries):
+    if qrels.queries and not set(queries) & set(qrels.queries):
         raise AlignmentError(
             f"{path}: the queries and the qrels have no query in common (for example "
             f"{next(iter(queries))!r} here, {qrels.queries[0]!r} in the qrels): check that both "

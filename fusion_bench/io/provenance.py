@@ -22,6 +22,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.util.files.regular_files import read_regular, read_regular_text
+from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.os_errors import explain_error
 
 FORMAT_VERSION: Literal[2] = 2
@@ -76,6 +77,17 @@ class ListMeta(StrictModel):
         """The degraded queries that ``asked`` did not score; the others have unread scores."""
         scored = set(self.providers.get(self.asked, ()))
         return tuple(q for q in self.degraded if q not in scored or q not in self.unread)
+
+    def describe_degradation(self, name: str) -> str:
+        """Why nothing should be decided by the list of this name, in one line."""
+        what = f"{pluralize(len(self.degraded), 'query')} without the scores of {self.asked}"
+        if not self.unscored:
+            what = f"{pluralize(self.unread_count, 'score')} of {self.asked} could not be read"
+        query = self.unscored[0] if self.unscored else min(self.degraded)
+        return (
+            f"rerank list {name!r} is degraded: {what} (for example {query!r}: "
+            f"{self.degraded[query]}): score them again, or say 'degraded: accept'"
+        )
 
 
 def describe_unread(unread: Mapping[str, Sequence[int]], *, limit: int = 5) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
@@ -167,8 +168,9 @@ def _choose_scale(
 def _list_notes(grouped: LoggedQueries, check: ReplayCheck, options: LogOptions) -> Iterator[str]:
     if options.qrels is None:
         yield (
-            "judgments are missing: a log does not say what is relevant. Write "
-            f"{options.out / 'qrels.txt'}, or give --qrels FILE and another --out folder"
+            "judgments are missing: a log does not say what is relevant. Make them with "
+            f"'fusion-bench judge {quote(str(options.out))}', or give --qrels FILE and another "
+            "--out folder"
         )
     if options.queries is None:
         yield f"queries are named q1 to q{check.queries} in the order of the log"

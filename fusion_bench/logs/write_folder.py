@@ -27,10 +27,10 @@ DATASET_FILE: Final = "dataset.yaml"
 EXPERIMENT_FILE: Final = "experiment.yaml"
 WRITTEN_BY: Final = "# Written by: fusion-bench dataset from-logs\n"
 NO_QRELS: Final = """\
-# Missing: the judgments. A log says what was returned, and not what was relevant. Write them to
-# qrels.txt in this folder, one 'QUERY 0 DOCUMENT GRADE' a line, with the ids of queries.jsonl and
-# documents.jsonl. Or run the command again with --qrels FILE and another --out folder. Until then
-# eval, tune and gate refuse the dataset.
+# Missing: the judgments. A log says what was returned, and not what was relevant. Make them with
+# 'fusion-bench judge' on this folder; or write 'qrels: qrels.txt' below, and that file with one
+# 'QUERY 0 DOCUMENT GRADE' a line; or run this command again with --qrels FILE and another --out
+# folder. Until then eval, tune and gate refuse the dataset.
 """
 
 
@@ -71,19 +71,19 @@ def write_folder(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    judgments = "qrels.txt" if qrels is None else f"qrels{_suffixes(qrels)}"
+    judgments = None if qrels is None else f"qrels{_suffixes(qrels)}"
     lists = {folder / f"runs/{key}.jsonl": rows for key, rows in runs.items()}
     if rerank is not None:
         lists[folder / f"{RERANK}/{RERANK}.jsonl"] = rerank
     facts = (describe_query(query) for query in queries)
     texts = {
-        DATASET_FILE: _dataset_text(name, judgments, runs, rerank, is_judged=qrels is not None),
+        DATASET_FILE: _dataset_text(name, judgments, runs, rerank),
         EXPERIMENT_FILE: _experiment_text(runs, replay),
         "queries.jsonl": _json_lines(facts),
         "documents.jsonl": _json_lines(_describe_documents(queries)),
     }
     contents = {key: text.encode() for key, text in texts.items()}
-    if qrels is not None:
+    if qrels is not None and judgments is not None:
         contents[judgments] = read_regular(qrels)
     with remove_on_failure() as new:
         new += [path for path in (*lists, *map(folder.joinpath, contents)) if not path.exists()]
@@ -98,7 +98,7 @@ def _suffixes(path: Path) -> str:
 
 
 def _dataset_text(
-    name: str, qrels: str, runs: Mapping[str, RunRows], rerank: RunRows | None, *, is_judged: bool
+    name: str, qrels: str | None, runs: Mapping[str, RunRows], rerank: RunRows | None
 ) -> str:
     lists: dict[str, Any] = {}
     for key in runs:
@@ -108,14 +108,14 @@ def _dataset_text(
     data: dict[str, Any] = {
         "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "log",
         "description": "Logged searches.",
-        "qrels": qrels,
+        **({} if qrels is None else {"qrels": qrels}),
         "queries": "queries.jsonl",
         "documents": "documents.jsonl",
         "runs": lists,
     }
     if rerank is not None:
         data["rerank"] = {RERANK: {"path": f"{RERANK}/{RERANK}.jsonl", "score_space": "unit"}}
-    return f"{WRITTEN_BY}{'' if is_judged else NO_QRELS}{_to_yaml(data)}"
+    return f"{WRITTEN_BY}{NO_QRELS if qrels is None else ''}{_to_yaml(data)}"
 
 
 def _experiment_text(runs: Mapping[str, RunRows], replay: Mapping[str, Any]) -> str:

@@ -70,7 +70,7 @@ def read_texts(files: TextFiles) -> SearchTexts:
             documents = paths.existing(spec.documents, "documents")
         if queries is None and spec.queries is not None:
             queries = paths.existing(spec.queries, "queries")
-        if not files.unjudged:
+        if not files.unjudged and spec.qrels is not None:
             qrels = load_qrels(paths.existing(spec.qrels.path, "qrels"), layout=spec.qrels.layout)
             judged = set(qrels.queries)
     where = "" if files.dataset is None else f"{files.dataset}: "

@@ -31,6 +31,7 @@ def dataset() -> Dataset:
 
 def test_a_dataset_of_what_is_at_hand() -> None:
     made = dataset()
+    assert made.spec.qrels is not None
     assert (made.name, made.spec.qrels.path, made.spec.binary_relevance) == ("my-qrels", NO_FILE, 2)
     assert made.spec.runs["a"].roles == ("keyword",)
     assert made.spaces == {"ce": "logit"}

@@ -75,6 +75,7 @@ def test_keys_of_judges_are_strict(tmp_path: Path, rest: str, message: str) -> N
 
 def test_families_are_one_name_in_any_case(tmp_path: Path) -> None:
     dataset = load_small(tmp_path, qrels=", kind: machine, family: GPT", run=", family: gpt")
+    assert dataset.spec.qrels is not None
     assert dataset.spec.qrels.family == dataset.spec.runs["a"].family == "gpt"
 
 

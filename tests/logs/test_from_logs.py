@@ -11,7 +11,7 @@ import yaml
 
 from fusion_bench.cli import main
 from fusion_bench.config.query_types import CONV_03_05
-from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_paths import documents_of
 from fusion_bench.logs.logged_queries import OnDuplicate
@@ -124,13 +124,19 @@ def test_lists_hold_what_a_strategy_scores_above_0(tmp_path: Path) -> None:
     }
 
 
+def add_judgments(folder: Path) -> None:
+    (folder / "qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
+    with (folder / "dataset.yaml").open("a", encoding="utf-8") as file:
+        file.write("qrels: qrels.txt\n")
+
+
 def test_the_dataset_loads_once_it_is_judged(tmp_path: Path) -> None:
     made = convert(tmp_path, make_search("one", A, B, C))
     assert any(note.startswith("judgments are missing") for note in made.notes)
     folder = tmp_path / "out"
-    with pytest.raises(DataError, match=r"qrels\.txt"):
+    with pytest.raises(ConfigError, match="fusion-bench judge"):
         load_dataset(folder / "dataset.yaml")
-    (folder / "qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
+    add_judgments(folder)
     dataset = load_dataset(folder / "dataset.yaml")
     assert dataset.name == "out"
     assert dataset.spaces == {"rerank": "unit"}
@@ -145,7 +151,7 @@ def test_the_dataset_loads_once_it_is_judged(tmp_path: Path) -> None:
 def test_a_result_may_score_as_low_as_the_one_before(tmp_path: Path) -> None:
     items = [make_item(name, 0.5, keyword=0.5) for name in "bca"]
     convert(tmp_path, make_search("one", *items))
-    (tmp_path / "out/qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
+    add_judgments(tmp_path / "out")
     dataset = load_dataset(tmp_path / "out/dataset.yaml")
     assert list(dataset.runs["production"].to_dict()["q1"]) == ["b", "c", "a"]
 

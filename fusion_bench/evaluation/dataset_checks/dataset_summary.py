@@ -37,7 +37,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "description": dataset.spec.description,
         "license": dataset.spec.license,
         "fingerprint": dataset.fingerprint,
-        "judged_queries": len(dataset.qrels.queries),
+        "judged_queries": int((np.diff(dataset.qrels.offsets) > 0).sum()),
         "grades": {str(grade): count for grade, count in sorted(grades.items())},
         "judgments": dataset.spec.judgments,
         "binary_relevance": dataset.spec.binary_relevance,
@@ -106,7 +106,10 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     rerankers = list(dataset.rerankers.values())
     runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
     infos = list_infos(dataset, runs)
-    notices = [text for info in infos for _, text in list_warnings(info, np.inf)]
+    notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
+    skipped = set() if dataset.is_judged else {"unmatched documents"}
+    for info in infos:
+        notices += [text for key, text in list_warnings(info, np.inf) if key not in skipped]
     for info in infos:
         if info.on_queries:
             condition = format_condition(info.when)
@@ -122,9 +125,16 @@ def dataset_notices(dataset: Dataset) -> list[str]:
             "list lacks counts 0, more than one that the list returned with less."
         )
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
-    if outside:
+    if outside and dataset.is_judged:
         count = pluralize(outside, "judged query")
         notices.append(f"{count} without a relevant document: scored 0, and counted.")
     if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
         notices.append(describe_near_duplicates(duplicates))
     return notices
+
+
+def _ask_to_judge(dataset: Dataset) -> str:
+    return (
+        f"Nothing is judged: eval, tune and gate refuse {dataset.name} until there are judgments. "
+        "Make some with fusion-bench judge."
+    )

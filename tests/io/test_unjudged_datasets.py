@@ -1,0 +1,105 @@
+"""A dataset without judgments: what reads it, and what refuses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.cli import main
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.dataset_checks.dataset_summary import dataset_notices, describe_dataset
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.retrieve.texts import TextFiles, read_texts
+
+DATASET = """\
+name: mine
+queries: queries.jsonl
+documents: documents.jsonl
+runs: {bm25: {path: bm25.trec}}
+"""
+QUERIES = '{"id": "q2", "text": "two", "type": "local"}\n{"id": "q1", "text": "one"}\n'
+DOCUMENTS = '{"id": "a", "text": "x"}\n{"id": "b", "text": "y"}\n'
+BM25 = "q1 Q0 a 1 2.0 r\nq1 Q0 b 2 1.0 r\nq3 Q0 a 1 1.0 r\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, text in {
+        "dataset.yaml": DATASET,
+        "queries.jsonl": QUERIES,
+        "documents.jsonl": DOCUMENTS,
+        "bm25.trec": BM25,
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "dataset.yaml"
+
+
+def judge(path: Path) -> None:
+    (path.parent / "qrels.txt").write_text("q1 0 b 2\n", encoding="utf-8")
+    with path.open("a", encoding="utf-8") as file:
+        file.write("qrels: qrels.txt\n")
+
+
+def test_every_query_is_kept_where_nothing_is_judged(path: Path) -> None:
+    for _ in range(2):  # the second time from the cache
+        dataset = load_dataset(path, every_query=True)
+        assert not dataset.is_judged
+        assert dataset.qrels.queries == ("q1", "q2", "q3")
+        assert dataset.qrels.to_dict() == {"q1": {}, "q2": {}, "q3": {}}
+        aligned = dataset.aligned(["bm25"])
+        assert aligned.offsets.tolist() == [0, 2, 2, 3]
+        assert aligned.types == (None, "local", None)
+        assert not aligned.judged.any()
+        assert repr(dataset.qrels) == "Qrels(3 queries, no judgments)"
+
+
+def test_a_judged_dataset_may_keep_its_other_queries_too(path: Path) -> None:
+    judge(path)
+    assert load_dataset(path).qrels.queries == ("q1",)
+    assert load_dataset(path, every_query=None).qrels.queries == ("q1",)
+    for _ in range(2):
+        dataset = load_dataset(path, every_query=True)
+        assert dataset.is_judged
+        assert dataset.qrels.to_dict() == {"q1": {"b": 2}, "q2": {}, "q3": {}}
+        assert np.flatnonzero(dataset.aligned(["bm25"]).grades).tolist() == [0]
+
+
+def test_queries_are_added_in_order_of_bytes() -> None:
+    qrels = Qrels.from_dict({"q2": {"d": 1}})
+    assert qrels.add_queries(["q3", "q10", "q2"]).to_dict() == {"q10": {}, "q2": {"d": 1}, "q3": {}}
+
+
+def test_whatever_needs_judgments_says_how_to_make_them(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigError, match=r"no judgments.*fusion-bench judge .*dataset\.yaml"):
+        load_dataset(path)
+    experiment = path.parent / "e.yaml"
+    experiment.write_text(
+        "dataset: dataset.yaml\nbaseline: bm25\nsystems: {bm25: {runs: [bm25]}}\n"
+    )
+    for command in ("eval", "diagnose"):
+        assert main([command, str(experiment)]) == 2
+        assert "fusion-bench judge" in capsys.readouterr().err
+
+
+def test_check_and_show_read_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset = load_dataset(path, cache=False, every_query=None)
+    facts = describe_dataset(dataset)
+    assert (facts["judged_queries"], facts["grades"]) == (0, {})
+    notices = dataset_notices(dataset)
+    assert notices[0].startswith("Nothing is judged")
+    assert not any("Check that all files use the same document ids" in note for note in notices)
+    assert main(["dataset", "check", str(path)]) == 0
+    assert "Nothing is judged" in capsys.readouterr().out
+    assert main(["dataset", "show", str(path)]) == 0
+    assert "judged queries: 0" in capsys.readouterr().out
+
+
+def test_retrieve_searches_for_all_of_its_queries(path: Path) -> None:
+    assert read_texts(TextFiles(path)).queries == {"q2": "two", "q1": "one"}
