@@ -27,7 +27,7 @@ def read_judges(path: Path) -> tuple[dict[str, JudgeGrades], int]:
             f"{path}: no 'judges': add the file of a second judge, such as "
             "judges: {people: {path: people.csv, kind: human}}"
         )
-    judges = {"qrels": JudgeGrades(dataset.qrels, spec.qrels.kind)}
+    judges = {} if spec.qrels is None else {"qrels": JudgeGrades(dataset.qrels, spec.qrels.kind)}
     judges |= {
         name: JudgeGrades(load_judge(dataset, name), judge.kind)
         for name, judge in spec.judges.items()
