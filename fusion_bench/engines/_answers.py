@@ -43,7 +43,7 @@ def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
 
 def path_of(*parts: str) -> str:
     """The path of a URL: each part quoted."""
-    return "".join(f"/{urllib.parse.quote(part, safe=',*')}" for part in parts)
+    return "".join(f"/{urllib.parse.quote(part, safe=',*$')}" for part in parts)
 
 
 def vector_of(query: PullQuery, leg: str) -> list[float]:
@@ -88,3 +88,9 @@ def signed_score(score: object, sign: int) -> object:
     """
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
     return -score if is_number and sign < 0 else score  # type: ignore[operator]
+
+
+def field_at(fields: Any, name: str) -> Any:  # noqa: ANN401 - JSON
+    """The field of a document, also where a name with dots is nested; None if there is none."""
+    value = value_at(fields, name)
+    return value if value is not None else value_at(fields, *name.split("."))

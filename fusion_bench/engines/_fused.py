@@ -23,7 +23,7 @@ class FusedByDialect(Connector):
 
     Attributes:
         limit_name: What limits the depth of a list, for messages.
-        has_window_by_leg: Whether the engine fuses lists of different depths.
+        has_window_by_leg: Whether the engine fuses a number of documents that differs by leg.
         fused: A fusion as an experiment of this dialect has it; None = no fused answer is pulled.
         window: How many documents of each leg the engine fuses; None = the depth of the pull.
         most_documents: The longest list that the engine returns.
@@ -56,7 +56,7 @@ class FusedByDialect(Connector):
         Raises:
             ConfigError: The fusion is none of the dialect, or does not fit the legs.
         """
-        windows = {name: self._window_of(name, depth) for name in self.legs}
+        windows = {name: self.window_of(name, depth) for name in self.legs}
         is_common = len({*windows.values()}) == 1
         return System(
             FUSED,
@@ -90,17 +90,26 @@ class FusedByDialect(Connector):
         if leg or self.fused is None:
             return
         for name, settings in self.legs.items():
-            length, window = settings.depth or depth, self._window_of(name, depth)
-            if length < window:
-                raise ConfigError(
-                    f"legs.{name}: the engine fuses {window:,} documents of each leg, and "
-                    f"{length:,} of this one are pulled: pull {window:,}, or set a smaller window "
-                    "where the engine lets you"
-                )
+            self._check_length(name, settings.depth or depth, self.window_of(name, depth))
 
-    def _window_of(self, leg: str, depth: int) -> int:
-        window, own = self.window or depth, self.legs[leg].depth
-        return min(window, own) if own and self.has_window_by_leg else window
+    def _check_length(self, leg: str, length: int, window: int) -> None:
+        if length < window:
+            raise ConfigError(
+                f"legs.{leg}: the engine fuses {window:,} documents of each leg, and {length:,} of "
+                f"this one are pulled: pull {window:,}, or set a smaller window"
+            )
+        if length > window and self.window is None:
+            raise ConfigError(
+                f"legs.{leg}: the engine fuses {window:,} documents of each leg, and {length:,} of "
+                f"this one are pulled: set window: {window} too, or remove depth"
+            )
+
+    def window_of(self, leg: str, depth: int) -> int:
+        """How many documents of a leg the engine fuses, of so many fused ones."""
+        if not self.has_window_by_leg:
+            return self.window or depth
+        own = self.legs[leg].depth or depth
+        return min(own, self.window or own)
 
     def _leg_roles(self) -> list[frozenset[str]]:
         return [frozenset(leg.roles) for leg in self.legs.values()]

@@ -128,3 +128,10 @@ def read_rerank_steps(steps: Sequence[Mapping[str, Any]], depth: int) -> tuple[d
     by_name = {name: step for each in steps for name, step in each.items()}
     model = by_name["rerank"]["ml_opensearch"]["model_id"]
     return read_reranker(model, depth), by_name["truncate_hits"]["target_size"]
+
+
+def write_match(fields: Sequence[str], text: str) -> dict[str, Any]:
+    """A query for the words of a text in one or several fields."""
+    if len(fields) == 1:
+        return {"match": {fields[0]: {"query": text}}}
+    return {"multi_match": {"query": text, "fields": list(fields)}}

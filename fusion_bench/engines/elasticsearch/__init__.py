@@ -1,5 +1,6 @@
-"""Elasticsearch: its fusions."""
+"""Elasticsearch: its fusions and its connector."""
 
+from fusion_bench.engines.elasticsearch.connector import ElasticsearchConnector
 from fusion_bench.engines.elasticsearch.dialect import Elasticsearch
 
-__all__ = ["Elasticsearch"]
+__all__ = ["Elasticsearch", "ElasticsearchConnector"]

@@ -1,0 +1,100 @@
+"""A connected service of Azure AI Search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
+
+from fusion_bench.connector import (
+    Hit,
+    PullQuery,
+    make_hit,
+)
+from fusion_bench.engines._answers import (
+    digest_of,
+    path_of,
+    require_text_field,
+    rows_at,
+    value_at,
+)
+from fusion_bench.errors import ProviderError
+from fusion_bench.util.http import JsonClient
+
+if TYPE_CHECKING:
+    from fusion_bench.engines.azure.connector import AzureConnector
+
+
+class AzureSession:
+    """A service that is connected.
+
+    Args:
+        connector: Its settings.
+        client: The connection.
+    """
+
+    def __init__(self, connector: AzureConnector, client: JsonClient) -> None:
+        self._connector, self._client = connector, client
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """One search with the leg's query alone."""
+        body = self._connector.leg_request(leg, query, depth)
+        return await self._search(body, depth, texts=texts)
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """One hybrid search."""
+        body = self._connector.fused_request(query, depth)
+        return await self._search(body, depth, texts=texts)
+
+    async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
+        text_field = require_text_field(self._connector.text_field, texts=texts)
+        id_field = self._connector.id_field
+        fields = ",".join((id_field, *([text_field] if text_field else [])))
+        data = await self._client.post_json(
+            self._path("docs", "search"),
+            {**body, "select": fields},
+            extra_bytes=self._connector.answer_bytes(depth, texts=texts),
+        )
+        if value_at(data, "@odata.nextLink") or value_at(data, "@search.nextPageParameters"):
+            raise ProviderError(
+                "incomplete answer: the service returned only a part of it: pull without texts, "
+                "or with a smaller depth",
+                kind="too_large",
+            )
+        return [
+            make_hit(
+                row.get(id_field),
+                row.get("@search.score"),
+                row.get(text_field) if text_field else None,
+            )
+            for row in rows_at(data, "value")
+        ]
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Index, count of documents, digest of the index where the key may read it.
+
+        A query key may not: only an admin key may.
+        """
+        count = await self._client.get_json(self._path("docs", "$count"))
+        try:
+            definition = await self._client.get_json(self._path())
+        except ProviderError as error:
+            if error.kind != "refused":
+                raise
+            definition = None
+        stable = {
+            key: value for key, value in (definition or {}).items() if not key.startswith("@odata.")
+        }
+        return {
+            "api_version": self._connector.api_version,
+            "index": self._connector.index,
+            "documents": count if isinstance(count, int) else None,
+            "configuration": digest_of(stable) if stable else None,
+        }
+
+    def _path(self, *parts: str) -> str:
+        version = self._connector.api_version
+        return f"{path_of('indexes', self._connector.index, *parts)}?api-version={version}"

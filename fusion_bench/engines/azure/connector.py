@@ -1,0 +1,163 @@
+"""Azure AI Search's connector: the text query and each vector query alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import Field, JsonValue, model_validator
+
+from fusion_bench.config.limits import Rank
+from fusion_bench.connector import (
+    EngineSession,
+    HttpConnector,
+    LegName,
+    LegSettings,
+    PullQuery,
+    QueryForm,
+    connectors,
+)
+from fusion_bench.engines._answers import (
+    vector_of,
+)
+from fusion_bench.engines._fused import FusedByDialect
+from fusion_bench.engines.azure._session import AzureSession
+from fusion_bench.engines.azure.dialect import FILE, AzureAISearch
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.http import KeyHeader
+
+#: Most documents of one answer.
+MOST_TOP: Final = 1_000
+#: Documents of the text query that are fused where the version of the API has no setting for it.
+TEXT_RECALL: Final = 1_000
+
+
+class AzureLeg(LegSettings):
+    """The text query, or one vector query.
+
+    Attributes:
+        fields: Searchable fields of the text query.
+        vector_field: Field of a vector query.
+        vectorized: Whether the service makes the vector from the query's text.
+        exhaustive: Whether every vector is compared, without the index.
+        options: Further keys of the request of a text query, such as ``queryType``.
+    """
+
+    fields: tuple[str, ...] = ()
+    vector_field: str | None = None
+    vectorized: bool = False
+    exhaustive: bool = False
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_search(self) -> AzureLeg:
+        if bool(self.fields) == (self.vector_field is not None):
+            raise ValueError("either fields or vector_field is needed")
+        if self.options and not self.fields:
+            raise ValueError("options belong to the text query: to fields")
+        return self
+
+    @property
+    def query_form(self) -> QueryForm:
+        """A vector for a vector query whose vector the service does not make."""
+        return "text" if self.fields or self.vectorized else "vector"
+
+
+@connectors.register
+class AzureConnector(FusedByDialect, HttpConnector):
+    """Azure AI Search: the text query and each vector query are legs.
+
+    Attributes:
+        index: Name of the index.
+        api_version: Version of the REST API; one that ends in ``-preview`` also sets how many
+            documents of the text query are fused.
+        id_field: The key field of the index.
+        text_field: The field that holds a document's text.
+    """
+
+    source: ClassVar[str] = (
+        "https://learn.microsoft.com/en-us/rest/api/searchservice/documents/search-post"
+    )
+    dialect: ClassVar[str] = AzureAISearch.name
+    key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
+    has_window_by_leg: ClassVar[bool] = True
+    limit_name: ClassVar[str] = "one answer of Azure AI Search"
+
+    method: str = "azure"
+    index: str = Field(min_length=1)
+    api_version: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(-preview)?$")] = (
+        AzureAISearch.version
+    )
+    legs: Annotated[Mapping[LegName, AzureLeg], Field(min_length=1)]
+    id_field: str = Field(min_length=1)
+    text_field: str | None = None
+    most_documents: Annotated[Rank, Field(le=MOST_TOP)] = MOST_TOP
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Open the connections; nothing is asked."""
+        async with self.open_http() as client:
+            yield AzureSession(self, client)
+
+    @property
+    def has_text_recall(self) -> bool:
+        """Whether a request says how many documents of the text query are fused."""
+        return self.api_version.endswith("-preview")
+
+    def fused_options(self) -> dict[str, Any]:
+        """The fusion, with the name of the text query."""
+        texts = [name for name, leg in self.legs.items() if leg.fields]
+        if len(texts) > 1:
+            raise ConfigError(f"text: one text query is fused, given {', '.join(texts)}")
+        return {"text": texts[0] if texts else None, **super().fused_options()}
+
+    def window_of(self, leg: str, depth: int) -> int:
+        """A text query has 1,000 documents where the request cannot say so."""
+        if self.legs[leg].fields and not self.has_text_recall:
+            return TEXT_RECALL
+        return super().window_of(leg, depth)
+
+    def describe_replay(self) -> Mapping[str, Any] | None:
+        """With a window for the vector queries alone where the text query has its own."""
+        replay = super().describe_replay()
+        if replay is None or self.window is None or self.has_text_recall:
+            return replay
+        return {**replay, "depth": {name: self.window_of(name, self.window) for name in self.legs}}
+
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The search of one leg."""
+        settings = self.legs[leg]
+        if settings.fields:
+            text = {"search": query.text, "searchFields": ",".join(settings.fields)}
+            return {**settings.options, **text, "top": depth}
+        return {"vectorQueries": [self._vector_query(leg, query, depth)], "top": depth}
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The exported request with the fields and the vectors of the legs."""
+        system = self.fused_system(depth)
+        request: dict[str, Any] = json.loads(AzureAISearch.write(system).files[FILE])
+        text = request.pop("searchFields", None)
+        if text is not None:
+            request.update(self.leg_request(text, query, depth))
+        request["vectorQueries"] = [
+            {
+                **self._vector_query(entry["fields"], query, entry["k"]),
+                "weight": entry["weight"],
+            }
+            for entry in request["vectorQueries"]
+        ]
+        if not self.has_text_recall:
+            request.pop("hybridSearch", None)
+        return request
+
+    def _vector_query(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[leg]
+        kind: dict[str, Any] = (
+            {"kind": "text", "text": query.text}
+            if settings.vectorized
+            else {"kind": "vector", "vector": vector_of(query, leg)}
+        )
+        exhaustive = {"exhaustive": True} if settings.exhaustive else {}
+        return {**kind, "fields": settings.vector_field, "k": depth, **exhaustive}

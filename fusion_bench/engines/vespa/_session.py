@@ -1,0 +1,109 @@
+"""A connected container of Vespa."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import JsonValue
+
+from fusion_bench.connector import (
+    Hit,
+    PullQuery,
+    make_hit,
+)
+from fusion_bench.connector.hits import incomplete_error
+from fusion_bench.engines._answers import (
+    field_at,
+    require_text_field,
+    rows_at,
+    value_at,
+)
+from fusion_bench.util.http import JsonClient
+from fusion_bench.util.http.json_fields import malformed_error
+
+#: A YQL query that counts the documents.
+COUNT: Final = "select * from sources * where true limit 0"
+
+if TYPE_CHECKING:
+    from fusion_bench.engines.vespa.connector import VespaConnector
+
+
+class VespaSession:
+    """A container that is connected.
+
+    Args:
+        connector: Its settings.
+        client: The connection.
+    """
+
+    def __init__(self, connector: VespaConnector, client: JsonClient) -> None:
+        self._connector, self._client = connector, client
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """One query with the leg's rank profile."""
+        body = self._connector.leg_request(leg, query, depth)
+        return await self._search(body, depth, texts=texts)
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """One query with the rank profile that fuses."""
+        body = self._connector.fused_request(query, depth)
+        return await self._search(body, depth, texts=texts)
+
+    async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
+        text_field = require_text_field(self._connector.text_field, texts=texts)
+        data = await self._ask(body, self._connector.answer_bytes(depth, texts=True))
+        rows = value_at(data, "root", "children")
+        return [
+            make_hit(
+                read_id(row, self._connector.id_field),
+                row.get("relevance"),
+                field_at(row.get("fields"), text_field) if text_field else None,
+            )
+            for row in (rows_at(data, "root", "children") if rows is not None else [])
+        ]
+
+    async def _ask(self, body: dict[str, Any], extra_bytes: int) -> Any:  # noqa: ANN401 - JSON
+        timeout = f"{self._connector.timeout:g}s"
+        data = await self._client.post_json(
+            "/search/", {"timeout": timeout, **body}, extra_bytes=extra_bytes
+        )
+        if value_at(data, "root") is None:
+            raise malformed_error("it has no root")
+        errors = value_at(data, "root", "errors")
+        if errors:
+            first = errors[0] if isinstance(errors, list) else errors
+            quoted = self._client.quote_text(str(value_at(first, "message") or first))
+            raise incomplete_error(f"Vespa reports {quoted}")
+        coverage = value_at(data, "root", "coverage")
+        if coverage is not None and value_at(coverage, "full") is not True:
+            percent = value_at(coverage, "coverage")
+            raise incomplete_error(f"{percent} % of the documents were searched")
+        return data
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Version, and the count of documents of all schemas."""
+        version = await self._client.get_json("/state/v1/version")
+        data = await self._ask({"yql": COUNT, "hits": 0}, 0)
+        return {
+            "version": value_at(version, "version"),
+            "documents": value_at(data, "root", "fields", "totalCount"),
+        }
+
+
+def read_id(row: Mapping[str, Any], id_field: str | None) -> object:
+    """The id of a document: a field, or the last part of ``id:NAMESPACE:TYPE::ID``.
+
+    Raises:
+        ProviderError: Kind ``malformed``: it is neither.
+    """
+    if id_field is not None:
+        return field_at(row.get("fields"), id_field)
+    for value in (value_at(row, "fields", "documentid"), row.get("id")):
+        if isinstance(value, str) and value.startswith("id:") and "::" in value:
+            return value.partition("::")[2]
+    raise malformed_error(
+        "a hit without Vespa's document id: set id_field to a field of the summary"
+    )

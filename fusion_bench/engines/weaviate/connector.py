@@ -1,0 +1,166 @@
+"""Weaviate's connector: the keyword search and the vector search alone, over GraphQL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
+
+from pydantic import Field, model_validator
+
+from fusion_bench.config.limits import Rank
+from fusion_bench.connector import (
+    EngineSession,
+    HttpConnector,
+    LegName,
+    LegSettings,
+    PullQuery,
+    QueryForm,
+    connectors,
+)
+from fusion_bench.engines._answers import (
+    require_text_field,
+    vector_of,
+)
+from fusion_bench.engines._fused import FusedByDialect
+from fusion_bench.engines.weaviate._graphql import write_literal
+from fusion_bench.engines.weaviate._session import WeaviateSession
+from fusion_bench.engines.weaviate.dialect import WINDOW, Weaviate
+from fusion_bench.errors import ConfigError
+
+#: Documents of each search that a server fuses where nothing else is set.
+SERVER_WINDOW: Final = 100
+Property: TypeAlias = Annotated[str, Field(pattern=r"^[_A-Za-z][_0-9A-Za-z]*$")]
+Boosted: TypeAlias = Annotated[str, Field(pattern=r"^[_A-Za-z][_0-9A-Za-z]*(\^\d+(\.\d+)?)?$")]
+
+
+class WeaviateLeg(LegSettings):
+    """The keyword search, or a vector search.
+
+    Attributes:
+        properties: Properties of a keyword search, ``title^2`` with a boost.
+        vector: Name of the vector of a vector search; ``default`` is the unnamed one.
+        vectorized: Whether the server makes the vector from the query's text.
+    """
+
+    properties: tuple[Boosted, ...] = ()
+    vector: Annotated[str, Field(min_length=1)] | None = None
+    vectorized: bool = False
+
+    @model_validator(mode="after")
+    def _check_search(self) -> WeaviateLeg:
+        if bool(self.properties) == (self.vector is not None):
+            raise ValueError("either properties or vector is needed")
+        return self
+
+    @property
+    def query_form(self) -> QueryForm:
+        """A vector for a vector search whose vector the server does not make."""
+        return "text" if self.properties or self.vectorized else "vector"
+
+
+@connectors.register
+class WeaviateConnector(FusedByDialect, HttpConnector):
+    """Weaviate: the keyword search and a vector search are the legs of its hybrid search.
+
+    Attributes:
+        collection: Name of the collection.
+        tenant: Tenant of a collection that has tenants.
+        id_field: The property that holds a document's id; None = the object's UUID.
+        text_field: The property that holds its text.
+        window: How many documents of each search the server fuses: its
+            ``QUERY_HYBRID_MAXIMUM_RESULTS``, or the depth where that is greater.
+    """
+
+    source: ClassVar[str] = "https://docs.weaviate.io/weaviate/api/graphql/search-operators"
+    dialect: ClassVar[str] = Weaviate.name
+    limit_name: ClassVar[str] = "QUERY_MAXIMUM_RESULTS"
+
+    method: str = "weaviate"
+    collection: Annotated[str, Field(pattern=r"^[A-Z][_0-9A-Za-z]*$")]
+    tenant: str | None = None
+    legs: Annotated[Mapping[LegName, WeaviateLeg], Field(min_length=1)]
+    id_field: Property | None = None
+    text_field: Property | None = None
+    window: Rank | None = SERVER_WINDOW
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Open the connections; nothing is asked."""
+        async with self.open_http() as client:
+            yield WeaviateSession(self, client)
+
+    def fused_options(self) -> dict[str, Any]:
+        """The fusion, with the name of the vector search."""
+        vectors = [name for name, leg in self.legs.items() if leg.vector is not None]
+        if len(self.legs) != 2 or len(vectors) != 1:
+            raise ConfigError("legs: a keyword search and a vector search are fused, and no more")
+        return {"vector": vectors[0], **super().fused_options()}
+
+    def window_of(self, leg: str, depth: int) -> int:  # noqa: ARG002 - the same of each leg
+        """The server's window, or the depth where that is greater."""
+        return max(self.window or SERVER_WINDOW, depth)
+
+    def describe_replay(self) -> Mapping[str, Any] | None:
+        """Without a window: the legs that may be pulled are as long as the server fuses them."""
+        replay = super().describe_replay()
+        return None if replay is None else {**replay, "depth": None}
+
+    def check_depth(self, leg: str, depth: int) -> None:
+        """As for every engine; the server's window is named."""
+        for name, settings in self.legs.items():
+            window = self.window_of(name, depth)
+            if not leg and self.fused is not None and (settings.depth or depth) != window:
+                raise ConfigError(
+                    f"legs.{name}: the server fuses {window:,} documents of each search, and "
+                    f"{settings.depth or depth:,} of this one are pulled: pull {window:,}, or set "
+                    f"{WINDOW} on the server and window to a smaller number"
+                )
+        super().check_depth(leg, depth)
+
+    def leg_arguments(self, leg: str, query: PullQuery) -> str:
+        """The search of one leg as an argument of GraphQL."""
+        settings = self.legs[leg]
+        if settings.vector is None:
+            properties = write_literal(list(settings.properties))
+            return f"bm25: {{query: {write_literal(query.text)}, properties: {properties}}}"
+        target = self._write_target(leg)
+        if settings.vectorized:
+            return f"nearText: {{concepts: {write_literal([query.text])}{target}}}"
+        return f"nearVector: {{vector: {write_literal(vector_of(query, leg))}{target}}}"
+
+    def fused_arguments(self, query: PullQuery, depth: int) -> str:
+        """The hybrid search as an argument of GraphQL."""
+        fusion = self.fused_system(depth).fusion.model_dump()
+        (vector,) = (name for name, leg in self.legs.items() if leg.vector is not None)
+        (keyword,) = (name for name in self.legs if name != vector)
+        parts = [
+            f"query: {write_literal(query.text)}",
+            f"alpha: {write_literal(fusion['alpha'])}",
+            f"fusionType: {fusion['method']}",
+            f"properties: {write_literal(list(self.legs[keyword].properties))}",
+        ]
+        if not self.legs[vector].vectorized:
+            parts.append(f"vector: {write_literal(vector_of(query, vector))}")
+        return f"hybrid: {{{', '.join(parts)}{self._write_target(vector)}}}"
+
+    def write_query(self, arguments: str, score: str, depth: int, *, texts: bool) -> str:
+        """A query of GraphQL.
+
+        Args:
+            arguments: The search.
+            score: ``score`` or ``distance``.
+            depth: Most objects.
+            texts: Whether the texts are wanted.
+        """
+        tenant = "" if self.tenant is None else f", tenant: {write_literal(self.tenant)}"
+        names = (self.id_field, require_text_field(self.text_field, texts=texts))
+        fields = " ".join(name for name in names if name is not None)
+        return (
+            f"{{ Get {{ {self.collection}(limit: {depth}{tenant}, {arguments}) "
+            f"{{ _additional {{ id {score} }} {fields} }} }} }}"
+        )
+
+    def _write_target(self, leg: str) -> str:
+        vector = self.legs[leg].vector
+        return "" if vector in {None, "default"} else f", targetVectors: {write_literal([vector])}"
