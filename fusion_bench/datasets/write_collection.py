@@ -185,6 +185,5 @@ def _dataset_text(collection: Collection, name: str) -> str:
         "qrels": QRELS_FILE,
         "queries": QUERIES_FILE,
         "documents": DOCUMENTS_FILE,
-        "runs": {},
     }
     return f"# Written by: fusion-bench dataset add\n{format_yaml(data)}"

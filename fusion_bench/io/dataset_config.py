@@ -113,7 +113,7 @@ class DatasetSpec(StrictModel):
     groups: Annotated[str, Field(min_length=1)] | None = None
     documents: str | None = None
     judgments: Literal["pooled", "sparse", "complete"] = "pooled"
-    runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
+    runs: dict[str, RunSpec] = Field(default_factory=dict)
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
     binary_relevance: Annotated[int, Field(ge=1)] = 1
     follow_links_to: tuple[str, ...] = ()
