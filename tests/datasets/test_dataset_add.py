@@ -215,3 +215,18 @@ def test_unknown_datasets_of_the_library(tmp_path: Path, capsys: Capture) -> Non
     assert "unknown dataset of ir_datasets 'beir/scifakt'" in err
     err = refuse(capsys, "ir_datasets:beir/scifact", *out, "--split", "validation")
     assert "no split 'validation' (parts with judgments: test, train)" in err
+
+
+def test_the_dataset_has_no_list_yet(tmp_path: Path, capsys: Capture) -> None:
+    """It is listed, shown and checked, and an experiment says that the list is missing."""
+    place = f"beir:{make_beir(tmp_path / 'tiny')}"
+    add(capsys, place, "--out", str(tmp_path / "datasets/out"))
+    path = tmp_path / "datasets/out/dataset.yaml"
+    for words in (("list", "--datasets", str(tmp_path / "datasets")), ("show", str(path))):
+        assert main(("dataset", *words)) == 0
+    assert main(("dataset", "check", str(path))) == 0
+    assert "has no ranked list yet" in capsys.readouterr().out
+    experiment = tmp_path / "experiment.yaml"
+    experiment.write_text(f"dataset: {path}\nbaseline: a\nsystems:\n  a: {{runs: [a]}}\n")
+    assert main(("eval", str(experiment))) == 2
+    assert "unknown run 'a' (known: none)" in capsys.readouterr().err

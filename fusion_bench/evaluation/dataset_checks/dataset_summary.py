@@ -93,7 +93,7 @@ def _row(run: Run) -> dict[str, object]:
 
 def unjudged_shares(dataset: Dataset) -> dict[str, float]:
     """Share of unjudged documents among the first ten of each run; 0 with complete judgments."""
-    if dataset.spec.judgments == "complete":
+    if dataset.spec.judgments == "complete" or not dataset.runs:
         return dict.fromkeys(dataset.runs, 0.0)
     runs = align(dataset.qrels, list(dataset.runs.values()))
     top = (runs.ranks >= 1) & (runs.ranks <= UNJUDGED_DEPTH)
@@ -103,6 +103,11 @@ def unjudged_shares(dataset: Dataset) -> dict[str, float]:
 
 def dataset_notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
+    if not dataset.runs:
+        return [
+            f"{dataset.name} has no ranked list yet: fusion-bench retrieve or fusion-bench pull "
+            "adds one."
+        ]
     rerankers = list(dataset.rerankers.values())
     runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
     infos = list_infos(dataset, runs)
