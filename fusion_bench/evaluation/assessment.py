@@ -31,12 +31,15 @@ class Assessment:
         ties: What the order of ties could make of the values.
         unjudged: What unjudged documents could change in the primary measure, its only one.
         candidates: Documents returned over all queries.
+        trials: Shape (T, M, Q): the values of each trial, where everything else is the mean over
+            T trials; None = there is one.
     """
 
     values: FloatArray
     ties: TieSensitivity
     unjudged: UnjudgedValues
     candidates: int
+    trials: FloatArray | None = None
 
 
 def assess_system(

@@ -23,18 +23,23 @@ class Contrast(NamedTuple):
         baseline: Name of the baseline.
         values: By system, the baseline included, shape (M, Q).
         keys: (Q,): the group id of each query.
+        trials: By system of several trials, shape (T, M, Q): what its values are the means of.
     """
 
     measures: tuple[str, ...]
     baseline: str
     values: Mapping[str, FloatArray]
     keys: tuple[str, ...]
+    trials: Mapping[str, FloatArray] = {}
 
     def table(self, index: int) -> ComparedValues:
         """The values of one measure."""
         measure = self.measures[index]
         values = {name: array[index] for name, array in self.values.items()}
-        return ComparedValues(measure, values, self.baseline, self.keys, is_bounded(measure))
+        trials = {name: array[:, index] for name, array in self.trials.items()}
+        return ComparedValues(
+            measure, values, self.baseline, self.keys, is_bounded(measure), trials
+        )
 
 
 def read_inference_settings(settings: Mapping[str, Any], report: str) -> dict[str, Any]:

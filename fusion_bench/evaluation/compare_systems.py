@@ -168,7 +168,11 @@ def _plan(
     family = wanted if is_pair else [name for name in known if two or name != chosen]
     titles = {name: f"{name} (second)" if two else name for name in family}
     values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
-    contrast = Contrast(left.measures, chosen, values, left.groups)
+    before, after = left.trial_values(), right.trial_values()
+    trials = {titles[name]: after[name] for name in family if name in after}
+    if chosen in before:
+        trials[chosen] = before[chosen]
+    contrast = Contrast(left.measures, chosen, values, left.groups, trials)
     rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
     return _Plan(contrast, tuple(titles[name] for name in wanted), rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -52,6 +52,8 @@ class EvaluationSet:
         measures: As the dataset resolves them, the primary one first.
         training: Aligned, the queries that trained fusions learn from: every judged one where some
             system is trained. A query is never scored by what was learned from it.
+        later_trials: The same for the second, third, … file of each list that has several; all
+            else is of the first. Empty = every list has one file.
     """
 
     experiment: Experiment
@@ -61,6 +63,18 @@ class EvaluationSet:
     split: str | None
     measures: tuple[Measure, ...]
     training: AlignedRuns
+    later_trials: tuple[EvaluationSet, ...] = ()
+
+    @property
+    def trials(self) -> tuple[EvaluationSet, ...]:
+        """The collection once a trial; alone where every list has one file."""
+        return (self, *self.later_trials)
+
+    def count_trials(self, system: System) -> int:
+        """How many trials of a system there are: 1 where each list that it reads has one file."""
+        lists = {f"runs/{name}" for name in system.base_runs}
+        lists |= {f"rerank/{name}" for name in system.reranker_names}
+        return len(self.trials) if lists & self.dataset.trial_lists else 1
 
     def fit_system(self, system: System) -> System:
         """The system with its trained fusions fitted, as every command fits them."""
@@ -91,7 +105,7 @@ class EvaluationSet:
 
 
 def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
-    """Align a dataset once and select its queries.
+    """Align a dataset once, or once a trial, and select its queries.
 
     Args:
         experiment: What is compared, on which split and queries.
@@ -102,6 +116,12 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         UnknownNameError: No such split, field or value.
         ConfigError: No query is left.
     """
+    task = _prepare_trial(experiment, source, dataset)
+    later = tuple(_prepare_trial(experiment, source, trial) for trial in dataset.later_trials)
+    return replace(task, later_trials=later) if later else task
+
+
+def _prepare_trial(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
     used = dict.fromkeys(
         name for system in experiment.systems.values() for name in system.base_runs
     )

@@ -20,8 +20,14 @@ from fusion_bench.evaluation.report_records.system_result import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.evaluation.scores import Scores, evaluate_systems
+from fusion_bench.evaluation.scores import Scores
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies
+from fusion_bench.evaluation.trials.evaluate_trials import (
+    evaluate_trials,
+    mean_of_trials,
+    trials_of,
+    tuning_runs,
+)
 from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.system import System
@@ -29,16 +35,23 @@ from fusion_bench.measures import TieSensitivity
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.trials.trial_variance import add_trial_variance, make_trial_terms
 
 
 def _measure_result(
     task: EvaluationSet,
     measure: str,
     values: FloatArray,
+    trials: FloatArray | None,
     ties: TieResult | None = None,
     source_ties: SourceTieResult | None = None,
 ) -> MeasureResult:
-    estimate = estimate_mean(values, task.groups, alpha=task.experiment.alpha)
+    """The record of one measure; ``trials``, (T, Q), are what ``values`` are the means of."""
+    alpha = task.experiment.alpha
+    estimate = estimate_mean(values, task.groups, alpha=alpha)
+    if trials is not None:
+        terms = make_trial_terms([trials], task.groups)
+        estimate = add_trial_variance(estimate, terms, alpha=alpha)
     if is_bounded(measure):
         estimate = estimate.clip(0.0, 1.0)
     return MeasureResult(
@@ -46,6 +59,7 @@ def _measure_result(
         low=estimate.low,
         high=estimate.high,
         values=tuple(values.tolist()),
+        trials=() if trials is None else tuple(map(tuple, trials.tolist())),
         ties=ties,
         source_ties=source_ties,
     )
@@ -78,8 +92,10 @@ def system_result(
         if source_ties is not None and measure.name not in source_ties.unknown:
             count = source_ties.settlements
             inside = SourceTieResult(**_tie_fields(source_ties.ties, m), settlements=count)
-        values = assessment.values[m]
-        results[measure.name] = _measure_result(task, measure.name, values, final, inside)
+        trials = trials_of(assessment.trials, m)
+        results[measure.name] = _measure_result(
+            task, measure.name, assessment.values[m], trials, final, inside
+        )
     filled = assessment.unjudged.filled[0]
     return SystemResult(
         name=system.name,
@@ -115,8 +131,7 @@ def score_sources(task: EvaluationSet) -> SourceScores:
     """Evaluate every source alone."""
     # By name: of equally good sources the order of the systems must not choose.
     alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
-    scores = evaluate_systems(alone, task.runs, task.measures, qrels=task.dataset.qrels)
-    return SourceScores(alone, scores)
+    return SourceScores(alone, evaluate_trials(task, alone))
 
 
 def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemResult]:
@@ -126,32 +141,38 @@ def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRes
     is this source alone, and that of each query always.
     """
     alone, scores = sources.systems, sources.scores
-    tuning = task.runs if task.tuning is None else task.tuning
-    tuned = evaluate_systems(alone, tuning, task.measures[:1], qrels=task.dataset.qrels)
+    tuned = evaluate_trials(task, alone, task.measures[:1], select=tuning_runs)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
-    pool = perfect_order_values(task.runs, task.measures, qrels=task.dataset.qrels)
+    pools = [
+        perfect_order_values(trial.runs, task.measures, qrels=trial.dataset.qrels)
+        for trial in task.trials
+    ]
+    pool = mean_of_trials(np.stack(pools))
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
-    rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
+    rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray, FloatArray | None]] = [
         (
             f"best source (chosen on {where})",
             "floor",
             alone[chosen].name,
             scores[chosen].values,
+            scores[chosen].trials,
         ),
-        ("best source per query (oracle)", "ceiling", oracle, best),
-        ("perfect order", "ceiling", order, pool),
+        ("best source per query (oracle)", "ceiling", oracle, best, None),
+        ("perfect order", "ceiling", order, pool, None),
     ]
     if len(alone) == 1:
         systems = task.experiment.systems.values()
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
     results = []
-    for name, kind, note, values in rows:
-        pairs = zip(task.measures, values, strict=True)
-        measures = {m.name: _measure_result(task, m.name, array) for m, array in pairs}
+    for name, kind, note, values, trials in rows:
+        measures = {
+            m.name: _measure_result(task, m.name, values[i], trials_of(trials, i))
+            for i, m in enumerate(task.measures)
+        }
         results.append(SystemResult(name=name, kind=kind, note=note, measures=measures))
     return results
 
@@ -168,7 +189,13 @@ def add_comparisons(
         settings: From :func:`read_inference_settings`.
     """
     contrasts = [
-        Contrast(each.measures, each.baseline, each.system_values(), each.groups)
+        Contrast(
+            each.measures,
+            each.baseline,
+            each.system_values(),
+            each.groups,
+            each.trial_values(),
+        )
         for each in collections
     ]
     compared = compare_contrasts(contrasts, settings)

@@ -15,12 +15,11 @@ from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
-from fusion_bench.evaluation.details.collector import DetailsCollector, observers
+from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.fusion_systems import compare_fusions
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
@@ -32,7 +31,7 @@ from fusion_bench.evaluation.results import (
     score_sources,
     system_result,
 )
-from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
+from fusion_bench.evaluation.trials.assess_trials import assess_trials
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -198,43 +197,12 @@ def run_on_datasets(
     )
 
 
-def _assess_systems(
-    task: EvaluationSet, progress: Progress, details: DetailsCollector | None
-) -> tuple[dict[str, Assessment], dict[str, SourceTies]]:
-    """What was measured of each system, and what ties inside its lists do to it."""
-    dataset, systems = task.dataset, task.experiment.systems
-    fitted, assessments = {}, {}
-    observe = observers(details, task)
-    for done, (name, system) in enumerate(systems.items()):
-        progress(f"{dataset.name}: {name}", done, len(systems))
-        fitted[name] = task.fit_system(system)
-        assessments[name] = assess_system(
-            fitted[name],
-            task.runs,
-            task.measures,
-            spaces=dataset.spaces,
-            qrels=dataset.qrels,
-            observe=observe(fitted[name]),
-        )
-    progress(f"{dataset.name}: ties", len(systems), len(systems))
-    source_ties = find_source_ties(
-        fitted,
-        {name: assessment.values for name, assessment in assessments.items()},
-        task.runs,
-        task.measures,
-        spaces=dataset.spaces,
-        qrels=dataset.qrels,
-        ranked_by_column=dataset.ranked_by_column,
-        seed=task.experiment.seed,
-    )
-    return assessments, source_ties
-
-
 def _collection(
     task: EvaluationSet, progress: Progress, details: DetailsCollector | None
 ) -> CollectionRecord:
     dataset, systems = task.dataset, task.experiment.systems
-    assessments, source_ties = _assess_systems(task, progress, details)
+    assessed = assess_trials(task, progress, details)
+    assessments = {name: each.assessment for name, each in assessed.items()}
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
     sources = score_sources(task)
     spec = dataset.spec
@@ -259,10 +227,7 @@ def _collection(
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
         runs=tuple(list_infos(dataset, task.runs)),
         systems=(
-            *(
-                system_result(task, system, assessments[name], source_ties[name])
-                for name, system in systems.items()
-            ),
+            *(system_result(task, system, *assessed[name]) for name, system in systems.items()),
             *reference_rows(task, sources),
         ),
         fusion=compare_fusions(

@@ -103,6 +103,16 @@ class Collection(TableView, ReportRecord):
             values[row.name] = np.array(rows, np.float64)
         return values
 
+    def trial_values(self) -> dict[str, FloatArray]:
+        """By system of several trials, (T, M, Q): the values of each."""
+        return {
+            row.name: np.array(
+                [row.measures[name].trials for name in self.measures], np.float64
+            ).swapaxes(0, 1)
+            for row in self.systems
+            if row.kind == "system" and row.measures[self.primary_measure].trials
+        }
+
     @property
     def primary_measure(self) -> str:
         """The measure that decides."""

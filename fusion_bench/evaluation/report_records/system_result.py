@@ -41,10 +41,11 @@ class MeasureResult(ReportRecord):
         mean: Over all judged queries.
         low: Lower end of its interval; None where nothing tells the spread.
         high: Upper end.
-        values: By query, in the collection's order.
+        values: By query, in the collection's order; of several trials the means over these.
         ties: Ties in the final lists; None for rows that are not a ranking of their own.
         source_ties: Ties inside the lists that the system reads; None for such rows, and where
             it was not computed.
+        trials: The values of each trial, as ``values``; empty = there is one.
     """
 
     mean: OptionalFloat
@@ -53,6 +54,7 @@ class MeasureResult(ReportRecord):
     values: tuple[float | None, ...]
     ties: TieResult | None = None
     source_ties: SourceTieResult | None = None
+    trials: tuple[tuple[float | None, ...], ...] = ()
 
 
 class SystemResult(ReportRecord):

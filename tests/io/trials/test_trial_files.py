@@ -13,19 +13,7 @@ from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.trials.trial_files import expand_path
 from tests import tiny
 from tests.tiny import DATASET, edit
-
-FIRST = tiny.FILES["datasets/tiny/a.trec"]
-SECOND = FIRST.replace("q1 Q0 d2 1 9", "q1 Q0 d2 1 7")  # d1 first
-THIRD = FIRST.replace("q4 Q0 d5 1 5 a\nq4 Q0 d4 2 4 a\n", "")  # nothing for q4
-
-
-def make(root: Path, *texts: str, pattern: str = "a-*.trec", options: str = "") -> Path:
-    """The tiny dataset with trials of ``a``, numbered from 1."""
-    tiny.make(root)
-    edit(root, DATASET, "path: a.trec", f'path: "{pattern}"{options}')
-    for number, text in enumerate(texts, 1):
-        (root / f"datasets/tiny/a-{number}.trec").write_text(text, encoding="utf-8")
-    return root / DATASET
+from tests.trials_project import FIRST, SECOND, THIRD, make
 
 
 def test_numbers_in_names_count_by_value(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Systems seen several times: every trial is evaluated, and a value is the mean over trials."""
