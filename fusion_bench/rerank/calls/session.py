@@ -18,13 +18,14 @@ from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.calls.breaker import CircuitBreaker
 from fusion_bench.rerank.calls.call_costs import CallCosts
 from fusion_bench.rerank.calls.call_state import CallState
-from fusion_bench.rerank.calls.limits import Budget, RateLimiter
+from fusion_bench.rerank.calls.limits import Budget
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.clients.noop import NoOp
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, check_reply
 from fusion_bench.rerank.recent_scores import RecentScores
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
+from fusion_bench.util.calls.rate_limiter import RateLimiter
 from fusion_bench.util.optional_imports import import_optional
 
 #: Attempts per query while the provider changes its model between calls.

@@ -14,7 +14,8 @@ from pydantic import Field
 from fusion_bench.config.http_fields import ServerModel
 from fusion_bench.config.limits import MOST_WORKERS
 from fusion_bench.errors import ConfigError
-from fusion_bench.retrieve.answers.collect import Model, Reply, RetryRules
+from fusion_bench.retrieve.answers.collect import Model, Reply
+from fusion_bench.util.calls.retries import RetryRules
 from fusion_bench.util.files.regular_files import read_regular_text
 from fusion_bench.util.http import JsonClient, open_client
 from fusion_bench.util.http.json_fields import count_at, malformed_error, mapping_at, message_at

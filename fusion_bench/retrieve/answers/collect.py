@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from fusion_bench.errors import FusionBenchError, ProviderError
 from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.util.optional_imports import import_optional
-
-#: Failures after which a call is repeated.
-REPEATED: Final = {"rate_limit", "connection", "server"}
-
-
-@dataclass(frozen=True)
-class RetryRules:
-    """When a call is repeated.
-
-    Attributes:
-        attempts: Most calls in all.
-        wait_initial: Seconds before the second call; each further wait doubles, plus jitter.
-        wait_max: Longest wait; a server that asks for more is not called again.
-        wait_jitter: Most random seconds added to each wait.
-    """
-
-    attempts: int = 5
-    wait_initial: float = 1.0
-    wait_max: float = 60.0
-    wait_jitter: float = 1.0
+from fusion_bench.util.calls.retries import RetryRules, call_with_retries
 
 
 @dataclass(frozen=True)
@@ -162,7 +141,7 @@ def _with_remedy(work: _Work) -> FusionBenchError:
 async def _ask(work: _Work, batch: Sequence[str]) -> None:
     """Ask for one batch; what is refused as too large is split into halves."""
     try:
-        reply = await _call_with_retries(work.model, batch)
+        reply = await call_with_retries(lambda: work.model.answer(batch), work.model.retries)
     except ProviderError as error:
         if error.kind != "too_large" or len(batch) == 1:
             raise
@@ -177,32 +156,3 @@ async def _ask(work: _Work, batch: Sequence[str]) -> None:
         work.usage, calls=work.usage.calls + 1, tokens=work.usage.tokens + reply.tokens
     )
     work.on_progress(len(work.answers), work.total)
-
-
-async def _call_with_retries(model: Model, batch: Sequence[str]) -> Reply:
-    rules = model.retries
-    if rules.attempts == 1:  # a local model
-        return await model.answer(batch)
-
-    def retry_delay(error: Exception) -> bool | float:
-        """Whether to call again, or the seconds to wait if the server named them."""
-        if not isinstance(error, ProviderError) or error.kind not in REPEATED:
-            return False
-        if error.retry_after is None:
-            return True
-        return False if error.retry_after > rules.wait_max else error.retry_after
-
-    stamina = import_optional("stamina", extra="remote", purpose="retrying")
-    # Without a handler each retry would print its event's bare name.
-    logging.getLogger("stamina").addHandler(logging.NullHandler())
-    async for attempt in stamina.retry_context(
-        on=retry_delay,
-        timeout=None,
-        attempts=rules.attempts,
-        wait_initial=rules.wait_initial,
-        wait_max=rules.wait_max,
-        wait_jitter=rules.wait_jitter,
-    ):
-        with attempt:
-            reply = await model.answer(batch)
-    return reply

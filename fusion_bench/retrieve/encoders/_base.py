@@ -17,7 +17,8 @@ from fusion_bench.config.http_fields import ServerModel
 from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.errors import FusionBenchError, ProviderError
-from fusion_bench.retrieve.answers.collect import Model, Reply, RetryRules
+from fusion_bench.retrieve.answers.collect import Model, Reply
+from fusion_bench.util.calls.retries import RetryRules
 from fusion_bench.util.http import JsonClient, open_client
 from fusion_bench.util.http.json_fields import malformed_error
 

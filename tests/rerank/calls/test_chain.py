@@ -14,7 +14,7 @@ import pytest
 
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.rerank.calls.chain import ProviderChain
-from fusion_bench.rerank.calls.limits import Budget, RateLimiter
+from fusion_bench.rerank.calls.limits import Budget
 from fusion_bench.rerank.calls.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.ledger import (
@@ -26,6 +26,7 @@ from fusion_bench.rerank.ledger import (
 from fusion_bench.rerank.protocol import Identity, Reply
 from fusion_bench.rerank.settings import BreakerRules, RerankSettings, RetryRules
 from fusion_bench.rerank.store import ScoreStore
+from fusion_bench.util.calls.rate_limiter import RateLimiter
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 from tests.rerank.standing_clock import StandingClock
 

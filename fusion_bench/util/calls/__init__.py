@@ -1,0 +1,1 @@
+"""Calls of services: their rate, and their retries."""
