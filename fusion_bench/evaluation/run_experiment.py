@@ -21,6 +21,7 @@ from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.fusion_systems import compare_fusions
+from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
@@ -236,6 +237,7 @@ def _collection(
             sources.primary_values(),
         ),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
+        judge=describe_judge(dataset),
         crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
     )
 

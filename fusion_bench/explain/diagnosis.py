@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
@@ -138,6 +139,7 @@ class DiagnosedCollection(ReportRecord):
         missed_by_all: Those that no list of any of the systems returned.
         binary_relevance: The grade from which a document is relevant.
         runs: The input lists, and what was noticed about each.
+        judge: The machine judge whose grades these are; null = people gave them.
         baseline: The system that the others are compared with.
         systems: The systems, the baseline first.
     """
@@ -154,6 +156,7 @@ class DiagnosedCollection(ReportRecord):
     missed_by_all: int
     binary_relevance: int
     runs: tuple[ListInfo, ...]
+    judge: JudgeInfo | None = None
     baseline: str
     systems: tuple[SystemDiagnosis, ...]
 

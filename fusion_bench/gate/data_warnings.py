@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
@@ -24,8 +26,13 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
     configs = {candidate.name: candidate.resolved_config}
     used = {*candidate.base_runs, *candidate.reranker_names}
     for task in collections:
-        infos = [info for info in list_infos(task.dataset, task.runs) if info.name in used]
+        every = list_infos(task.dataset, task.runs)
+        infos = [info for info in every if info.name in used]
         measures = [measure.name for measure in task.measures]
         start = f"{task.dataset.name}: " if len(collections) > 1 else ""
-        for warning in find_data_warnings(infos, len(task.runs.queries), configs, measures):
+        warnings = (
+            *find_judge_warnings(describe_judge(task.dataset), every),
+            *find_data_warnings(infos, len(task.runs.queries), configs, measures),
+        )
+        for warning in warnings:
             yield DataWarning(key=warning.key, text=start + warning.text)

@@ -12,6 +12,7 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.data.switches import check_field
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.judge_checks.judge_refusals import find_judge_refusals
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.run_experiment import (
@@ -193,8 +194,12 @@ def _evaluate_system(task: EvaluationSet, system: System) -> dict[str, tuple[flo
 
 
 def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str]:
-    """Why a list of the candidate cannot be gated: a fallback scored it, or it has no result."""
+    """Why nothing can be gated: a machine judge is circular or unmeasured, or a list is unusable.
+
+    A fallback scored the list, or it has no result.
+    """
     candidate, runs, name = inputs.candidate, task.runs, task.dataset.name
+    yield from find_judge_refusals(task.dataset)
     for reranker in candidate.reranker_names if inputs.policy.degraded == "refuse" else ():
         reason = task.dataset.degradation(reranker)
         if reason is not None:

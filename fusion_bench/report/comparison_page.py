@@ -14,6 +14,7 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
 )
 from fusion_bench.report.evaluation.data_warnings import list_findings
+from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.util.formatting import (
@@ -40,7 +41,7 @@ def build_comparison_page(
             parts=(_build_table(item),),
             findings=(
                 *(_describe_switch(item) if i == 0 else ()),
-                *list_findings(item.warnings),
+                *drop_judge_findings([*list_findings(item.warnings)]),
                 *_describe_unjudged(item),
             ),
         )
@@ -51,6 +52,8 @@ def build_comparison_page(
         "Provenance", summary="; ".join(origins), findings=tuple(map(Finding, origins))
     )
     headline = Finding(first, key="decision", details=tuple(others))
+    first_section = judge_section(warning for item in collections for warning in item.warnings)
+    sections = (*first_section, *sections)
     return Page("Comparison", sections, headline, provenance if origins else None)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.system_result import SystemResult
@@ -48,6 +49,7 @@ def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iter
     names = {name for config in configs.values() for name in _list_texts(config)}
     runs = [info for info in collection.runs if info.name in names]
     queries = len(collection.queries)
+    yield from find_judge_warnings(collection.judge, runs)
     yield from find_data_warnings(runs, queries, configs, collection.measures)
     yield from warn_near_duplicates(collection.near_duplicates)
 

@@ -15,9 +15,12 @@ from fusion_bench.evaluation.dataset_checks.near_duplicates import (
     describe_near_duplicates,
     find_near_duplicates,
 )
+from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.list_checks.list_notes import list_warnings
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import pluralize
 
@@ -51,7 +54,15 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
             _row(run) | {"score_space": dataset.spaces[run.name]}
             for run in dataset.rerankers.values()
         ],
+        "judges": [_describe_judge(dataset, name) for name in dataset.spec.judges],
     }
+
+
+def _describe_judge(dataset: Dataset, name: str) -> dict[str, object]:
+    """Who a further judge is, and how much was judged."""
+    judge, grades = dataset.spec.judges[name], load_judge(dataset, name)
+    who = {"name": name, "kind": judge.kind, "family": judge.family, "sample": judge.sample}
+    return {**who, "queries": len(grades), "judgments": len(grades.grades)}
 
 
 def _describe_fields(queries: Sequence[Query]) -> dict[str, dict[str, int] | int]:
@@ -123,6 +134,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         if info.duplicate_rows:
             count = pluralize(info.duplicate_rows, "duplicate row")
             notices.append(f"{info.name} had {count}, which were dropped.")
+    judge = describe_judge(dataset)
+    notices += [warning.text for warning in find_judge_warnings(judge, infos)]
     negative = [info.name for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]
     if negative:
         notices.append(

@@ -10,6 +10,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
+from fusion_bench.evaluation.judge_checks.list_families import family_of
 from fusion_bench.evaluation.list_checks.list_facts import list_facts
 from fusion_bench.evaluation.list_checks.rerank_list_checks import (
     check_rerank_list,
@@ -46,6 +47,7 @@ def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
             kind="run" if space is None else "rerank",
             roles=tuple(sorted(run.roles)),
             read_options=asdict(run.read_options),
+            family=family_of(dataset, run),
             score_space=space,
             unanswered_queries=len(asked - returned),
             unjudged_queries=len(returned - judged),

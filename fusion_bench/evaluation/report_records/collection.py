@@ -13,6 +13,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.crag_result import CragResult
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
+from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.record import ReportRecord
@@ -52,6 +53,7 @@ class Collection(TableView, ReportRecord):
         near_duplicates: Queries that depend on each other though no group says so; None = few or
             none, or not searched.
         crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
+        judge: The machine judge whose grades these are; None = people gave them.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Collection(TableView, ReportRecord):
     fusion: FusionResult | None = None
     near_duplicates: NearDuplicates | None = None
     crag: tuple[CragResult, ...] = ()
+    judge: JudgeInfo | None = None
 
     def slice_values(self, field: str) -> tuple[str | None, ...]:
         """(Q,): the value of a sliced field of each query; None = absent."""

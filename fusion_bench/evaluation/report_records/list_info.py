@@ -17,6 +17,7 @@ class ListInfo(ReportRecord):
         kind: A source, or a rerank list.
         roles: Its roles.
         read_options: The resolved options it was read with.
+        family: The model family behind it; None = none, or not declared.
         score_space: What a rerank list's numbers mean.
         when: Field of a query → values with which a run is on; empty = it is on for all.
         on_queries: Judged queries for which it is on; None = all.
@@ -51,6 +52,7 @@ class ListInfo(ReportRecord):
     kind: Literal["run", "rerank"]
     roles: tuple[str, ...]
     read_options: dict[str, Any]
+    family: str | None = None
     score_space: str | None = None
     when: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     on_queries: int | None = None

@@ -22,6 +22,7 @@ from fusion_bench.gate.records.policy_change import PolicyChange, format_side
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA
 from fusion_bench.report.evaluation.data_warnings import list_findings
+from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.v2_switch import v2_findings
@@ -60,7 +61,11 @@ def build_gate_page(verdict: GateVerdict) -> Page:
     tone = EXIT_TONES.get(verdict.exit_code, "failed")
     return Page(
         f"fusion-bench gate: {verdict.experiment}",
-        (*lint_section(verdict.lint), *_build_sections(verdict)),
+        (
+            *judge_section(verdict.data_warnings),
+            *lint_section(verdict.lint),
+            *_build_sections(verdict),
+        ),
         headline=Finding(verdict.headline, tone, details=details),
         provenance=_build_provenance(verdict),
     )
@@ -155,7 +160,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
     yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
-    yield from list_findings(verdict.data_warnings)
+    yield from drop_judge_findings([*list_findings(verdict.data_warnings)])
     yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_list_warnings
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.scope import format_scope
 from fusion_bench.explain.diagnose_failures import KINDS, FailureKind
 from fusion_bench.explain.diagnosis import DiagnosedCollection, Diagnosis, FailureCount
@@ -12,6 +13,7 @@ from fusion_bench.report.diagnosis.change_table import build_change_table
 from fusion_bench.report.diagnosis.failure_list import build_failure_lists
 from fusion_bench.report.diagnosis.failure_names import PLURALS, name_systems, pluralize_failures
 from fusion_bench.report.evaluation.data_warnings import list_findings, setting_warnings
+from fusion_bench.report.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_percent, pluralize
 
@@ -24,7 +26,11 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
         listed: The kind whose failures are listed, and the only one whose changes are shown; None =
             the changes of every kind, and lists for those who unfold them.
     """
-    sections: list[Section] = []
+    sections = [
+        section
+        for collection in diagnosis.collections
+        for section in judge_section(find_judge_warnings(collection.judge, collection.runs))
+    ]
     for collection in diagnosis.collections:
         sections.append(_build_section(diagnosis, collection, listed))
         for kind in KINDS if listed is None else (listed,):

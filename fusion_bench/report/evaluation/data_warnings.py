@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance, Report
@@ -24,6 +25,7 @@ Warnings: TypeAlias = Iterator[tuple[str, str]]
 
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
+    yield from list_findings(find_judge_warnings(collection.judge, collection.runs))
     yield from setting_warnings(report.settings, report.provenance)
     configs = {row.name: row.config or {} for row in collection.ranked_systems}
     queries = len(collection.queries)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.scope import format_scope
 from fusion_bench.report.evaluation.cost_table import cost_table
@@ -18,6 +20,7 @@ from fusion_bench.report.evaluation.tables import (
     secondary_table,
     validity_table,
 )
+from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Finding, Page, Section, YamlBlock
 from fusion_bench.util.formatting import pluralize
@@ -34,13 +37,22 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
         figures: For each collection the figures beside its page; empty = none.
     """
     description = " ".join(str(report.settings.get("description") or "").split())
-    sections = [Section(text=description)] if description else []
+    sections = [*judge_section(_judge_warnings(report))]
+    sections += [Section(text=description)] if description else []
     sections += lint_section(report.lint)
     for i, collection in enumerate(report.collections):
         section = _collection_section(report, collection, figures[i] if figures else ())
         sections.append(replace(section, key=f"collection {i}"))
     sections += [_details(report, collection) for collection in report.collections]
     return Page(report.name, tuple(sections), _headline(report), _provenance(report))
+
+
+def _judge_warnings(report: Report) -> Iterator[DataWarning]:
+    """What speaks against the judge of each collection; of several, the collection comes first."""
+    for collection in report.collections:
+        start = f"{collection.name}: " if len(report.collections) > 1 else ""
+        for warning in find_judge_warnings(collection.judge, collection.runs):
+            yield DataWarning(key=warning.key, text=f"{start}{warning.text}")
 
 
 def _headline(report: Report) -> Finding | None:
@@ -88,7 +100,7 @@ def _collection_section(
         title=f"{collection.name} {collection.version}{scope}: {queries}",
         findings=tuple(
             finding
-            for finding in collection_findings(report, collection)
+            for finding in drop_judge_findings(collection_findings(report, collection))
             if finding.key != "decision"  # the headline
         ),
         parts=(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Page, Section, YamlBlock
 from fusion_bench.report.tuning.findings import tuning_findings
@@ -23,7 +24,7 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
     results = Section(
         summary=f"{report.dataset}: {report.measure}; {len(report.trials):,} trials; "
         f"split: {report.split}",
-        findings=tuple(findings),
+        findings=drop_judge_findings(findings),
         parts=(gains, *figures[:1], *tables, *figures[1:]),
     )
     systems = Section(
@@ -43,7 +44,9 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
         facts=_facts(report),
     )
     title = f"{report.name}: tuning {report.system} on {report.dataset}"
-    return Page(title, (*lint_section(report.lint), results, systems), verdict, provenance)
+    first = judge_section(() if report.data is None else report.data.warnings)
+    sections = (*first, *lint_section(report.lint), results, systems)
+    return Page(title, sections, verdict, provenance)
 
 
 def _facts(report: TuningReport) -> dict[str, str]:

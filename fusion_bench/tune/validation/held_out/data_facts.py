@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
@@ -54,7 +56,10 @@ def measure_facts(
     infos = tuple(list_infos(dataset, runs))
     return DataFacts(
         runs=infos,
-        warnings=_find_warnings(objective, tuned, infos, len(part.queries)),
+        warnings=(
+            *find_judge_warnings(describe_judge(dataset), infos),
+            *_find_warnings(objective, tuned, infos, len(part.queries)),
+        ),
         judgments=dataset.spec.judgments,
         queries=len(part.queries),
         unjudged_shares={

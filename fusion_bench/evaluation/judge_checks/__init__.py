@@ -1,0 +1,1 @@
+"""What speaks against grades that a model gave."""

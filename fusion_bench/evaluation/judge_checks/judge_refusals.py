@@ -1,0 +1,31 @@
+"""Why no decision may rest on the grades of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
+from fusion_bench.evaluation.judge_checks.judge_warnings import (
+    describe_agreement,
+    describe_shared_family,
+)
+from fusion_bench.evaluation.judge_checks.list_families import list_families
+from fusion_bench.io.dataset import Dataset
+
+
+def find_judge_refusals(dataset: Dataset) -> Iterator[str]:
+    """A judge whose family made a list that was read, and one that nobody compared with people.
+
+    Args:
+        dataset: With the lists that the compared systems read.
+    """
+    judge = describe_judge(dataset)
+    if judge is None:
+        return
+    if shared := describe_shared_family(judge, list_families(dataset)):
+        yield f"{dataset.name}: the grades are circular. {shared}"
+    if not judge.is_measured and not judge.is_accepted:
+        yield (
+            f"{dataset.name}: the grades are those of a machine judge. "
+            f"{describe_agreement(judge)} Or say 'unmeasured: accept' under 'qrels'"
+        )

@@ -1,0 +1,154 @@
+"""Every report names a machine judge first; the gate refuses a circular or unmeasured one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.cli import main
+from tests.judge_project import EXPERIMENT, make
+
+Capture = pytest.CaptureFixture[str]
+REPORT = "reports/mine/report.json"
+GATE = ["gate", EXPERIMENT, "--no-html"]
+COMMANDS = {
+    "eval": (["eval", EXPERIMENT, "--no-plots"], ("report.md", "report.html")),
+    "tune": (["tune", EXPERIMENT, "--no-plots"], ("tuning/tuning.md", "tuning/tuning.html")),
+    "compare": (["compare", REPORT], ()),
+    "diagnose": (["diagnose", EXPERIMENT], ("diagnosis.md",)),
+    "check": (["dataset", "check", "mine"], ()),
+}
+NEVER = "Its agreement with people was never measured"
+MEASURED = "agreement with people (people): Cohen's κ 0.8750"
+CIRCULAR = "The judge is of the family gpt, and so is r (rerank)"
+
+
+@pytest.fixture(scope="module")
+def circular(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The judge is measured, and of the family of the reranker and of run b."""
+    root = tmp_path_factory.mktemp("circular")
+    return make(root, "kind: machine, family: GPT", rerank=", family: gpt")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_reports_say_who_judged_and_that_it_is_circular(
+    circular: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, command: str
+) -> None:
+    monkeypatch.chdir(circular)
+    words, pages = COMMANDS[command]
+    if command == "compare" and not (circular / REPORT).exists():
+        assert main(COMMANDS["eval"][0]) == 0
+        capsys.readouterr()
+    assert main(words) == 0
+    shown = [capsys.readouterr().out]
+    shown += [(circular / "reports/mine" / name).read_text(encoding="utf-8") for name in pages]
+    for page in shown:
+        plain = " ".join(page.replace("\\", "").replace("&#39;", "'").split())
+        assert "The grades are those of a machine judge of the family gpt." in plain
+        assert MEASURED in plain
+        assert "over 120 pairs of 40 queries" in plain
+        assert CIRCULAR in plain
+        assert plain.count(CIRCULAR) == 1
+    if command in {"eval", "tune", "compare", "diagnose"}:  # before anything but the title
+        assert shown[0].index("machine judge") < 200
+
+
+def test_the_json_of_eval_and_tune_names_the_judge(
+    circular: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(circular)
+    assert main([*COMMANDS["eval"][0], "--json"]) == 0
+    [collection] = json.loads(capsys.readouterr().out)["collections"]
+    judge = collection["judge"]
+    assert (judge["family"], judge["people"], judge["pairs"]) == ("gpt", "people", 120)
+    assert judge["low"] < judge["kappa"] < judge["high"]
+    families = {info["name"]: info["family"] for info in collection["runs"]}
+    assert families == {"a": None, "b": None, "r": "gpt"}
+    assert main([*COMMANDS["tune"][0], "--json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["data"]["warnings"]
+    assert [each["key"] for each in warnings][:2] == ["machine judge", "shared family"]
+
+
+@pytest.mark.parametrize("words", [GATE, [*GATE, "--update", "--reason", "first"]])
+def test_the_gate_refuses_a_circular_judge(
+    circular: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, words: list[str]
+) -> None:
+    monkeypatch.chdir(circular)
+    human = (circular / "datasets/mine/dataset.yaml").read_text(encoding="utf-8")
+    plain = human.replace("kind: machine, family: GPT", "kind: human")
+    if "--update" not in words:  # a baseline of a time when people judged
+        (circular / "datasets/mine/dataset.yaml").write_text(plain, encoding="utf-8")
+        assert main([*words, "--update", "--reason", "first"]) == 0
+        (circular / "datasets/mine/dataset.yaml").write_text(human, encoding="utf-8")
+        capsys.readouterr()
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    assert CIRCULAR in " ".join((captured.out + captured.err).split())
+    assert "take the grades of people or of another family" in captured.out + captured.err
+
+
+def gate_twice(root: Path, capsys: Capture) -> tuple[int, int, str]:
+    """The codes of an update and of the gate, and what both printed."""
+    update = main([*GATE, "--update", "--reason", "first"])
+    code = main(GATE)
+    captured = capsys.readouterr()
+    assert root.exists()
+    return update, code, " ".join((captured.out + captured.err).split())
+
+
+@pytest.mark.parametrize(
+    ("qrels", "more", "codes", "text"),
+    [
+        ("kind: machine", "", (2, 2), NEVER),
+        ("kind: machine, unmeasured: accept", "", (0, 0), NEVER),
+        ("kind: machine", None, (0, 0), MEASURED),
+        ("kind: human", "", (0, 0), ""),
+        ("kind: machine", "judges: {m: {path: people.csv, kind: machine}}\n", (2, 2), NEVER),
+    ],
+)
+def test_the_gate_asks_for_agreement_with_people(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    qrels: str,
+    more: str | None,
+    codes: tuple[int, int],
+    text: str,
+) -> None:
+    given = {} if more is None else {"more": more}
+    monkeypatch.chdir(make(tmp_path, qrels, **given))
+    update, code, shown = gate_twice(tmp_path, capsys)
+    assert (update, code) == codes, shown
+    assert text in shown
+    assert ("machine judge" in shown) == ("machine" in qrels)
+    if codes == (2, 2):
+        assert "unmeasured: accept" in shown
+
+
+def test_too_few_pairs_measure_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(make(tmp_path, "kind: machine"))
+    people = tmp_path / "datasets/mine/people.csv"
+    lines = people.read_text(encoding="utf-8").splitlines(keepends=True)
+    people.write_text("".join(lines[:100]), encoding="utf-8")  # 99 pairs
+    update, code, shown = gate_twice(tmp_path, capsys)
+    assert (update, code) == (2, 2)
+    assert "Too few pairs measure its agreement" in shown
+    people.write_text("".join(lines[:101]), encoding="utf-8")
+    assert gate_twice(tmp_path, capsys)[:2] == (0, 0)
+
+
+def test_lists_that_no_compared_system_reads_are_no_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    make(tmp_path, "kind: machine, family: gpt", run=", family: gpt", rerank=", family: gpt")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / EXPERIMENT
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("  system: both\n", "  system: a\n"), encoding="utf-8")
+    update, code, shown = gate_twice(tmp_path, capsys)
+    assert (update, code) == (0, 0), shown
+    assert "so is" not in shown
