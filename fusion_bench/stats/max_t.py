@@ -21,7 +21,13 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.stats.flips.family_flips import flip_family
 from fusion_bench.stats.flips.flipped_statistics import FlippedStatistics, prepare_flips
 from fusion_bench.stats.flips.shares import critical_share, share_reaching, to_share, to_t
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
+from fusion_bench.stats.intervals import (
+    NOISE,
+    MeanEstimate,
+    decide_interval,
+    estimate_mean,
+    t_quantile,
+)
 from fusion_bench.stats.power.sample_size import upper_tail
 from fusion_bench.stats.trials.trial_variance import (
     TrialTerm,
@@ -36,8 +42,6 @@ FIRST_DRAWS = 10_000
 MOST_DRAWS = MOST_RESAMPLES
 #: A decision is clear where the share is so many standard errors from α.
 CLEAR_ERRORS = 4.0
-#: Ends of intervals up to this count as 0.
-NOISE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ def max_t(
 
     Flips turn queries and know nothing of trials. The t of a row whose trials add variance counts
     as the t of a flip with the same Student's p, and c is carried over to its degrees of freedom
-    likewise (the common scale of p of algorithm 2.2's min-P).
+    likewise (their single-step min-P). Nor do flips know how trials correlate, so Bonferroni's p
+    and critical value stand in for Student's there.
 
     Args:
         rows: The family. Identical rows count once.
@@ -139,8 +144,9 @@ def max_t(
     shares = np.zeros(len(rows))
     for part in parts:
         shares[part.rows] = part.statistics.observe()[part.places]
+    size = _count_distinct(rows)
     candidates = [
-        _prepare_candidate(row, share, alpha)
+        _prepare_candidate(row, share, alpha, size)
         for row, share in zip(rows, shares.tolist(), strict=True)
     ]
 
@@ -186,8 +192,9 @@ class _Candidate(NamedTuple):
         share: t² / (1 + t²), computed as that of the flips.
         bound: (m − |mean|) / standard error as such a share; 0 = the interval cannot lie inside
             ±m, or this is not asked.
-        student: Student's critical value; NaN with one group.
-        student_p: Student's two-sided p.
+        student: Student's critical value, Bonferroni's where trials add variance; NaN with one
+            group.
+        student_p: Student's two-sided p, or Bonferroni's.
         flip_freedom: Degrees of freedom of a flip's t, which knows queries only.
     """
 
@@ -214,7 +221,15 @@ def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
     return parts
 
 
-def _prepare_candidate(row: FamilyRow, share: float, alpha: float) -> _Candidate:
+def _count_distinct(rows: Sequence[FamilyRow]) -> int:
+    """The size of the family where trials add something, as Bonferroni counts; 1 elsewhere."""
+    if not any(row.trial_terms for row in rows):
+        return 1
+    tested = (row for row in rows if row.difference.any())
+    return len({(row.keys, row.difference.tobytes(), row.trial_terms) for row in tested}) or 1
+
+
+def _prepare_candidate(row: FamilyRow, share: float, alpha: float, size: int) -> _Candidate:
     by_queries = estimate_mean(row.difference, number_by_appearance(row.keys)[0], alpha=alpha)
     estimate = add_trial_variance(by_queries, row.trial_terms, alpha=alpha)
     mean, error = estimate.mean, estimate.standard_error
@@ -226,6 +241,8 @@ def _prepare_candidate(row: FamilyRow, share: float, alpha: float) -> _Candidate
     student_p = 1.0 if mean == 0 else min(2 * upper_tail(t, estimate.freedom), 1.0)
     student = t_quantile(estimate.freedom, 1 - alpha / 2)
     if estimate.trial_variance > 0:
+        student_p = min(student_p * size, 1.0)
+        student = t_quantile(estimate.freedom, 1 - alpha / (2 * size))
         share, bound = (
             to_share(move_quantile(each, estimate.freedom, by_queries.freedom))
             for each in (t if share > 0 else 0.0, room / error)
@@ -253,7 +270,7 @@ def _decide_row(
         if estimate.trial_variance > 0:
             flipped = move_quantile(flipped, candidate.flip_freedom, estimate.freedom)
         critical_value = max(flipped, candidate.student)
-    low, high = _make_interval(estimate, critical_value, is_significant=p <= alpha)
+    low, high = decide_interval(estimate, critical_value, is_significant=p <= alpha)
     margin = candidate.row.margin
     decisions: list[Decision] = [
         "clear" if is_exact or _is_clear(student_p, value, values, alpha) else "open"
@@ -270,24 +287,3 @@ def _decide_row(
         is_within=margin is not None and -margin < low and high < margin,
         within_decision=decisions[1],
     )
-
-
-def _make_interval(
-    estimate: MeanEstimate, critical_value: float, *, is_significant: bool
-) -> tuple[float, float]:
-    """Mean ± critical value · standard error; holds 0 exactly where the test does not reject.
-
-    Rounding, and values of max |t*| between the row's t and c, are all that the last step changes.
-    """
-    mean, error = estimate.mean, estimate.standard_error
-    half_width = 0.0 if error == 0 and math.isfinite(critical_value) else critical_value * error
-    if math.isinf(critical_value):
-        half_width = math.inf
-    low, high = mean - half_width, mean + half_width
-    if is_significant and mean > 0:
-        low = max(low, 0.0)
-    elif is_significant:
-        high = min(high, 0.0)
-    elif not math.isnan(low):
-        low, high = min(low, 0.0), max(high, 0.0)
-    return (0.0 if abs(low) <= NOISE else low, 0.0 if abs(high) <= NOISE else high)
