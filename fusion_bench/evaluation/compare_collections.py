@@ -24,6 +24,7 @@ class Contrast(NamedTuple):
         values: By system, the baseline included, shape (M, Q).
         keys: (Q,): the group id of each query.
         trials: By system of several trials, shape (T, M, Q): what its values are the means of.
+        trial_lists: By the same systems the lists that differ between their trials.
     """
 
     measures: tuple[str, ...]
@@ -31,6 +32,7 @@ class Contrast(NamedTuple):
     values: Mapping[str, FloatArray]
     keys: tuple[str, ...]
     trials: Mapping[str, FloatArray] = {}
+    trial_lists: Mapping[str, frozenset[str]] = {}
 
     def table(self, index: int) -> ComparedValues:
         """The values of one measure."""
@@ -38,7 +40,13 @@ class Contrast(NamedTuple):
         values = {name: array[index] for name, array in self.values.items()}
         trials = {name: array[:, index] for name, array in self.trials.items()}
         return ComparedValues(
-            measure, values, self.baseline, self.keys, is_bounded(measure), trials
+            measure,
+            values,
+            self.baseline,
+            self.keys,
+            is_bounded(measure),
+            trials,
+            self.trial_lists,
         )
 
 

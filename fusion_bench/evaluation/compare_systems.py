@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.compare_collections import (
@@ -22,6 +22,8 @@ from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResul
 from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.corrections import Correction
+
+Part = TypeVar("Part")
 
 
 class CollectionComparison(NamedTuple):
@@ -168,13 +170,24 @@ def _plan(
     family = wanted if is_pair else [name for name in known if two or name != chosen]
     titles = {name: f"{name} (second)" if two else name for name in family}
     values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
-    before, after = left.trial_values(), right.trial_values()
-    trials = {titles[name]: after[name] for name in family if name in after}
-    if chosen in before:
-        trials[chosen] = before[chosen]
-    contrast = Contrast(left.measures, chosen, values, left.groups, trials)
+    contrast = Contrast(
+        left.measures,
+        chosen,
+        values,
+        left.groups,
+        _of_sides(left.trial_values(), right.trial_values(), chosen, titles),
+        _of_sides(left.trial_lists, right.trial_lists, chosen, titles),
+    )
     rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
     return _Plan(contrast, tuple(titles[name] for name in wanted), rows)
+
+
+def _of_sides(
+    left: Mapping[str, Part], right: Mapping[str, Part], baseline: str, titles: Mapping[str, str]
+) -> dict[str, Part]:
+    """What is known of the baseline and of the others, by the names of the comparison."""
+    parts = {title: right[name] for name, title in titles.items() if name in right}
+    return parts | ({baseline: left[baseline]} if baseline in left else {})
 
 
 def _require_comparable(left: Collection, right: Collection) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.assessment import Assessment
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
+from fusion_bench.evaluation.scores import Scores
+from fusion_bench.evaluation.trials.evaluate_trials import trials_of
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -20,6 +22,8 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.fusion_answer import FusionAnswer, decide_fusion
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.trials.paired_trials import paired_sides
+from fusion_bench.stats.trials.trial_variance import TrialTerm, make_trial_terms
 from fusion_bench.stats.unjudged_rule import Direction
 
 Config = Mapping[str, Any]
@@ -28,7 +32,7 @@ Config = Mapping[str, Any]
 def compare_fusions(
     task: EvaluationSet,
     systems: Mapping[str, tuple[Config, Assessment]],
-    sources: Mapping[str, FloatArray],
+    sources: Mapping[str, Scores],
 ) -> FusionResult | None:
     """Every fusion against every single source; None where there is no fusion.
 
@@ -38,7 +42,7 @@ def compare_fusions(
     Args:
         task: The experiment on one dataset.
         systems: By name the resolved configuration, and what was measured.
-        sources: By name the primary measure of each source alone, shape (Q,).
+        sources: By name the values of each source alone, the primary measure first.
     """
     fusions = {name: pair for name, pair in systems.items() if is_fusion(pair[0])}
     plain = {name: pair for name, pair in fusions.items() if not is_reranked(pair[0])}
@@ -46,7 +50,13 @@ def compare_fusions(
     if not compared or not sources:
         return None
     options = task.experiment.model_dump(include={"correction", "seed", "alpha"})
-    answer = decide_fusion(compared, sources, task.runs.groups, **options)
+    answer = decide_fusion(
+        compared,
+        {name: scores.values[0] for name, scores in sources.items()},
+        task.runs.groups,
+        trial_terms=_list_trial_terms(task, {name: fusions[name][1] for name in compared}, sources),
+        **options,
+    )
     low, high = answer.low, answer.high
     if is_bounded(task.measures[0].name):
         low, high = max(low, -1.0), min(high, 1.0)
@@ -60,7 +70,7 @@ def compare_fusions(
         fusion=answer.fusion,
         source=answer.source,
         fusion_mean=exact_mean(compared[answer.fusion]),
-        source_mean=exact_mean(sources[answer.source]),
+        source_mean=exact_mean(sources[answer.source].values[0]),
         difference=answer.difference,
         low=ends[0],
         high=ends[1],
@@ -69,6 +79,24 @@ def compare_fusions(
         sources=len(sources),
         is_reranked=not plain,
     )
+
+
+def _list_trial_terms(
+    task: EvaluationSet, fusions: Mapping[str, Assessment], sources: Mapping[str, Scores]
+) -> dict[tuple[str, str], tuple[TrialTerm, ...]]:
+    """What trials add to the variance of each fusion's difference from each source."""
+    terms: dict[tuple[str, str], tuple[TrialTerm, ...]] = {}
+    if not task.later_trials:
+        return terms
+    for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
+        system = task.experiment.systems[name]
+        sides = paired_sides(
+            trials_of(fusion.trials, 0),
+            trials_of(scores.trials, 0),
+            is_shared=f"runs/{source}" in task.trial_lists(system),
+        )
+        terms[name, source] = make_trial_terms(sides, task.groups)
+    return terms
 
 
 def _find_contradiction(

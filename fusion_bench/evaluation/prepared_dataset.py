@@ -72,9 +72,13 @@ class EvaluationSet:
 
     def count_trials(self, system: System) -> int:
         """How many trials of a system there are: 1 where each list that it reads has one file."""
+        return len(self.trials) if self.trial_lists(system) else 1
+
+    def trial_lists(self, system: System) -> frozenset[str]:
+        """The lists with several files that a system reads: ``runs/NAME`` and ``rerank/NAME``."""
         lists = {f"runs/{name}" for name in system.base_runs}
         lists |= {f"rerank/{name}" for name in system.reranker_names}
-        return len(self.trials) if lists & self.dataset.trial_lists else 1
+        return self.dataset.trial_lists & lists
 
     def fit_system(self, system: System) -> System:
         """The system with its trained fusions fitted, as every command fits them."""

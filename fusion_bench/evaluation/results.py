@@ -22,6 +22,7 @@ from fusion_bench.evaluation.report_records.system_result import (
 )
 from fusion_bench.evaluation.scores import Scores
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies
+from fusion_bench.evaluation.trials.describe_trials import describe_narrowing, describe_trials
 from fusion_bench.evaluation.trials.evaluate_trials import (
     evaluate_trials,
     mean_of_trials,
@@ -106,6 +107,7 @@ def system_result(
         filled=() if filled is None else tuple(_nan_to_none(filled)),
         unjudged_share=float(assessment.unjudged.share.mean()),
         returned_documents=assessment.candidates,
+        trials=describe_trials(task, system, assessment),
     )
 
 
@@ -121,10 +123,11 @@ class SourceScores:
     systems: list[System]
     scores: tuple[Scores, ...]
 
-    def primary_values(self) -> dict[str, FloatArray]:
-        """By name the primary measure, shape (Q,)."""
+    @property
+    def by_name(self) -> dict[str, Scores]:
+        """The scores by the name of the source."""
         pairs = zip(self.systems, self.scores, strict=True)
-        return {system.name: scores.values[0] for system, scores in pairs}
+        return {system.name: scores for system, scores in pairs}
 
 
 def score_sources(task: EvaluationSet) -> SourceScores:
@@ -195,27 +198,34 @@ def add_comparisons(
             each.system_values(),
             each.groups,
             each.trial_values(),
+            each.trial_lists,
         )
         for each in collections
     ]
     compared = compare_contrasts(contrasts, settings)
     return tuple(
         each.model_copy(
-            update={"comparisons": tuple(_comparison_results(each, comparisons, settings))}
+            update={"comparisons": tuple(_comparison_results(each, contrast, results, settings))}
         )
-        for each, comparisons in zip(collections, compared, strict=True)
+        for each, contrast, results in zip(collections, contrasts, compared, strict=True)
     )
 
 
 def _comparison_results(
-    collection: Collection, comparisons: Sequence[Comparison], settings: Mapping[str, Any]
+    collection: Collection,
+    contrast: Contrast,
+    comparisons: Sequence[Comparison],
+    settings: Mapping[str, Any],
 ) -> Iterator[ComparisonResult]:
+    alpha, primary = settings["alpha"], contrast.table(0)
     for comparison in comparisons:
-        unjudged = None
+        unjudged, narrowing = None, None
         if comparison.answer is not None:
             pair = map(collection.system, (comparison.candidate, comparison.baseline))
-            unjudged = compare_rows(collection, *pair, alpha=settings["alpha"])
-        yield record_comparison(comparison, unjudged, min_gain=settings["min_gain"])
+            unjudged = compare_rows(collection, *pair, alpha=alpha)
+            narrowing = describe_narrowing(primary, comparison.candidate, alpha=alpha)
+        record = record_comparison(comparison, unjudged, min_gain=settings["min_gain"])
+        yield record if narrowing is None else record.model_copy(update={"narrowing": narrowing})
 
 
 def record_comparison(

@@ -234,7 +234,7 @@ def _collection(
         fusion=compare_fusions(
             task,
             {name: (systems[name].resolved_config, each) for name, each in assessments.items()},
-            sources.primary_values(),
+            sources.by_name,
         ),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         judge=describe_judge(dataset),

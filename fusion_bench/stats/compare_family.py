@@ -17,6 +17,7 @@ from fusion_bench.stats.corrections import Correction, infer_family
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, RowResult
 from fusion_bench.stats.power.sample_size import detectable_difference, upper_tail
+from fusion_bench.stats.trials.paired_trials import paired_sides
 from fusion_bench.stats.trials.trial_variance import (
     TrialTerm,
     add_trial_variance,
@@ -39,6 +40,7 @@ class ComparedValues:
         is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
         trials: Of each system with several trials the values that ``values`` are the means of,
             shape (T, Q).
+        trial_lists: Of each of these systems the lists that differ between its trials.
     """
 
     measure: str
@@ -47,6 +49,7 @@ class ComparedValues:
     keys: tuple[str, ...]
     is_bounded: bool = False
     trials: Mapping[str, FloatArray] = field(default_factory=dict)
+    trial_lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def differences(self) -> dict[str, FloatArray]:
         """Per compared system, shape (Q,): candidate − baseline, float noise set to 0.
@@ -73,10 +76,21 @@ class ComparedValues:
         Raises:
             ConfigError: Trials of other queries.
         """
-        sides = [self.trials.get(system) for system in (name, self.baseline)]
+        sides = self.trial_sides(name)
         if all(side is None for side in sides):
             return ()
         return make_trial_terms(sides, number_by_appearance(self.keys)[0])
+
+    def trial_sides(self, name: str) -> tuple[FloatArray | None, ...]:
+        """The values whose spread over trials enters the difference of a system, each (T, Q)."""
+        first, second = (
+            self.trial_lists.get(system, frozenset()) for system in (name, self.baseline)
+        )
+        return paired_sides(
+            self.trials.get(name),
+            self.trials.get(self.baseline),
+            is_shared=not first.isdisjoint(second),
+        )
 
 
 def compare_family(

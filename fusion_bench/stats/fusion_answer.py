@@ -10,6 +10,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.corrections import Correction, infer_family
 from fusion_bench.stats.max_t import FamilyRow, RowResult
+from fusion_bench.stats.trials.trial_variance import TrialTerm
 
 #: The family is large, and one verdict is drawn from it: what is open then is not shown.
 MOST_FUSION_DRAWS = 160_000
@@ -48,6 +49,7 @@ def decide_fusion(
     correction: Correction = "max_t",
     seed: int = 0,
     alpha: float = 0.05,
+    trial_terms: Mapping[tuple[str, str], tuple[TrialTerm, ...]] | None = None,
 ) -> FusionAnswer:
     """Compare every fusion with every single source, as one family.
 
@@ -58,9 +60,17 @@ def decide_fusion(
         correction: How the size of the family is accounted for.
         seed: Seed of the flips.
         alpha: Level.
+        trial_terms: What the trials of a fusion and of a source add to the variance of their
+            difference; without an entry nothing.
     """
+    terms = trial_terms or {}
     pairs = [(fusion, source) for fusion in fusions for source in sources]
-    rows = [FamilyRow(paired_difference(fusions[f], sources[s]), keys) for f, s in pairs]
+    rows = [
+        FamilyRow(
+            paired_difference(fusions[f], sources[s]), keys, trial_terms=terms.get((f, s), ())
+        )
+        for f, s in pairs
+    ]
     results, _ = infer_family(
         rows, correction=correction, seed=seed, alpha=alpha, most_draws=MOST_FUSION_DRAWS
     )

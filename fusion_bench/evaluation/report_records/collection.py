@@ -113,8 +113,14 @@ class Collection(TableView, ReportRecord):
                 [row.measures[name].trials for name in self.measures], np.float64
             ).swapaxes(0, 1)
             for row in self.systems
-            if row.kind == "system" and row.measures[self.primary_measure].trials
+            if row.kind == "system" and row.trials is not None
         }
+
+    @property
+    def trial_lists(self) -> dict[str, frozenset[str]]:
+        """By system of several trials the lists that differ between these."""
+        rows = self.competitors.items()
+        return {name: frozenset(row.trials.lists) for name, row in rows if row.trials is not None}
 
     @property
     def primary_measure(self) -> str:

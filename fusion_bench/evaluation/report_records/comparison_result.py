@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.trials_result import NarrowingResult
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.stats.answers import Answer
 from fusion_bench.util.formatting import format_difference
@@ -28,6 +29,10 @@ class ComparisonResult(TableView, ReportRecord):
         unjudged: What unjudged documents could change in the difference (primary measure); None
             with complete judgments.
         answer: What the comparison shows (primary measure); see ``stats.answers``.
+        trial_share: The part of the variance of the difference that comes from trials of all
+            queries together; None where both systems have one trial.
+        narrowing: What one more trial, or more queries, would make of the interval (primary
+            measure); None likewise.
     """
 
     measure: str
@@ -49,6 +54,8 @@ class ComparisonResult(TableView, ReportRecord):
     min_detectable_difference: OptionalFloat
     unjudged: UnjudgedResult | None = None
     answer: Answer | None = None
+    trial_share: OptionalFloat = None
+    narrowing: NarrowingResult | None = None
 
     def _summary(self) -> str:
         difference = format_difference(self.difference, self.low, self.high)

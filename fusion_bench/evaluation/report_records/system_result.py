@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.trials_result import TrialsResult
 
 
 class TieResult(ReportRecord):
@@ -72,7 +73,8 @@ class SystemResult(ReportRecord):
             system's judged documents at its rank; empty likewise, and where the measure has no
             formula for it; None = no list has a judged document.
         unjudged_share: Mean share of unjudged documents in the top 10.
-        returned_documents: Documents ranked, over all queries.
+        returned_documents: Documents ranked, over all queries; of several trials the mean.
+        trials: How far its trials lie apart; None = there is one.
     """
 
     name: str
@@ -84,3 +86,4 @@ class SystemResult(ReportRecord):
     filled: tuple[float | None, ...] = ()
     unjudged_share: OptionalFloat = None
     returned_documents: int = 0
+    trials: TrialsResult | None = None

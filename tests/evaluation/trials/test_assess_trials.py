@@ -9,37 +9,12 @@ import numpy as np
 import pytest
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.trials.evaluate_trials import mean_of_trials
-from fusion_bench.experiment.experiment import read_experiment
+from tests.evaluation.trials.reports import run
 from tests.tiny import EXPERIMENT, edit
 from tests.trials_project import FIRST, TRIALS, make, make_plain
 
 KEPT = ("judged_only", "filled")
-
-
-def run(root: Path) -> Report:
-    experiment, source = read_experiment(root / EXPERIMENT)
-    return run_experiment(experiment, source, folders=[root / "datasets"])
-
-
-@pytest.fixture(scope="module")
-def repeated(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    root = tmp_path_factory.mktemp("repeated")
-    make(root, *TRIALS)
-    return run(root).collections[0]
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> list[Collection]:
-    """Each trial as a dataset of its own."""
-    collections = []
-    for text in TRIALS:
-        root = tmp_path_factory.mktemp("alone")
-        make_plain(root, text)
-        collections.append(run(root).collections[0])
-    return collections
 
 
 def values_of(collection: Collection, name: str, measure: str) -> list[Any]:
