@@ -15,6 +15,7 @@ from fusion_bench.cli._exit_codes import MEANINGS
 from tests.commands import leaf_commands, options_of
 from tests.datasets.collections import make_beir
 from tests.gate import cases
+from tests.grades.judged_project import make_judged_project
 from tests.logs.test_from_logs import A, make_search, write_log
 
 ROOT = Path(__file__).parent.parent.parent
@@ -67,7 +68,7 @@ def test_every_command_stands_on_the_page_with_options_that_it_has() -> None:
 def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.chdir(cases.make_project(tmp_path))
+    monkeypatch.chdir(make_judged_project(tmp_path))
     write_log(tmp_path, make_search("one", A))
     make_beir(tmp_path / "downloads/nfcorpus")
     (tmp_path / "queries.jsonl").write_text('{"id": "a", "text": "one"}', encoding="utf-8")

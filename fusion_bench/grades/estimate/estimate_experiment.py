@@ -1,0 +1,114 @@
+"""Estimate the differences of an experiment's systems from the grades of people and a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from fusion_bench.config.yaml_source import Source
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, report_provenance
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.grades.estimate.estimate_differences import estimate_differences
+from fusion_bench.grades.estimate.records import GradeEstimate
+from fusion_bench.grades.system_values import load_graded_dataset, measure_systems
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.judgments.load_judge import load_judge
+from fusion_bench.util.files.output_folder import name_experiment
+
+
+def estimate_experiment(
+    experiment: Experiment,
+    source: Source,
+    *,
+    people: str,
+    machine: str,
+    folders: Collection[Path],
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    progress: Progress = ignore_progress,
+) -> GradeEstimate:
+    """Estimate every difference under people's grades over all queries.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        people: The judge of kind ``human`` who graded a random sample of the queries.
+        machine: The judge of kind ``machine`` who graded all queries; ``qrels`` = the judgments.
+        folders: Where named datasets live.
+        systems: Names, beside the baseline; empty = all.
+        dataset: As the experiment names it; None = its only one.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, a name is unknown, or people's
+            queries are not declared as a random sample.
+    """
+    chosen, loaded = load_graded_dataset(
+        experiment, source, folders=folders, systems=systems, dataset=dataset, progress=progress
+    )
+    check_judges(loaded, people, machine)
+    grades = {name: load_judge(loaded, name) for name in (people, machine)}
+    progress(f"{loaded.name}: {people}", 0, 2)
+    own = measure_systems(chosen, source, loaded, people, grades[people])
+    progress(f"{loaded.name}: {machine}", 1, 2)
+    every = measure_systems(chosen, source, loaded, machine, grades[machine])
+    differences = estimate_differences(
+        own, every, chosen.baseline, alpha=chosen.alpha, min_gain=chosen.min_gain
+    )
+    return GradeEstimate(
+        name=name_experiment(source.path),
+        dataset=loaded.name,
+        people=people,
+        machine=machine,
+        baseline=chosen.baseline,
+        measures=every.measures,
+        queries=len(every.queries),
+        people_queries=len(own.queries),
+        alpha=chosen.alpha,
+        min_gain=chosen.min_gain,
+        unjudged={"people": dict(own.unjudged), "machine": dict(every.unjudged)},
+        differences=tuple(differences),
+        provenance=report_provenance(chosen, source),
+    )
+
+
+def check_judges(dataset: Dataset, people: str, machine: str) -> None:
+    """Refuse judges whose grades allow no estimate.
+
+    Raises:
+        UnknownNameError: The dataset has no such judge.
+        ConfigError: A judge of the wrong kind, or people whose queries are no random sample.
+    """
+    judges, qrels = dataset.spec.judges, dataset.spec.qrels
+    kinds = {name: each.kind for name, each in judges.items()}
+    if qrels is not None:
+        kinds = {"qrels": qrels.kind, **kinds}
+    for option, name, kind in (("--people", people, "human"), ("--machine", machine, "machine")):
+        if name not in kinds:
+            raise UnknownNameError("judge", name, kinds, where=f"{option}: {dataset.name}")
+        if kinds[name] != kind:
+            raise ConfigError(
+                f"{option} {name}: its grades are those of kind {kinds[name]!r}, and {kind!r} is "
+                f"needed: name another judge, or correct its 'kind' in the dataset.yaml of "
+                f"{dataset.name}"
+            )
+    sample = judges[people].sample if people in judges else None
+    if sample == "random":
+        return
+    advice = (
+        "draw queries with 'fusion-bench grades sample', let people judge these, and write "
+        "'sample: random' beside their file"
+    )
+    if sample == "chosen":
+        raise ConfigError(
+            f"--people {people}: its queries are chosen by what they could change ('sample: "
+            "chosen' in judges), so they say nothing of the others and no interval would hold: "
+            f"{advice} under another name"
+        )
+    place = f"judges.{people}" if people in judges else "judges"
+    raise ConfigError(
+        f"--people {people}: {place} of {dataset.name} does not say how its queries were chosen, "
+        f"and the interval holds for a random sample alone: {advice}; where they already are one, "
+        "write it there"
+    )

@@ -1,0 +1,136 @@
+"""The values of an experiment's systems under the grades of one judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.prepared_dataset import prepare_dataset
+from fusion_bench.evaluation.ranking.fitting import needs_fitting
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    find_datasets,
+    load_lists,
+    read_distinct_specs,
+)
+from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.selected_systems import select_systems
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.measures import parse_measure
+
+#: Says how many of the documents that a reader sees a judge graded.
+JUDGED = "Judged@10"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeValues:
+    """Systems under the grades of one judge.
+
+    Attributes:
+        judge: Its name.
+        queries: Q ids.
+        groups: (Q,): the group of each query.
+        measures: M names, the primary one first.
+        values: System → (M, Q).
+        unjudged: System → mean share of its top 10 that the judge did not grade.
+    """
+
+    judge: str
+    queries: tuple[str, ...]
+    groups: tuple[str, ...]
+    measures: tuple[str, ...]
+    values: Mapping[str, FloatArray]
+    unjudged: Mapping[str, float]
+
+
+def measure_systems(
+    experiment: Experiment, source: Source, dataset: Dataset, judge: str, grades: Qrels
+) -> JudgeValues:
+    """Measure the systems under the grades of a judge.
+
+    Args:
+        experiment: What is compared, on which split and queries.
+        source: Where it was read from.
+        dataset: With every list that the systems use.
+        judge: The name of the judge.
+        grades: Its grades.
+
+    Raises:
+        ConfigError: No query that the judge graded is left.
+    """
+    task = prepare_dataset(experiment, source, replace(dataset, qrels=grades))
+    judged = parse_measure(JUDGED, binary_relevance=dataset.spec.binary_relevance, where=JUDGED)
+    systems = tuple(experiment.systems.values())
+    results = evaluate_systems(
+        systems, task.runs, (*task.measures, judged), spaces=dataset.spaces, qrels=grades
+    )
+    values = dict(zip(experiment.systems, (each.values for each in results), strict=True))
+    return JudgeValues(
+        judge=judge,
+        queries=task.runs.queries,
+        groups=task.runs.groups,
+        measures=tuple(each.name for each in task.measures),
+        values={name: array[:-1] for name, array in values.items()},
+        unjudged={name: 1 - float(array[-1].mean()) for name, array in values.items()},
+    )
+
+
+def load_graded_dataset(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    systems: Sequence[str],
+    dataset: str | None,
+    progress: Progress,
+) -> tuple[Experiment, Dataset]:
+    """The chosen systems of an experiment, and the one dataset whose judges are asked for.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        systems: Names, beside the baseline; empty = all.
+        dataset: As the experiment names it; None = its only one.
+        progress: Called as the work goes on.
+
+    Raises:
+        ConfigError: Several datasets, one system alone, or one that learns from grades.
+        UnknownNameError: No such system or dataset.
+    """
+    names = experiment.dataset_names
+    if dataset is None and len(names) > 1:
+        raise ConfigError(
+            f"{source.path}: {len(names)} datasets, and each has its own judges: choose one with "
+            f"--dataset ({', '.join(names)})"
+        )
+    chosen = select_systems(experiment, systems, dataset)
+    if len(chosen.systems) < 2:
+        raise ConfigError(f"{source.path}: one system: there is nothing to compare it with")
+    _refuse_trained(chosen, source)
+    ((_, path),) = find_datasets(chosen, source, folders)
+    for spec in read_distinct_specs([path]):
+        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        chosen.check_datasets(roles, spec.rerank, source)
+    return chosen, load_lists(path, chosen.systems.values(), progress)
+
+
+def _refuse_trained(experiment: Experiment, source: Source) -> None:
+    """Refuse systems that would be another one under the grades of another judge.
+
+    Raises:
+        ConfigError: Says which.
+    """
+    for name, system in experiment.systems.items():
+        if needs_fitting(system):
+            raise ConfigError(
+                f"{source.where(('systems', name))}: system {name!r} learns from the grades, so "
+                "each judge would make another system of it: write its list with 'fusion-bench "
+                "fuse' and name that as a run, or leave it out with --system"
+            )
