@@ -87,7 +87,7 @@ def signed_score(score: object, sign: int) -> object:
         sign: −1 where it is a distance, else 1.
     """
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
-    return -score if is_number and sign < 0 else score  # type: ignore[operator]
+    return 0.0 - score if is_number and sign < 0 else score  # type: ignore[operator]
 
 
 def field_at(fields: Any, name: str) -> Any:  # noqa: ANN401 - JSON

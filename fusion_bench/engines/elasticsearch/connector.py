@@ -78,7 +78,7 @@ class ElasticsearchConnector(SearchApiConnector):
         ((_, body),) = request["retriever"].items()
         for leg, entry in zip(self.legs, body["retrievers"], strict=True):
             entry["retriever"] = self._write_retriever(leg, query, self.window_of(leg, depth))
-        return {**request, "track_total_hits": False}
+        return request
 
     def _write_retriever(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         settings = self.legs[leg]
