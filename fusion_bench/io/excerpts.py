@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import zlib
 from collections.abc import Collection, Iterator
@@ -76,15 +77,31 @@ def read_excerpts(
     return excerpts
 
 
+def read_whole_texts(path: Path | None, documents: Collection[str]) -> dict[str, str]:
+    """The titles and texts of some documents, however long, from the whole file.
+
+    Args:
+        path: As for :func:`read_titles`.
+        documents: Ids of the documents.
+
+    Returns:
+        Document → title and text on lines of their own, without those that are not found.
+    """
+    return {
+        name: "\n\n".join(filter(None, (title, text)))
+        for name, title, text in _read_documents(path, documents, most_bytes=None)
+    }
+
+
 def _read_documents(
-    path: Path | None, documents: Collection[str]
+    path: Path | None, documents: Collection[str], most_bytes: int | None = MAX_BYTES
 ) -> Iterator[tuple[str, str, str]]:
     """Id, title and text of each of these documents that is found; each may be empty."""
     wanted = set(documents)
     if path is None or not wanted:
         return
     try:
-        for line in _read_lines(path):
+        for line in _read_lines(path, most_bytes):
             if not _may_name(line, wanted):
                 continue
             document = _parse_document(line)
@@ -97,11 +114,11 @@ def _read_documents(
         return  # no such file, or a damaged one
 
 
-def _read_lines(path: Path) -> Iterator[bytes]:
-    """The lines of the first 200 MB of a file, unpacked."""
+def _read_lines(path: Path, most_bytes: int | None) -> Iterator[bytes]:
+    """The lines of the first bytes of a file, unpacked; None = of all."""
     with open_regular(path) as file:
         packed = file.read(len(GZIP)) == GZIP
-    remaining = MAX_BYTES
+    remaining = math.inf if most_bytes is None else most_bytes
     with cast("IO[bytes]", gzip.open(path) if packed else path.open("rb")) as file:
         for line in file:
             remaining -= len(line)

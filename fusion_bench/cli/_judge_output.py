@@ -1,0 +1,276 @@
+"""What ``judge`` does with its options, and what it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+import fusion_bench.cli._base as base
+from fusion_bench.cli._console import echo, echo_written, print_json
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.run_experiment import Progress
+    from fusion_bench.judge.files.combined_grades import CombineName
+    from fusion_bench.judge.judge_work import JudgeOptions, JudgeWork
+    from fusion_bench.judge.next.plan import JudgingPlan
+    from fusion_bench.judge.pool.judged_systems import JudgedSystems
+
+
+@dataclass(frozen=True)
+class JudgeActions:
+    """What is done instead of judging in the terminal.
+
+    Attributes:
+        export: The spreadsheet to write.
+        import_: The spreadsheet to read.
+        write_qrels: The qrels to write.
+        is_list: Only list the documents.
+        is_json: Print JSON.
+    """
+
+    export: Path | None
+    import_: Path | None
+    write_qrels: Path | None
+    is_list: bool
+    is_json: bool
+
+    def check(self, pair: Mapping[str, str | None], budget: int | None) -> None:
+        """Refuse options that do not go together.
+
+        Args:
+            pair: Options that need ``--next``.
+            budget: That of ``--next``.
+
+        Raises:
+            typer.BadParameter: Two do not.
+        """
+        given = {
+            "--export": self.export,
+            "--import": self.import_,
+            "--write-qrels": self.write_qrels,
+            "--list": self.is_list or None,
+        }
+        chosen = [option for option, value in given.items() if value is not None]
+        if len(chosen) > 1:
+            raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint=chosen[1])
+        if budget is None:
+            for option, value in pair.items():
+                if value is not None:
+                    raise typer.BadParameter("needs --next BUDGET", param_hint=option)
+        elif self.import_ is not None or self.write_qrels is not None:
+            raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint="--next")
+
+
+def judge_or_show(
+    judged: JudgedSystems, options: JudgeOptions, actions: JudgeActions, progress: Progress
+) -> None:
+    """List or export the documents, or judge them in the terminal.
+
+    Raises:
+        FusionBenchError: The data break a rule, or there is no terminal.
+    """
+    from fusion_bench.judge.judge_work import open_work
+    from fusion_bench.judge.terminal.run import require_terminal
+
+    is_shown = actions.is_list or actions.is_json or actions.export is not None
+    if not is_shown:
+        require_terminal()
+    work = open_work(judged, options, progress)
+    if actions.export is not None:
+        _export(work, actions.export, as_json=actions.is_json)
+    elif actions.is_json:
+        print_json(_describe(work))
+    elif actions.is_list:
+        _print_list(work)
+    else:
+        _judge(work)
+
+
+def _describe(work: JudgeWork) -> dict[str, Any]:
+    """The record of ``--json``."""
+    plan, budget = work.plan, None
+    record: dict[str, Any] = {"dataset": work.judged.dataset.name, "judge": work.options.judge}
+    effects: dict[tuple[str, str], float] = {}
+    if plan is not None:
+        effects = {each.document.pair: each.effect for each in plan.documents}
+        budget = len(plan.documents)
+        record["plan"] = {
+            "measure": plan.measure,
+            "baseline": plan.baseline,
+            "candidate": plan.candidate,
+            "queries": plan.queries,
+            "difference": plan.difference,
+            "low": plan.low,
+            "high": plan.high,
+            "is_exact": plan.is_exact,
+            "answer": plan.answer,
+            "low_answer": plan.low_answer,
+            "high_answer": plan.high_answer,
+            "is_decided": plan.is_decided,
+            "documents": budget,
+        }
+    record["max_grade"] = work.task.greatest
+    record["documents"] = [
+        {
+            "query": each.query,
+            "document": each.document,
+            "best_rank": each.best_rank,
+            **({"effect": effects[each.pair]} if each.pair in effects else {}),
+        }
+        for each in work.documents()
+    ]
+    return record
+
+
+def _print_list(work: JudgeWork) -> None:
+    """Tab-separated values; what they decide goes to standard error."""
+    from fusion_bench.util.formatting import escape_control_chars
+
+    documents, effects = work.documents(), {}
+    columns = ["query", "document", "best_rank"]
+    if work.plan is not None:
+        base.echo_notes(describe_plan(work.plan, len(documents)))
+        effects = {each.document.pair: each.effect for each in work.plan.documents}
+        columns.append("effect")
+    typer.echo("\t".join(columns))
+    for each in documents:
+        cells = [each.query, each.document, str(each.best_rank)]
+        cells += [f"{effects[each.pair]:.4f}"] if effects else []
+        typer.echo("\t".join(map(escape_control_chars, cells)))
+
+
+def describe_plan(plan: JudgingPlan, count: int) -> list[str]:
+    """What could still change, in sentences.
+
+    Args:
+        plan: The plan.
+        count: How many of its documents are asked for.
+    """
+    from fusion_bench.util.formatting import format_number, pluralize
+
+    low, now, high = (format_number(v, signed=True) for v in (plan.low, plan.difference, plan.high))
+    ends = "Judging could make it" if plan.is_exact else "Judging keeps it within"
+    pair = f"{plan.candidate} - {plan.baseline}, {plan.measure}"
+    lines = [
+        f"{pair}: {now} over {pluralize(plan.queries, 'query')} ({plan.answer}). "
+        f"{ends} {low} ({plan.low_answer}) to {high} ({plan.high_answer})."
+    ]
+    if plan.is_decided:
+        return [*lines, f"Nothing left could change the answer: {plan.answer}."]
+    total = pluralize(len(plan.documents), "document")
+    return [*lines, f"{total} could still change it; the first {count:,} change most."]
+
+
+def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
+    from fusion_bench.judge.files.spreadsheet import render_sheet
+    from fusion_bench.util.files.atomic_files import write_atomic
+    from fusion_bench.util.formatting import pluralize
+
+    documents = work.documents()
+    if work.plan is not None:
+        base.echo_notes(describe_plan(work.plan, len(documents)))
+    texts = work.query_texts(), work.document_texts()
+    sheet = render_sheet(documents, *texts, work.task.file.judgments)
+    write_atomic(path, sheet.encode())
+    if as_json:
+        print_json({"file": path, "documents": len(documents)})
+        return
+    echo(f"{pluralize(len(documents), 'document')} to judge, grades 0 to {work.task.greatest}")
+    echo_written([path])
+    echo("Next: fill in the column 'grade', then the same command with --import instead of --export")
+
+
+def _judge(work: JudgeWork) -> None:
+    """A sitting at the terminal, and what comes next."""
+    from fusion_bench.judge.terminal.run import judge_in_terminal
+    from fusion_bench.util.formatting import pluralize
+
+    documents = work.documents()
+    if work.plan is not None:
+        for line in describe_plan(work.plan, len(documents)):
+            echo(line)
+    if not documents:
+        echo(f"Nothing left to judge for {work.options.judge}.")
+        return
+    if work.judged.dataset.documents is None:
+        base.echo_notes(["the dataset names no 'documents': texts are missing"])
+    session = judge_in_terminal(work.task, work.query_texts(), work.document_texts())
+    left = len(documents) - session.judged
+    echo(
+        f"{pluralize(session.judged, 'document')} judged, {session.skipped:,} skipped, "
+        f"{left:,} left: {work.task.file.path}"
+    )
+    if session.judged:
+        _echo_next(work.judged)
+
+
+def _echo_next(judged: JudgedSystems) -> None:
+    from fusion_bench.cli._command_words import format_command
+    from fusion_bench.judge.files.judge_file import FOLDER
+
+    target = judged.path.parent / FOLDER / "qrels.txt"
+    echo("Next: " + format_command("judge", judged.path, "--write-qrels", target))
+
+
+def show_import(
+    judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool
+) -> None:
+    """Read a spreadsheet into the judge's file."""
+    from fusion_bench.judge.judge_work import import_sheet
+    from fusion_bench.util.formatting import pluralize
+
+    file, count = import_sheet(judged, path, options)
+    if as_json:
+        print_json({"file": file.path, "grades": count, "judged": len(file.judgments)})
+        return
+    echo(
+        f"{pluralize(count, 'grade')} read; {options.judge} has judged "
+        f"{pluralize(len(file.judgments), 'document')}: {file.path}"
+    )
+    _echo_next(judged)
+
+
+def show_qrels(
+    judged: JudgedSystems, path: Path, how: CombineName, *, as_json: bool
+) -> None:
+    """Write the grades of all judges as qrels."""
+    from fusion_bench.judge.judge_work import write_qrels
+    from fusion_bench.util.files.real_paths import resolve_path
+    from fusion_bench.util.formatting import pluralize
+
+    merged, combined, judges = write_qrels(judged, path, how)
+    if as_json:
+        print_json(
+            {
+                "file": path,
+                "judges": judges,
+                "combine": how,
+                "judged": len(combined.grades),
+                "judged_by_several": combined.several,
+                "disagreements": combined.disagreements,
+                "added": merged.added,
+                "changed": merged.changed,
+            }
+        )
+        return
+    echo(
+        f"{pluralize(len(combined.grades), 'document')} of {_list_judges(judges)}: {merged.added:,} "
+        f"new, {merged.changed:,} with another grade than before. "
+        f"{combined.several:,} have several judges, who disagree on {combined.disagreements:,} "
+        f"({how} decides)."
+    )
+    echo_written([path])
+    if resolve_path(path) != resolve_path(judged.path.parent / judged.dataset.spec.qrels.path):
+        shown = quote(str(path))
+        echo(f"Next: name it as 'qrels' in {judged.path}: qrels: {shown} (relative to its folder)")
+
+
+def _list_judges(judges: Sequence[str]) -> str:
+    from fusion_bench.util.formatting import list_names, pluralize
+
+    return f"{pluralize(len(judges), 'judge')} ({list_names(judges)})"

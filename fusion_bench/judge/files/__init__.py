@@ -1,0 +1,1 @@
+"""The grades of judges: one file a judge, spreadsheets, and one grade of several."""

@@ -1,0 +1,1 @@
+"""Which documents, judged, could still change the comparison that decides."""

@@ -1,0 +1,1 @@
+"""Judging in a terminal: query and document side by side, one key a grade."""
