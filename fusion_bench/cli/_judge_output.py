@@ -182,7 +182,7 @@ def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
         return
     echo(f"{pluralize(len(documents), 'document')} to judge, grades 0 to {work.task.greatest}")
     echo_written([path])
-    echo("Next: fill in the column 'grade', then the same command with --import instead of --export")
+    echo("Next: fill in the column 'grade', then use --import in place of --export")
 
 
 def _judge(work: JudgeWork) -> None:
@@ -217,9 +217,7 @@ def _echo_next(judged: JudgedSystems) -> None:
     echo("Next: " + format_command("judge", judged.path, "--write-qrels", target))
 
 
-def show_import(
-    judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool
-) -> None:
+def show_import(judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool) -> None:
     """Read a spreadsheet into the judge's file."""
     from fusion_bench.judge.judge_work import import_sheet
     from fusion_bench.util.formatting import pluralize
@@ -235,9 +233,7 @@ def show_import(
     _echo_next(judged)
 
 
-def show_qrels(
-    judged: JudgedSystems, path: Path, how: CombineName, *, as_json: bool
-) -> None:
+def show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json: bool) -> None:
     """Write the grades of all judges as qrels."""
     from fusion_bench.judge.judge_work import write_qrels
     from fusion_bench.util.files.real_paths import resolve_path
@@ -259,13 +255,14 @@ def show_qrels(
         )
         return
     echo(
-        f"{pluralize(len(combined.grades), 'document')} of {_list_judges(judges)}: {merged.added:,} "
-        f"new, {merged.changed:,} with another grade than before. "
+        f"{pluralize(len(combined.grades), 'document')} of {_list_judges(judges)}: "
+        f"{merged.added:,} new, {merged.changed:,} with another grade than before. "
         f"{combined.several:,} have several judges, who disagree on {combined.disagreements:,} "
         f"({how} decides)."
     )
     echo_written([path])
-    if resolve_path(path) != resolve_path(judged.path.parent / judged.dataset.spec.qrels.path):
+    spec = judged.dataset.spec.qrels
+    if spec is None or resolve_path(path) != resolve_path(judged.path.parent / spec.path):
         shown = quote(str(path))
         echo(f"Next: name it as 'qrels' in {judged.path}: qrels: {shown} (relative to its folder)")
 

@@ -63,9 +63,7 @@ def judge(
             min=1,
         ),
     ] = None,
-    depth: Annotated[
-        int, typer.Option(help="Depth of the pool.", min=1, max=MOST_RANK)
-    ] = 10,
+    depth: Annotated[int, typer.Option(help="Depth of the pool.", min=1, max=MOST_RANK)] = 10,
     order: Annotated[
         PoolOrder, typer.Option(help="Order of the pool; random hides the ranks.")
     ] = PoolOrder.RANDOM,

@@ -147,9 +147,7 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
         DataError: The sheet breaks a rule; nothing is written then.
     """
     pool = build_pool(judged, depth=max(options.depth, _longest(judged)))
-    task = open_task(
-        judged, pool, judge=options.judge, order=None, max_grade=options.max_grade
-    )
+    task = open_task(judged, pool, judge=options.judge, order=None, max_grade=options.max_grade)
     documents = {
         query: {each.document for each in group} for query, group in pool.by_query().items()
     }
@@ -186,8 +184,7 @@ def write_qrels(
     }
     if not any(judges.values()):
         raise ConfigError(
-            f"{judged.path.parent / FOLDER}: no judge has judged anything: fusion-bench judge "
-            "first"
+            f"{judged.path.parent / FOLDER}: no judge has judged anything: fusion-bench judge first"
         )
     if path.suffix.lower() in OTHER_FORMATS:
         raise ConfigError(f"--write-qrels: {path} is written in TREC's format: name it .txt")
@@ -200,7 +197,7 @@ def write_qrels(
 
 
 def _refuse_inputs(judged: JudgedSystems, path: Path) -> None:
-    """Files of the dataset stay; only what an earlier call wrote into ``judgments/`` is replaced."""
+    """Files of the dataset stay; what an earlier call wrote into ``judgments/`` is replaced."""
     folder = judged.path.parent
     if resolve_path(path).is_relative_to(resolve_path(folder / FOLDER)):
         return

@@ -89,18 +89,18 @@ class MergedQrels:
     changed: int
 
 
-def merge_qrels(qrels: Qrels | None, grades: Mapping[Pair, int]) -> MergedQrels:
+def merge_qrels(qrels: Qrels, grades: Mapping[Pair, int]) -> MergedQrels:
     """Put grades into the judgments of a dataset; they replace what stands there.
 
     Args:
-        qrels: The dataset's; None = it has none.
-        grades: By query and document; at least one where there are no qrels.
+        qrels: The dataset's; queries without judgments stay.
+        grades: By query and document; at least one where nothing is judged.
     """
-    before = {} if qrels is None else pair_grades(qrels)
+    before = pair_grades(qrels)
     after = {**before, **grades}
     queries, documents = zip(*after, strict=True)
     return MergedQrels(
-        Qrels.from_rows(queries, documents, list(after.values())),
+        Qrels.from_rows(queries, documents, list(after.values())).add_queries(qrels.queries),
         added=sum(pair not in before for pair in grades),
         changed=sum(pair in before and before[pair] != grade for pair, grade in grades.items()),
     )

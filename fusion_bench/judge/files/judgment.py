@@ -67,18 +67,18 @@ def check_judge(name: str) -> str:
     return name
 
 
-def top_grade(qrels: Qrels | None, binary_relevance: int, asked: int | None) -> int:
+def top_grade(qrels: Qrels, binary_relevance: int, asked: int | None) -> int:
     """The greatest grade of the scale, which begins at 0.
 
     Args:
-        qrels: The judgments so far; None = there are none.
+        qrels: The judgments so far.
         binary_relevance: The grade from which a document is relevant.
         asked: ``--max-grade``; None = the greatest that is known.
 
     Raises:
         ConfigError: The scale does not hold what is known.
     """
-    known = max(binary_relevance, 0 if qrels is None else int(qrels.grades.max(initial=0)))
+    known = max(binary_relevance, int(qrels.grades.max(initial=0)))
     if asked is not None and asked < known:
         raise ConfigError(
             f"--max-grade: {asked}, and the dataset has grade {known}: its scale must hold it"

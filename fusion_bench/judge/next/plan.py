@@ -2,51 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.completions.extremes import CompletionModel, Extremes
-from fusion_bench.evaluation.completions.measure_models import (
-    KNOWN_MEASURES,
-    build_model,
-    has_model,
-)
-from fusion_bench.evaluation.completions.top_documents import TopDocuments, collect_top
+from fusion_bench.evaluation.completions.measure_models import KNOWN_MEASURES, has_model
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
-from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.judge.files.combined_grades import merge_qrels
 from fusion_bench.judge.next.answers import answer_of
+from fusion_bench.judge.next.decisive_documents import (
+    DecisiveDocument,
+    find_trial_extremes,
+    mean_ends,
+    rank_documents,
+)
 from fusion_bench.judge.pool.judged_systems import JudgedSystems
-from fusion_bench.judge.pool.pool import Pair, PooledDocument
+from fusion_bench.judge.pool.pool import Pair
 from fusion_bench.measures import Measure
 from fusion_bench.measures.names import parse_measure
 from fusion_bench.stats.answers import Answer
 
-#: A smaller change of a difference is a rounding error.
-NOISE: Final = 1e-12
 STAGE: Final = "what could still change"
-
-
-@dataclass(frozen=True)
-class DecisiveDocument:
-    """An unjudged document whose grade could change the difference of its query.
-
-    Attributes:
-        document: Its ranks are those in the lists of candidate and baseline.
-        effect: How far its grade alone moves the difference of its query: the greatest over the
-            grades as they are, with every other unjudged document not relevant, and over the two
-            completions that make the difference least and greatest.
-    """
-
-    document: PooledDocument
-    effect: float
 
 
 @dataclass(frozen=True)
@@ -130,32 +111,53 @@ def plan_judging(
     values = _values(task, chosen)
     first, second = _choose_pair(values, baseline or judged.experiment.baseline, candidate)
     progress(STAGE, 1, 4)
-    spaces = task.dataset.spaces
-    sides = [
-        list_parts(task.fit_system(judged.systems[n]), task.runs, spaces) for n in (second, first)
-    ]
-    top = collect_top(task.runs, *sides, cutoff=chosen.cutoff)
-    model = build_model(chosen, top, range(greatest + 1))
-    assert model is not None  # noqa: S101 - has_model said so
-    ends = model.find_extremes()
+    pair = judged.systems[first], judged.systems[second]
+    scale = range(greatest + 1)
+    trials = [find_trial_extremes(each, pair, chosen, scale) for each in task.trials]
     progress(STAGE, 2, 4)
-    return _make_plan(task, chosen, values, (first, second), model, top, ends, progress)
+    low, high = mean_ends(trials)
+    now = values[second] - values[first]
+    answers = [answer_of(task, chosen, values, (first, second), d) for d in (now, low, high)]
+    progress(STAGE, 3, 4)
+    documents = [] if answers[1] == answers[2] else rank_documents(trials)
+    progress(STAGE, 4, 4)
+    return JudgingPlan(
+        dataset=task.dataset.name,
+        measure=chosen.name,
+        baseline=first,
+        candidate=second,
+        queries=len(task.runs.queries),
+        difference=float(now.mean()),
+        low=float(low.mean()),
+        high=float(high.mean()),
+        is_exact=len(trials) == 1 and trials[0].ends.is_exact,
+        answer=answers[0],
+        low_answer=answers[1],
+        high_answer=answers[2],
+        documents=tuple(documents),
+    )
 
 
 def _prepare(judged: JudgedSystems, grades: Mapping[Pair, int]) -> EvaluationSet:
     """The evaluated queries with every grade that is known."""
     dataset = judged.dataset
     if grades:
-        qrels = merge_qrels(dataset.qrels, grades).qrels
-        dataset = replace(dataset, qrels=qrels, cache=None, keys=())
+        later = tuple(_add_grades(trial, grades) for trial in dataset.later_trials)
+        dataset = replace(_add_grades(dataset, grades), later_trials=later)
     return prepare_dataset(judged.experiment, judged.source, dataset)
 
 
+def _add_grades(dataset: Dataset, grades: Mapping[Pair, int]) -> Dataset:
+    qrels = merge_qrels(dataset.qrels, grades).qrels
+    return replace(dataset, qrels=qrels, cache=None, keys=())
+
+
 def _values(task: EvaluationSet, measure: Measure) -> dict[str, FloatArray]:
-    systems = [task.fit_system(system) for system in task.experiment.systems.values()]
-    scores = evaluate_systems(
-        systems, task.runs, [measure], spaces=task.dataset.spaces, qrels=task.dataset.qrels
-    )
+    """By system, shape (Q,); of several trials the means."""
+    systems = list(task.experiment.systems.values())
+    if not task.later_trials:
+        systems = [task.fit_system(system) for system in systems]
+    scores = evaluate_trials(task, systems, [measure])
     return {each.system: each.values[0] for each in scores}
 
 
@@ -178,66 +180,3 @@ def _choose_pair(
         )
     best = max(others, key=lambda name: float(values[name].mean()))
     return baseline, candidate or best
-
-
-def _make_plan(
-    task: EvaluationSet,
-    measure: Measure,
-    values: Mapping[str, FloatArray],
-    pair: tuple[str, str],
-    model: CompletionModel,
-    top: TopDocuments,
-    ends: Extremes,
-    progress: Progress,
-) -> JudgingPlan:
-    baseline, candidate = pair
-    now = values[candidate] - values[baseline]
-    answers = [
-        answer_of(task, measure, values, pair, differences)
-        for differences in (now, ends.low, ends.high)
-    ]
-    progress(STAGE, 3, 4)
-    documents: Sequence[DecisiveDocument] = ()
-    if answers[1] != answers[2]:
-        documents = _rank_documents(top, model, ends)
-    progress(STAGE, 4, 4)
-    return JudgingPlan(
-        dataset=task.dataset.name,
-        measure=measure.name,
-        baseline=baseline,
-        candidate=candidate,
-        queries=len(task.runs.queries),
-        difference=float(now.mean()),
-        low=float(ends.low.mean()),
-        high=float(ends.high.mean()),
-        is_exact=ends.is_exact,
-        answer=answers[0],
-        low_answer=answers[1],
-        high_answer=answers[2],
-        documents=tuple(documents),
-    )
-
-
-def _rank_documents(
-    top: TopDocuments, model: CompletionModel, ends: Extremes
-) -> list[DecisiveDocument]:
-    """The documents with an effect, the greatest first; of equals the highest rank."""
-    bases = (top.grade, ends.low_grades, ends.high_grades)
-    effects = np.max([model.grade_effects(grades) for grades in bases], axis=0)
-    rows = np.flatnonzero(effects > NOISE).tolist()
-    runs = top.runs
-    documents = [
-        DecisiveDocument(
-            PooledDocument(
-                runs.queries[int(top.query[row])],
-                runs.vocabulary[int(top.document[row])],
-                (int(top.first[row]), int(top.second[row])),
-            ),
-            float(effects[row]),
-        )
-        for row in rows
-    ]
-    return sorted(
-        documents,
-        key=lambda each: (-round(each.effect, 12), each.document.best_rank, each.document.pair),
-    )

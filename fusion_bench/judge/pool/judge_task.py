@@ -100,8 +100,9 @@ def open_task(
         for name, path in judge_files(judged.path).items()
         for pair in JudgeFile(path, name).judgments
     }
-    known = {} if dataset.qrels is None else pair_grades(dataset.qrels)
-    known = {pair: grade for pair, grade in known.items() if pair not in others}
+    grades = pair_grades(dataset.qrels)
+    pairs = {each.pair for each in pool.documents} - others
+    known = {pair: grades[pair] for pair in pairs if pair in grades}
     groups = pool.by_query()
     if order is not None:
         groups = {query: groups[query] for query in order_queries(groups, order, seed)}

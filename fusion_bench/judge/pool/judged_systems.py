@@ -83,19 +83,25 @@ def read_judged_systems(
     chosen = _choose_systems(experiment, systems)
     used = dict.fromkeys(name for system in chosen.values() for name in system.base_runs)
     rerankers = {name for system in chosen.values() for name in system.reranker_names}
-    loaded = load_dataset(path, runs=[*used], rerankers=rerankers)
+    loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None)
     kept = experiment.model_copy(update={"systems": chosen, "dataset": str(path), "datasets": ()})
     roles = {name: frozenset(run.roles) for name, run in loaded.spec.runs.items()}
     kept.check_datasets(roles, loaded.spec.rerank, source)
     return JudgedSystems(path, loaded, kept, source)
 
 
-def align_for_judging(judged: JudgedSystems) -> tuple[AlignedRuns, dict[str, System]]:
+def align_for_judging(
+    judged: JudgedSystems, dataset: Dataset
+) -> tuple[AlignedRuns, dict[str, System]]:
     """Every query that a list answers, judged or not, and the systems, fitted.
 
     No document is judged in these runs.
+
+    Args:
+        judged: The systems.
+        dataset: Their dataset, or one of its later trials.
     """
-    dataset, ties = judged.dataset, judged.experiment.ties
+    ties = judged.experiment.ties
     runs = align_all_queries(
         list(dataset.runs.values()),
         rerankers=list(dataset.rerankers.values()),

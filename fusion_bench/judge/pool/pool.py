@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fusion_bench.evaluation.completions.top_documents import collect_top
+from fusion_bench.evaluation.completions.top_documents import TopDocuments, collect_top
 from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.judge.pool.judged_systems import JudgedSystems, align_for_judging
 
@@ -21,7 +21,8 @@ class PooledDocument:
     Attributes:
         query: Id of the query.
         document: Its id.
-        ranks: (S,): its rank in the list of each system, 1-based; 0 = beyond the depth.
+        ranks: (S,): its rank in the list of each system, 1-based; 0 = beyond the depth. Of several
+            trials of a system the highest.
     """
 
     query: str
@@ -76,18 +77,27 @@ def build_pool(judged: JudgedSystems, depth: int) -> Pool:
 
     Source: Spärck Jones and van Rijsbergen, British Library report 5266, 1975, as TREC pools.
     """
-    runs, systems = align_for_judging(judged)
-    ranks: dict[tuple[int, int], list[int]] = {}
-    for s, system in enumerate(systems.values()):
-        parts = list_parts(system, runs, judged.dataset.spaces)
-        top = collect_top(runs, parts, cutoff=depth)
-        rows: Iterable[tuple[int, int, int]] = zip(
-            top.query.tolist(), top.document.tolist(), top.first.tolist(), strict=True
-        )
-        for query, document, rank in rows:
-            ranks.setdefault((query, document), [0] * len(systems))[s] = rank
+    ranks: dict[Pair, list[int]] = {}
+    queries: dict[str, None] = {}
+    for dataset in (judged.dataset, *judged.dataset.later_trials):
+        runs, systems = align_for_judging(judged, dataset)
+        queries |= dict.fromkeys(runs.queries)
+        for s, system in enumerate(systems.values()):
+            parts = list_parts(system, runs, dataset.spaces)
+            top = collect_top(runs, parts, cutoff=depth)
+            for pair, rank in _ranked_pairs(top):
+                places = ranks.setdefault(pair, [0] * len(systems))
+                places[s] = min(rank, places[s] or rank)
+    numbers = {query: n for n, query in enumerate(queries)}
     documents = tuple(
-        PooledDocument(runs.queries[query], runs.vocabulary[document], tuple(places))
-        for (query, document), places in sorted(ranks.items())
+        PooledDocument(*pair, tuple(ranks[pair]))
+        for pair in sorted(ranks, key=lambda pair: (numbers[pair[0]], pair[1]))
     )
-    return Pool(tuple(systems), depth, documents)
+    return Pool(tuple(judged.systems), depth, documents)
+
+
+def _ranked_pairs(top: TopDocuments) -> Iterator[tuple[Pair, int]]:
+    """Each document of one system's lists, and its rank."""
+    rows = zip(top.query.tolist(), top.document.tolist(), top.first.tolist(), strict=True)
+    for query, document, rank in rows:
+        yield (top.runs.queries[query], top.runs.vocabulary[document]), rank
