@@ -71,6 +71,9 @@ def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
     monkeypatch.chdir(make_judged_project(tmp_path))
     write_log(tmp_path, make_search("one", A))
     make_beir(tmp_path / "downloads/nfcorpus")
+    judgments = tmp_path / "datasets/mine/judgments/ann.csv"
+    judgments.parent.mkdir()
+    judgments.write_text("query,document,grade,judge,note,time\nq1,d2,0,ann,,\n", encoding="utf-8")
     (tmp_path / "queries.jsonl").write_text('{"id": "a", "text": "one"}', encoding="utf-8")
     no_plots = ["--no-plots"]
     small = ["--trials", "4", "--folds", "0", *no_plots]
