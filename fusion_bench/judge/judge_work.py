@@ -18,8 +18,8 @@ from fusion_bench.judge.files.combined_grades import (
 )
 from fusion_bench.judge.files.judge_file import FOLDER, JudgeFile, judge_files
 from fusion_bench.judge.files.spreadsheet import SheetRules, read_sheet
+from fusion_bench.judge.judge_task import JudgeTask, limit_task, open_task
 from fusion_bench.judge.next.plan import JudgingPlan, plan_judging
-from fusion_bench.judge.pool.judge_task import JudgeTask, limit_task, open_task
 from fusion_bench.judge.pool.judged_systems import JudgedSystems
 from fusion_bench.judge.pool.orders import OrderName
 from fusion_bench.judge.pool.pool import PooledDocument, build_pool

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.judge.pool.judge_task import JudgeTask
+from fusion_bench.judge.judge_task import JudgeTask
 from fusion_bench.judge.terminal.judge_loop import JudgeLoop
 from fusion_bench.judge.terminal.keyboard import open_keyboard
 from fusion_bench.judge.terminal.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fusion_bench.judge.files.judgment import Judgment, format_time
-from fusion_bench.judge.pool.judge_task import JudgeTask
+from fusion_bench.judge.judge_task import JudgeTask
 from fusion_bench.judge.pool.pool import Pair, PooledDocument
 
 MOST_NOTE = 1000
