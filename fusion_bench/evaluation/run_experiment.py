@@ -22,7 +22,7 @@ from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_dup
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.fusion_systems import compare_fusions
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
-from fusion_bench.evaluation.list_checks.list_infos import list_infos
+from fusion_bench.evaluation.list_checks.list_infos import task_list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
 from fusion_bench.evaluation.report_records.report import Provenance, Report
@@ -226,7 +226,7 @@ def _collection(
         groups=task.runs.groups,
         has_irrelevant_judgments=task.has_irrelevant_judgments,
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
-        runs=tuple(list_infos(dataset, task.runs)),
+        runs=tuple(task_list_infos(task)),
         systems=(
             *(system_result(task, system, *assessed[name]) for name, system in systems.items()),
             *reference_rows(task, sources),

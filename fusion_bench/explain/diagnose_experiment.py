@@ -10,7 +10,7 @@ import numpy as np
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.evaluation.details.relevant_documents import list_relevant
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
-from fusion_bench.evaluation.list_checks.list_infos import list_infos
+from fusion_bench.evaluation.list_checks.list_infos import task_list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.run_experiment import (
     Progress,
@@ -110,7 +110,7 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         relevant=len(relevant.rows),
         missed_by_all=int(missed.sum()),
         binary_relevance=spec.binary_relevance,
-        runs=tuple(list_infos(task.dataset, task.runs)),
+        runs=tuple(task_list_infos(task)),
         judge=describe_judge(task.dataset),
         baseline=task.experiment.baseline,
         systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
-from fusion_bench.evaluation.list_checks.list_infos import list_infos
+from fusion_bench.evaluation.list_checks.list_infos import task_list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.experiment.system import System
@@ -26,7 +26,7 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
     configs = {candidate.name: candidate.resolved_config}
     used = {*candidate.base_runs, *candidate.reranker_names}
     for task in collections:
-        every = list_infos(task.dataset, task.runs)
+        every = task_list_infos(task)
         infos = [info for info in every if info.name in used]
         measures = [measure.name for measure in task.measures]
         start = f"{task.dataset.name}: " if len(collections) > 1 else ""

@@ -19,9 +19,8 @@ from tests.tiny import DATASET, EXPERIMENT, edit
 def infos(root: Path) -> list[ListInfo]:
     dataset = load_dataset(root / DATASET)
     rerankers = list(dataset.rerankers.values())
-    return list_infos(
-        dataset, align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
-    )
+    runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
+    return list_infos([(dataset, runs)])
 
 
 def test_what_is_worth_knowing_of_each_list(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def _find_negative_scores(
     runs: Sequence[ListInfo], configs: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[DataWarning]:
     """Systems for which absence from a list beats a score below 0 in it."""
-    lowest = {info.name: info.lowest_score or 0.0 for info in runs}
+    lowest: dict[str, float] = {}
+    for info in runs:  # one a trial
+        lowest[info.name] = min(info.lowest_score or 0.0, lowest.get(info.name, 0.0))
     systems: list[str] = []
     lists: dict[str, None] = {}
     for name, config in configs.items():

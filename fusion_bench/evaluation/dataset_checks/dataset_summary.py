@@ -119,9 +119,11 @@ def dataset_notices(dataset: Dataset) -> list[str]:
             f"{dataset.name} has no ranked list yet: fusion-bench retrieve or fusion-bench pull "
             "adds one."
         ]
-    rerankers = list(dataset.rerankers.values())
-    runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
-    infos = list_infos(dataset, runs)
+    trials = [
+        (each, align(each.qrels, [*each.runs.values()], rerankers=[*each.rerankers.values()]))
+        for each in dataset.trials
+    ]
+    infos, runs = list_infos(trials), trials[0][1]
     notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
@@ -130,13 +132,13 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         if info.on_queries:
             condition = format_condition(info.when)
             rest = f"{info.on_queries:,} of {pluralize(len(runs.queries), 'judged query')}"
-            notices.append(f"{info.name} is on for {rest} (when: {condition}).")
+            notices.append(f"{info.title} is on for {rest} (when: {condition}).")
         if info.duplicate_rows:
             count = pluralize(info.duplicate_rows, "duplicate row")
-            notices.append(f"{info.name} had {count}, which were dropped.")
+            notices.append(f"{info.title} had {count}, which were dropped.")
     judge = describe_judge(dataset)
     notices += [warning.text for warning in find_judge_warnings(judge, infos)]
-    negative = [info.name for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]
+    negative = [info.title for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]
     if negative:
         notices.append(
             f"Scores below 0 in {' and '.join(negative)}: with missing: zero, a document that a "

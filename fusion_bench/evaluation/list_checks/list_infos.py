@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,18 +17,36 @@ from fusion_bench.evaluation.list_checks.rerank_list_checks import (
     check_rerank_list,
     describe_problems,
 )
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.util.unmatched_query_ids import find_unmatched_ids
 
 
-def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
-    """What was noticed about each input list, sources first.
+def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
+    """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
+    return list_infos([(trial.dataset, trial.runs) for trial in task.trials])
+
+
+def list_infos(trials: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
+    """What was noticed about each input list, sources first; then about those of later trials.
 
     Args:
-        dataset: With the lists that are used.
-        aligned: The same lists, over the queries that are looked at.
+        trials: Each trial of a dataset with the lists that are used, and the same lists over the
+            queries that are looked at; one where every list has one file.
     """
+    several = trials[0][0].trial_lists
+    infos = _list_trial(*trials[0], dict.fromkeys(several, 1))
+    for number, (dataset, aligned) in enumerate(trials[1:], 2):
+        every = _list_trial(dataset, aligned, dict.fromkeys(several, number))
+        infos += [info for info in every if info.trial is not None]
+    return infos
+
+
+def _list_trial(
+    dataset: Dataset, aligned: AlignedRuns, numbers: Mapping[str, int]
+) -> list[ListInfo]:
+    """The lists of one trial, with the number of the trial by ``runs/NAME`` and ``rerank/NAME``."""
     judged = set(dataset.qrels.queries)
     documents = set(dataset.qrels.vocabulary)
     returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
@@ -44,6 +63,7 @@ def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
             facts = _rerank_facts(dataset, run, space, aligned)
         info = ListInfo(
             name=run.name,
+            trial=numbers.get(f"{'runs' if space is None else 'rerank'}/{run.name}"),
             kind="run" if space is None else "rerank",
             roles=tuple(sorted(run.roles)),
             read_options=asdict(run.read_options),

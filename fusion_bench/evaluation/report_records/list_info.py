@@ -14,6 +14,8 @@ class ListInfo(ReportRecord):
 
     Attributes:
         name: Its name.
+        trial: Which of its files this is, from 1, where the list has one for each trial; None = it
+            has one file.
         kind: A source, or a rerank list.
         roles: Its roles.
         read_options: The resolved options it was read with.
@@ -49,6 +51,7 @@ class ListInfo(ReportRecord):
     """
 
     name: str
+    trial: int | None = None
     kind: Literal["run", "rerank"]
     roles: tuple[str, ...]
     read_options: dict[str, Any]
@@ -75,3 +78,8 @@ class ListInfo(ReportRecord):
     unread_scores: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     provider: str | None = None
     ledger: dict[str, Any] | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name, and which trial."""
+        return self.name if self.trial is None else f"{self.name} (trial {self.trial})"

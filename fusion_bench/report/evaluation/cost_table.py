@@ -13,7 +13,7 @@ from fusion_bench.util.formatting import format_number, format_rounded
 
 def cost_table(collection: Collection) -> Table | None:
     """Quality against cost and latency of the rerank lists; None where no list has a ledger."""
-    runs = {run.name: run for run in collection.runs if run.ledger}
+    runs = {run.name: run for run in collection.runs if run.ledger and run.trial in {None, 1}}
     rows = []
     for row in collection.ranked_systems:
         blend = (row.config or {}).get("blend")

@@ -20,6 +20,7 @@ from fusion_bench.report.evaluation.tables import (
     secondary_table,
     validity_table,
 )
+from fusion_bench.report.evaluation.trial_tables import trial_tables
 from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Finding, Page, Section, YamlBlock
@@ -108,6 +109,7 @@ def _collection_section(
             primary_table(report, collection),
             *figures[1:],
             *(table for table in optional if table is not None),
+            *trial_tables(collection),
             *crag_tables(report, collection),
             validity_table(collection),
             *(secondary_table(report, collection, name) for name in collection.measures[1:]),

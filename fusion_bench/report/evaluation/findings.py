@@ -16,6 +16,7 @@ from fusion_bench.report.answer_texts import format_adjusted_p, format_answer, f
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.fusion_finding import fusion_finding
 from fusion_bench.report.evaluation.group_finding import group_finding
+from fusion_bench.report.evaluation.trial_tables import trial_findings
 from fusion_bench.report.page import Finding
 from fusion_bench.stats.answers import NOT_SHOWN
 from fusion_bench.util.formatting import (
@@ -40,6 +41,7 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
         _power_finding(collection, comparisons),
         _headroom(collection),
         group_finding(report, collection),
+        *trial_findings(collection),
     )
     warnings = data_warnings(report, collection)
     return (*(finding for finding in findings if finding is not None), *warnings)

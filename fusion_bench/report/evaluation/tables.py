@@ -82,8 +82,10 @@ def secondary_table(report: Report, collection: Collection, measure: str) -> Tab
 def _measure_table(report: Report, collection: Collection, measure: str) -> Table:
     is_primary = measure == collection.primary_measure
     interval = f"{format_coverage(report.alpha)} interval"
+    has_trials = any(row.trials for row in collection.ranked_systems)
     columns = (
         Column("system", is_text=True),
+        *([Column("trials")] if has_trials else []),
         Column(measure),
         Column(interval, is_optional=True),
         Column("difference"),
@@ -101,7 +103,8 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         if comparison is not None:
             verdict = format_answer(comparison.answer, report.min_gain, alpha=report.alpha)
         last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result)
-        cells = (row.name, *means, *_difference_cells(comparison, report.alpha), *last)
+        trials = [f"{len(result.trials)}×" if result.trials else ""] if has_trials else []
+        cells = (row.name, *trials, *means, *_difference_cells(comparison, report.alpha), *last)
         rows.append(Row(cells, tone))
     return Table(measure, columns, tuple(rows))
 
@@ -238,7 +241,7 @@ def input_table(collection: Collection) -> Table:
             options += f", on for {run.on_queries:,} (when: {format_condition(run.when)})"
         kind = run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
         counts = (run.unanswered_queries, run.unjudged_queries, run.duplicate_rows, run.zero_scores)
-        cells = (run.name, kind, ", ".join(run.roles), options)
+        cells = (run.title, kind, ", ".join(run.roles), options)
         rows.append(Row((*cells, *(f"{count:,}" for count in counts))))
     note = (
         "Over the whole dataset. unanswered = judged queries without a result; they score 0. "

@@ -53,7 +53,7 @@ def measure_facts(
         qrels=qrels,
         seed=seed,
     )
-    infos = tuple(list_infos(dataset, runs))
+    infos = tuple(list_infos([(dataset, runs)]))
     return DataFacts(
         runs=infos,
         warnings=(

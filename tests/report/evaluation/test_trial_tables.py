@@ -1,0 +1,89 @@
+"""What a page says of systems of several trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.run_experiment import run_experiment
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.report.evaluation.evaluation_page import build_page
+from fusion_bench.report.evaluation.trial_tables import trial_findings, trial_tables
+from fusion_bench.report.page import Table
+from tests.tiny import EXPERIMENT
+from tests.trials_project import FIRST, TRIALS, make
+
+
+def run(root: Path, *texts: str) -> Report:
+    make(root, *texts)
+    experiment, source = read_experiment(root / EXPERIMENT)
+    return run_experiment(experiment, source, folders=[root / "datasets"])
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return run(tmp_path_factory.mktemp("trials"), *TRIALS)
+
+
+def cells(table: Table, header: str) -> dict[str, str]:
+    """By the first cell of a row that under a header."""
+    place = [column.header for column in table.columns].index(header)
+    return {row.cells[0]: row.cells[place] for row in table.rows}
+
+
+def test_findings_say_how_systems_disagree_and_what_helps(report: Report) -> None:
+    trials, narrowing = trial_findings(report.collections[0])
+    assert trials.text.startswith("Values are means over 3 trials of both, a.")
+    assert "a disagrees with itself on 1 of 4 queries (RR@10 of trials 1 and 2)." in trials.details
+    assert narrowing.text.startswith("To narrow the interval of both - b: ")
+    assert "2 more queries, for as many answers," in narrowing.text
+
+
+def test_the_primary_table_counts_trials(report: Report) -> None:
+    page = build_page(report)
+    tables = {table.title: table for section in page.sections for table in section.tables}
+    primary = next(table for title, table in tables.items() if title.startswith("Primary"))
+    counts = cells(primary, "trials")
+    assert (counts["a"], counts["both"], counts["b"]) == ("3×", "3×", "")
+    assert {"Repeated trials", "What narrows the differences"} <= set(tables)
+
+
+def test_tables_have_the_numbers_of_the_records(report: Report) -> None:
+    spread, narrowing = trial_tables(report.collections[0])
+    assert cells(spread, "lowest")["a"] == "0.5000"
+    assert cells(spread, "highest")["a"] == "0.7500"
+    assert cells(spread, "sd of means")["a"] == "0.1250"
+    assert cells(spread, "disagree (any)")["a"] == "2"
+    assert cells(narrowing, "queries") == {"both - b": "+2", "a - b": "+2"}
+    record = report.collections[0].comparison("a", "RR@10")
+    assert record is not None
+    assert record.narrowing is not None
+    assert cells(narrowing, "± now")["a - b"] == f"{record.narrowing.now:.4f}"
+
+
+def test_warnings_name_the_trial_of_a_list(report: Report) -> None:
+    page = build_page(report)
+    texts = [finding.text for section in page.sections for finding in section.findings]
+    assert "a (trial 3) has no result for 1 judged query; alone it scores 0 there." in texts
+    assert [(info.name, info.trial) for info in report.collections[0].runs] == [
+        ("a", 1),
+        ("b", None),
+        ("a", 2),
+        ("a", 3),
+    ]
+
+
+def test_without_trials_nothing_is_said_of_them(tmp_path: Path) -> None:
+    report = run(tmp_path, FIRST)
+    collection = report.collections[0]
+    assert [*trial_findings(collection)] == []
+    assert [*trial_tables(collection)] == []
+    headers = {
+        column.header
+        for section in build_page(report).sections
+        for table in section.tables
+        for column in table.columns
+    }
+    assert "trials" not in headers
