@@ -23,6 +23,7 @@ class FusedByDialect(Connector):
 
     Attributes:
         limit_name: What limits the depth of a list, for messages.
+        window_advice: How the engine fuses fewer documents of a leg, for messages.
         has_window_by_leg: Whether the engine fuses a number of documents that differs by leg.
         fused: A fusion as an experiment of this dialect has it; None = no fused answer is pulled.
         window: How many documents of each leg the engine fuses; None = the depth of the pull.
@@ -31,6 +32,7 @@ class FusedByDialect(Connector):
 
     limit_name: ClassVar[str] = "the engine"
     has_window_by_leg: ClassVar[bool] = False
+    window_advice: ClassVar[str] = "set a smaller window"
 
     fused: dict[str, Any] | None = None
     window: Rank | None = Field(default=None)
@@ -96,7 +98,7 @@ class FusedByDialect(Connector):
         if length < window:
             raise ConfigError(
                 f"legs.{leg}: the engine fuses {window:,} documents of each leg, and {length:,} of "
-                f"this one are pulled: pull {window:,}, or set a smaller window"
+                f"this one are pulled: pull {window:,}, or {self.window_advice}"
             )
         if length > window and self.window is None:
             raise ConfigError(

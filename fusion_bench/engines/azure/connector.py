@@ -75,6 +75,7 @@ class AzureConnector(FusedByDialect, HttpConnector):
             documents of the text query are fused.
         id_field: The key field of the index.
         text_field: The field that holds a document's text.
+        filter: An OData expression: only the documents that it admits are searched.
     """
 
     source: ClassVar[str] = (
@@ -83,6 +84,7 @@ class AzureConnector(FusedByDialect, HttpConnector):
     dialect: ClassVar[str] = AzureAISearch.name
     key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
     has_window_by_leg: ClassVar[bool] = True
+    window_advice: ClassVar[str] = "set an api_version that ends in -preview, and a smaller window"
     limit_name: ClassVar[str] = "one answer of Azure AI Search"
 
     method: str = "azure"
@@ -93,6 +95,7 @@ class AzureConnector(FusedByDialect, HttpConnector):
     legs: Annotated[Mapping[LegName, AzureLeg], Field(min_length=1)]
     id_field: str = Field(min_length=1)
     text_field: str | None = None
+    filter: Annotated[str, Field(min_length=1)] | None = None
     most_documents: Annotated[Rank, Field(le=MOST_TOP)] = MOST_TOP
 
     @asynccontextmanager
@@ -131,8 +134,9 @@ class AzureConnector(FusedByDialect, HttpConnector):
         settings = self.legs[leg]
         if settings.fields:
             text = {"search": query.text, "searchFields": ",".join(settings.fields)}
-            return {**settings.options, **text, "top": depth}
-        return {"vectorQueries": [self._vector_query(leg, query, depth)], "top": depth}
+            return {**settings.options, **self._filter, **text, "top": depth}
+        vectors = [self._vector_query(leg, query, depth)]
+        return {**self._filter, "vectorQueries": vectors, "top": depth}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The exported request with the fields and the vectors of the legs."""
@@ -141,6 +145,7 @@ class AzureConnector(FusedByDialect, HttpConnector):
         text = request.pop("searchFields", None)
         if text is not None:
             request.update(self.leg_request(text, query, depth))
+        request.update(self._filter)
         request["vectorQueries"] = [
             {
                 **self._vector_query(entry["fields"], query, entry["k"]),
@@ -151,6 +156,10 @@ class AzureConnector(FusedByDialect, HttpConnector):
         if not self.has_text_recall:
             request.pop("hybridSearch", None)
         return request
+
+    @property
+    def _filter(self) -> dict[str, Any]:
+        return {} if self.filter is None else {"filter": self.filter}
 
     def _vector_query(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         settings = self.legs[leg]

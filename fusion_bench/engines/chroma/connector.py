@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.connector import (
     EngineSession,
@@ -59,6 +59,7 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
         database: Name of its database.
         search_api: Whether lists come from the search API, which Chroma Cloud has: it alone knows
             keys other than ``#embedding``, texts, and the fusion ``rrf``.
+        where: A filter of metadata as JSON: only the documents that it admits are searched.
     """
 
     source: ClassVar[str] = "https://docs.trychroma.com/reference/chroma-reference"
@@ -73,6 +74,7 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
     database: str = "default_database"
     legs: Annotated[Mapping[LegName, ChromaLeg], Field(min_length=1)]
     search_api: bool = False
+    where: dict[str, JsonValue] | None = None
 
     @model_validator(mode="after")
     def _check_api(self) -> ChromaConnector:
@@ -100,11 +102,12 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
 
     def leg_query(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of a query of the collection, without what is included."""
-        return {"query_embeddings": [vector_of(query, leg)], "n_results": depth}
+        body = {"query_embeddings": [vector_of(query, leg)], "n_results": depth}
+        return body if self.where is None else {**body, "where": self.where}
 
     def leg_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The ``rank`` and ``limit`` of a search of one leg."""
-        return {"rank": self._knn(leg, query, depth), "limit": {"offset": 0, "limit": depth}}
+        return self._search(self._knn(leg, query, depth), depth)
 
     def fused_search(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The ``rank`` and ``limit`` of the fused search: −Σ w/(k + position)."""
@@ -121,7 +124,15 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
             terms.append({"$div": {"left": {"$val": weight}, "right": below}})
         total: dict[str, Any] = terms[0] if len(terms) == 1 else {"$sum": terms}
         rank = {"$mul": [{"$val": -1.0}, total]}
-        return {"rank": rank, "limit": {"offset": 0, "limit": depth}}
+        return self._search(rank, depth)
+
+    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
+        """The negative of a distance."""
+        return "the negative of Chroma's distance"
+
+    def _search(self, rank: dict[str, Any], depth: int) -> dict[str, Any]:
+        search = {"rank": rank, "limit": {"offset": 0, "limit": depth}}
+        return search if self.where is None else {**search, "filter": self.where}
 
     def _knn(self, leg: str, query: PullQuery, depth: int, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         settings = self.legs[leg]

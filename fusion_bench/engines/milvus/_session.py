@@ -57,7 +57,8 @@ class MilvusSession:
             if field.get("primaryKey") is True:
                 self._key = str(field.get("name"))
         for index in rows_at(data, "indexes"):
-            self._metrics[str(index.get("fieldName"))] = str(index.get("metricType"))
+            self._metrics[str(index.get("fieldName"))] = str(index.get("metricType")).upper()
+        self._connector.check_metrics(self._metrics)
         return data
 
     async def read_leg(
@@ -66,7 +67,7 @@ class MilvusSession:
         """One search in the leg's vector field."""
         body = self._connector.leg_request(leg, query, depth)
         metric = self._metrics.get(self._connector.field_of(leg), "")
-        sign = -1 if metric.upper() in DISTANCES else 1
+        sign = -1 if metric in DISTANCES else 1
         return await self._search("/entities/search", body, depth, sign=sign, texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:

@@ -58,6 +58,7 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
         database: Name of its database.
         id_field: The field that holds a document's id; None = the primary key.
         text_field: The field that holds its text.
+        filter: A boolean expression: only the entities that it admits are searched.
     """
 
     source: ClassVar[str] = "https://milvus.io/api-reference/restful/v2.6.x/About.md"
@@ -71,6 +72,7 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
     legs: Annotated[Mapping[LegName, MilvusLeg], Field(min_length=1)]
     id_field: str | None = None
     text_field: str | None = None
+    filter: Annotated[str, Field(min_length=1)] | None = None
     most_documents: Rank = MOST_DOCUMENTS
 
     @asynccontextmanager
@@ -82,6 +84,30 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
             session = MilvusSession(self, client)
             await session.describe_collection()
             yield session
+
+    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
+        """A similarity, or the negative of a distance."""
+        return "Milvus's distance; its negative for L2, HAMMING and JACCARD"
+
+    def check_metrics(self, metrics: Mapping[str, str]) -> None:
+        """Refuse a ``weighted`` fusion that scales a leg by another metric than the field's.
+
+        Args:
+            metrics: Vector field → metric, as the collection states them.
+
+        Raises:
+            ConfigError: They differ.
+        """
+        fusion = None if self.fused is None else self.fused_system(1).fusion
+        if not isinstance(fusion, MilvusWeighted):
+            return
+        for leg in self.legs:
+            given, metric = fusion.metric_of(leg), metrics.get(self.field_of(leg), "")
+            if metric and metric != given:
+                raise ConfigError(
+                    f"fused.metric: {given} for leg {leg!r}, and field {self.field_of(leg)!r} has "
+                    f"{metric}: set metric: {{{leg}: {metric}}}"
+                )
 
     def field_of(self, leg: str) -> str:
         """The vector field of a leg."""
@@ -96,7 +122,8 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
         elif form == "sparse_vector":
             weights = sorted(sparse_vector_of(query, leg).items())
             data = {str(dimension): weight for dimension, weight in weights}
-        return {"data": [data], "annsField": self.field_of(leg), "limit": depth}
+        search = {"data": [data], "annsField": self.field_of(leg), "limit": depth}
+        return search if self.filter is None else {**search, "filter": self.filter}
 
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of ``/entities/search`` without collection and fields."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from fusion_bench.config.limits import MOST_RANK, Rank
 from fusion_bench.connector import (
@@ -69,6 +69,7 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
         collection: Name of the collection.
         id_field: Key of the payload that holds a document's id; None = the id of the point.
         text_field: Key of the payload that holds its text.
+        filter: A filter as JSON: only the points that it admits are searched.
     """
 
     source: ClassVar[str] = "https://api.qdrant.tech/api-reference/search/query-points"
@@ -81,6 +82,7 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
     legs: Annotated[Mapping[LegName, QdrantLeg], Field(min_length=1)]
     id_field: str | None = None
     text_field: str | None = None
+    filter: dict[str, JsonValue] | None = None
     most_documents: Rank = MOST_RANK
 
     @asynccontextmanager
@@ -91,6 +93,10 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
         async with self.open_http() as client:
             info = await client.get_json(path_of("collections", self.collection))
             yield QdrantSession(self, client, mapping_at(info, "result"))
+
+    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
+        """A similarity, or the negative of a distance."""
+        return "Qdrant's score; the negative of the distance for Euclid and Manhattan"
 
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of the search of one leg, without payload."""
@@ -137,6 +143,8 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
             search["query"] = vector_of(query, leg)
         if settings.using is not None:
             search["using"] = settings.using
+        if self.filter is not None:
+            search["filter"] = self.filter
         if settings.exact:
             search["params"] = {"exact": True}
         return search

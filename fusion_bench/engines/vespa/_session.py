@@ -94,7 +94,7 @@ class VespaSession:
 
 
 def read_id(row: Mapping[str, Any], id_field: str | None) -> object:
-    """The id of a document: a field, or the last part of ``id:NAMESPACE:TYPE::ID``.
+    """The id of a document: a field, or the last part of ``id:NAMESPACE:TYPE:KEYS:ID``.
 
     Raises:
         ProviderError: Kind ``malformed``: it is neither.
@@ -102,8 +102,9 @@ def read_id(row: Mapping[str, Any], id_field: str | None) -> object:
     if id_field is not None:
         return field_at(row.get("fields"), id_field)
     for value in (value_at(row, "fields", "documentid"), row.get("id")):
-        if isinstance(value, str) and value.startswith("id:") and "::" in value:
-            return value.partition("::")[2]
+        parts = value.split(":", 4) if isinstance(value, str) else []
+        if len(parts) == 5 and parts[0] == "id":
+            return parts[4]
     raise malformed_error(
         "a hit without Vespa's document id: set id_field to a field of the summary"
     )

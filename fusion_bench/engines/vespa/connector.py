@@ -59,7 +59,7 @@ class VespaConnector(FusedByDialect, HttpConnector):
     """Vespa: each pair of a query and a rank profile is a leg.
 
     Attributes:
-        id_field: The field that holds a document's id; None = what follows ``::`` in Vespa's own.
+        id_field: The field that holds a document's id; None = the last part of Vespa's own.
         text_field: The field that holds its text.
         fused_yql: The query of the fused answer.
         fused_ranking: The deployed rank profile that fuses.

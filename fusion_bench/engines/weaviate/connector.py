@@ -118,6 +118,11 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
                 )
         super().check_depth(leg, depth)
 
+    def describe_score(self, leg: str) -> str:
+        """BM25F, or the negative of a distance."""
+        is_vector = self.legs[leg].vector is not None
+        return "the negative of Weaviate's distance" if is_vector else "Weaviate's BM25F score"
+
     def leg_arguments(self, leg: str, query: PullQuery) -> str:
         """The search of one leg as an argument of GraphQL."""
         settings = self.legs[leg]

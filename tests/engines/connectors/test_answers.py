@@ -1,0 +1,129 @@
+"""What single engines answer, beyond what all connectors hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusion_bench.connector import Hit
+from fusion_bench.engines.qdrant._session import leg_sign
+from fusion_bench.engines.qdrant.connector import QdrantLeg
+from fusion_bench.engines.vespa._session import read_id
+from fusion_bench.errors import ConfigError, ProviderError
+from tests.engines.connectors.cases import CASES
+from tests.engines.connectors.fake_hybrid import FakeAzure, FakeVespa
+from tests.engines.connectors.fake_search import FakeElasticsearch
+from tests.engines.connectors.fake_vectors import FakeChroma, FakeMilvus, FakeQdrant
+from tests.engines.connectors.loopback import serving
+from tests.engines.connectors.test_contract import ask, build, read
+
+
+def test_numbers_as_ids_become_texts() -> None:
+    with serving(FakeQdrant()) as engine:
+        hits = read(build("qdrant", engine, id_field=None), "words", 2)
+    assert [hit.document for hit in hits] == ["6", "4"]
+
+
+def test_the_primary_key_of_milvus_is_the_id_where_no_other_field_is_named() -> None:
+    with serving(FakeMilvus()) as engine:
+        hits = read(build("milvus", engine, id_field=None), "words", 2)
+    assert [hit.document for hit in hits] == ["6", "4"]
+
+
+def test_the_uuid_of_weaviate_is_the_id_where_no_property_is_named() -> None:
+    with serving(CASES["weaviate"].engine()) as engine:
+        hits = read(build("weaviate", engine, id_field=None), "words", 1)
+    assert hits[0].document == "00000000-0000-0000-0000-000000000006"
+
+
+@pytest.mark.parametrize(
+    ("distance", "sign"), [("Cosine", 1), ("Dot", 1), ("Euclid", -1), ("Manhattan", -1)]
+)
+def test_a_distance_of_qdrant_is_known_by_its_collection(distance: str, sign: int) -> None:
+    named = {"config": {"params": {"vectors": {"v": {"distance": distance}}}}}
+    plain = {"config": {"params": {"vectors": {"distance": distance}}}}
+    assert leg_sign(named, QdrantLeg(using="v")) == leg_sign(plain, QdrantLeg()) == sign
+    assert leg_sign(named, QdrantLeg(using="words", sparse=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(1, "server"), (8, "rate_limit"), (1100, "refused"), (65535, "refused")]
+)
+def test_an_error_of_milvus_says_whether_it_passes(code: int, kind: str) -> None:
+    with serving(FakeMilvus()) as engine:
+        engine.change = lambda _: {"code": code, "message": "no luck"}
+        with pytest.raises(ProviderError, match=rf"code {code}: 'no luck'") as caught:
+            read(build("milvus", engine), "words", 3)
+    assert caught.value.kind == kind
+
+
+def test_a_collection_that_is_not_there_is_refused_at_once() -> None:
+    with serving(FakeMilvus()) as engine, pytest.raises(ProviderError, match="can't find"):
+        read(build("milvus", engine, collection="other"), "words", 3)
+    with serving(FakeChroma()) as engine, pytest.raises(ProviderError, match="404"):
+        read(build("chroma", engine, collection="other"), "words", 3)
+
+
+def test_columns_of_different_lengths_are_malformed() -> None:
+    with serving(FakeChroma()) as engine:
+        engine.change = lambda answer: {**answer, "ids": [["d1"]]}
+        with pytest.raises(ProviderError, match="different lengths"):
+            read(build("chroma", engine), "words", 3)
+
+
+def test_no_hit_at_all_is_an_empty_list() -> None:
+    with serving(FakeVespa()) as engine:
+        engine.change = lambda answer: {"root": {**answer["root"], "children": []}}
+        assert read(build("vespa", engine), "words", 3) == ()
+        engine.change = lambda answer: {
+            "root": {k: v for k, v in answer["root"].items() if k != "children"}
+        }
+        assert read(build("vespa", engine), "words", 3) == ()
+
+
+@pytest.mark.parametrize(
+    ("row", "document"),
+    [
+        ({"id": "id:ns:type::a::b"}, "a::b"),
+        ({"id": "id:ns:type:g=x:a"}, "a"),
+        ({"id": "index:docs/0/ab12", "fields": {"documentid": "id:ns:type::a"}}, "a"),
+        ({"id": "index:docs/0/ab12"}, None),
+    ],
+)
+def test_the_id_of_vespa_is_what_the_user_chose(
+    row: dict[str, object], document: str | None
+) -> None:
+    if document is not None:
+        assert read_id(row, None) == document
+        return
+    with pytest.raises(ProviderError, match="set id_field"):
+        read_id(row, None)
+
+
+def test_a_query_key_of_azure_may_not_read_the_index() -> None:
+    with serving(FakeAzure(admin=False)) as engine:
+        first = ask(build("azure", engine), lambda session: session.read_fingerprint())
+    assert first["configuration"] is None
+    assert first["documents"] == 7
+
+
+def test_texts_need_a_field() -> None:
+    with serving(FakeElasticsearch()) as engine:
+        connector = build("elasticsearch", engine, text_field=None)
+        with pytest.raises(ConfigError, match="set text_field"):
+            read(connector, "words", 3, texts=True)
+
+
+def test_a_query_without_its_vector_is_an_error_that_names_the_leg() -> None:
+    settings = {"legs": {"other": {"vector_field": "v"}}, "fused": None}
+    with serving(FakeElasticsearch()) as engine:
+        connector = build("elasticsearch", engine, **settings)
+        with pytest.raises(ConfigError, match=r"query 'q1' has no vector for leg 'other'"):
+            read(connector, "other", 3)
+
+
+def test_a_distance_of_zero_has_no_sign() -> None:
+    assert str(Hit("a", 0.0).score) == "0.0"
+    with serving(FakeChroma()) as engine:
+        engine.change = lambda answer: {**answer, "scores": [[0.0] * len(answer["ids"][0])]}
+        hits = read(build("chroma", engine), "words", 2)
+    assert [str(hit.score) for hit in hits] == ["0.0", "0.0"]

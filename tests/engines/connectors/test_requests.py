@@ -1,0 +1,257 @@
+"""What stands in the requests of single engines, beyond what all connectors hold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fusion_bench.connector import PullQuery, connectors
+from fusion_bench.errors import ConfigError
+from tests.engines.connectors.cases import CASES, QUERY
+
+
+def build(name: str, **settings: object) -> Any:  # noqa: ANN401 - each connector has other methods
+    return connectors.build(
+        {"method": name, "url": "http://localhost:1", **CASES[name].settings, **settings}
+    )
+
+
+def elasticsearch(**leg: object) -> Any:  # noqa: ANN401 - as above
+    return build("elasticsearch", legs={"leg": leg}, fused=None)
+
+
+def test_knn_reads_twice_as_many_candidates_up_to_the_limit_of_elasticsearch() -> None:
+    connector, query = elasticsearch(vector_field="v"), PullQuery("q", "x", {"leg": (1.0,)})
+    numbers = {
+        depth: connector.leg_request("leg", query, depth)["retriever"]["knn"]["num_candidates"]
+        for depth in (10, 100, 9_000)
+    }
+    assert numbers == {10: 100, 100: 200, 9_000: 10_000}
+
+
+def test_num_candidates_is_never_below_k() -> None:
+    connector = elasticsearch(vector_field="v", num_candidates=50)
+    query = PullQuery("q", "x", {"leg": (1.0,)})
+    knn = connector.leg_request("leg", query, 80)["retriever"]["knn"]
+    assert (knn["k"], knn["num_candidates"]) == (80, 80)
+
+
+def test_a_template_is_filled_and_a_query_cannot_change_it() -> None:
+    template = {"standard": {"query": {"bool": {"must": [{"match": {"a": "QUERY"}}]}}}}
+    connector = elasticsearch(retriever=template)
+    for text in ('", "size": 9', "QUERY_VECTOR", "DEPTH"):
+        request = connector.leg_request("leg", PullQuery("q", text), 3)
+        (clause,) = request["retriever"]["standard"]["query"]["bool"]["must"]
+        assert clause == {"match": {"a": text}}
+
+
+def test_a_template_with_a_vector_wants_one() -> None:
+    knn = {"field": "v", "query_vector": "QUERY_VECTOR", "k": "DEPTH", "num_candidates": 500}
+    connector = elasticsearch(retriever={"knn": {**knn, "filter": {"term": {"lang": "en"}}}})
+    assert connector.legs["leg"].query_form == "vector"
+    request = connector.leg_request("leg", PullQuery("q", "x", {"leg": (1.0, 2.0)}), 7)
+    assert request["retriever"]["knn"]["query_vector"] == [1.0, 2.0]
+    assert request["retriever"]["knn"]["k"] == 7
+    assert request["retriever"]["knn"]["num_candidates"] == 500
+
+
+@pytest.mark.parametrize(
+    "leg",
+    [
+        {},
+        {"fields": ["a"], "vector_field": "v"},
+        {"retriever": {"knn": {}, "standard": {}}},
+        {"fields": ["a"], "num_candidates": 5},
+    ],
+)
+def test_a_leg_searches_in_one_way(leg: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=r"^legs\.leg: .*(needed|belongs)"):
+        elasticsearch(**leg)
+
+
+def test_opensearch_makes_the_vector_where_a_model_is_named() -> None:
+    connector = build(
+        "opensearch", legs={"leg": {"vector_field": "v", "model_id": "m1"}}, fused=None
+    )
+    assert connector.legs["leg"].query_form == "text"
+    request = connector.leg_request("leg", PullQuery("q", "red"), 7)
+    assert request["query"] == {"neural": {"v": {"query_text": "red", "model_id": "m1", "k": 7}}}
+
+
+def test_the_fused_request_of_opensearch_holds_the_exported_pipeline() -> None:
+    request = build("opensearch").fused_request(QUERY, 5)
+    (processor,) = request["search_pipeline"]["phase_results_processors"]
+    assert processor["score-ranker-processor"]["combination"]["parameters"] == {
+        "weights": [0.7, 0.3]
+    }
+    assert request["query"]["hybrid"]["pagination_depth"] == 5
+
+
+def test_qdrant_takes_the_unnamed_vector_and_a_model_of_the_server() -> None:
+    connector = build(
+        "qdrant",
+        legs={"plain": {}, "words": {"using": "bm25", "model": "qdrant/bm25", "sparse": True}},
+        fused=None,
+        filter={"must": [{"key": "lang", "match": {"value": "en"}}]},
+    )
+    query = PullQuery("q", "red", {"plain": (1.0,)})
+    plain, words = (connector.leg_request(leg, query, 3) for leg in connector.legs)
+    assert plain["query"] == [1.0]
+    assert "using" not in plain
+    assert words["query"] == {"text": "red", "model": "qdrant/bm25"}
+    assert connector.legs["words"].query_form == "text"
+    assert (
+        plain["filter"] == words["filter"] == {"must": [{"key": "lang", "match": {"value": "en"}}]}
+    )
+
+
+def test_qdrants_own_client_reads_the_requests() -> None:
+    models = pytest.importorskip("qdrant_client.models")
+    connector = build("qdrant", filter={"must": [{"key": "a", "match": {"value": 1}}]})
+    fused = models.QueryRequest.model_validate(connector.fused_request(QUERY, 5))
+    assert [prefetch.using for prefetch in fused.prefetch] == ["words", "dense"]
+    assert fused.query.rrf.weights == [2.0, 1.0]
+    leg = models.QueryRequest.model_validate(connector.leg_request("words", QUERY, 5))
+    assert leg.query.indices == [0, 1]
+
+
+def test_chromas_own_client_writes_the_same_fused_search() -> None:
+    operator = pytest.importorskip("chromadb.execution.expression.operator")
+    types = pytest.importorskip("chromadb.base_types")
+    sparse = types.SparseVector(indices=[0, 1], values=[1.0, 1.0])
+    ranks = [
+        operator.Knn(query=sparse, key="words", limit=5, default=1000.0, return_rank=True),
+        operator.Knn(query=[0.28, 0.96], limit=5, default=1000.0, return_rank=True),
+    ]
+    expected = operator.Rrf(ranks, k=20, weights=[2.0, 1.0]).to_dict()
+    assert build("chroma").fused_search(QUERY, 5)["rank"] == expected
+
+
+def test_a_fused_answer_of_chroma_needs_the_search_api() -> None:
+    fused = {"method": "rrf"}
+    with pytest.raises(ConfigError, match="search_api: true"):
+        build("chroma", search_api=False, legs={"dense": {}}, fused=fused)
+    with pytest.raises(ConfigError, match=r"legs\.words: .*search_api: true"):
+        build("chroma", search_api=False, legs={"words": {"key": "words"}}, fused=None)
+
+
+def test_milvus_refuses_a_weighted_fusion_by_another_metric() -> None:
+    connector = build("milvus", fused={"method": "weighted", "metric": {"words": "BM25"}})
+    with pytest.raises(ConfigError, match=r"fused\.metric: COSINE for leg 'dense'.*dense: L2"):
+        connector.check_metrics({"dense": "L2", "words": "BM25"})
+    connector.check_metrics({"dense": "COSINE", "words": "BM25"})
+
+
+def test_milvus_gets_the_weights_in_the_order_of_the_legs() -> None:
+    fused = {"method": "weighted", "weights": {"dense": 0.3, "words": 0.7}, "norm_score": False}
+    request = build("milvus", fused=fused, filter="year > 2000").fused_request(QUERY, 5)
+    assert request["rerank"] == {
+        "strategy": "weighted",
+        "params": {"weights": [0.7, 0.3], "norm_score": False},
+    }
+    assert [search["annsField"] for search in request["search"]] == ["words", "dense"]
+    assert {search["filter"] for search in request["search"]} == {"year > 2000"}
+
+
+@pytest.mark.parametrize("text", ['"} evil', "a\\b", "line\nbreak", "tab\t{x}", "naïve ☃"])
+def test_a_query_cannot_leave_its_string_of_graphql(text: str) -> None:
+    connector = build("weaviate")
+    arguments = connector.leg_arguments("words", PullQuery("q", text))
+    literal = arguments.removeprefix("bm25: {query: ").removesuffix(', properties: ["body"]}')
+    assert json.loads(literal) == text
+    assert "\n" not in arguments
+
+
+def test_weaviate_names_tenant_vector_and_concepts() -> None:
+    connector = build(
+        "weaviate",
+        tenant="t1",
+        legs={"near": {"vector": "default", "vectorized": True}},
+        fused=None,
+    )
+    arguments = connector.leg_arguments("near", PullQuery("q", "red"))
+    assert arguments == 'nearText: {concepts: ["red"]}'
+    query = connector.write_query(arguments, "distance", 3, texts=False)
+    assert query.startswith('{ Get { Docs(limit: 3, tenant: "t1", nearText: ')
+
+
+def test_weaviate_fuses_its_own_window_whatever_is_asked_for() -> None:
+    connector = build("weaviate", window=100)
+    with pytest.raises(ConfigError, match="pull 100, or set QUERY_HYBRID_MAXIMUM_RESULTS"):
+        connector.check_depth("", 50)
+    connector.check_depth("", 100)
+    connector.check_depth("", 200)
+
+
+def test_weaviate_fuses_a_pair() -> None:
+    with pytest.raises(ConfigError, match="a keyword search and a vector search"):
+        build("weaviate", legs={"a": {"vector": "v"}, "b": {"vector": "w"}})
+
+
+def test_only_the_whole_word_depth_is_replaced_in_yql() -> None:
+    leg = {"yql": "select * from DEPTHS where {targetHits: DEPTH}x", "ranking": "r"}
+    connector = build("vespa", legs={"leg": leg}, fused=None, fused_yql=None)
+    request = connector.leg_request("leg", PullQuery("q", "DEPTH"), 30)
+    assert request["yql"] == "select * from DEPTHS where {targetHits: 30}x"
+    assert request["query"] == "DEPTH"
+
+
+def test_fused_and_fused_yql_of_vespa_belong_together() -> None:
+    with pytest.raises(ConfigError, match="fused and fused_yql belong together"):
+        build("vespa", fused_yql=None)
+
+
+def test_azure_without_a_preview_version_fuses_1000_documents_of_the_text_query() -> None:
+    connector = build("azure", api_version="2024-07-01")
+    assert "hybridSearch" not in connector.fused_request(QUERY, 50)
+    with pytest.raises(ConfigError, match=r"legs\.words: .* 1,000 .*-preview"):
+        connector.check_depth("", 50)
+    legs = {"words": {"fields": ["body"], "depth": 1000}, "dense": {"vector_field": "v"}}
+    connector = build("azure", api_version="2024-07-01", legs=legs, window=20)
+    connector.check_depth("", 50)
+    assert connector.describe_replay()["depth"] == {"words": 1000, "dense": 20}
+
+
+def test_azure_has_no_longer_answers() -> None:
+    with pytest.raises(ConfigError, match="most_documents"):
+        build("azure", most_documents=1001)
+
+
+def test_azure_fuses_one_text_query() -> None:
+    legs = {"a": {"fields": ["x"]}, "b": {"fields": ["y"]}}
+    with pytest.raises(ConfigError, match=r"one text query is fused, given a, b"):
+        build("azure", legs=legs)
+
+
+def test_a_leg_shorter_than_the_window_is_refused() -> None:
+    connector = build("elasticsearch", window=60)
+    with pytest.raises(ConfigError, match="fuses 60 documents of each leg, and 50"):
+        connector.check_depth("", 50)
+    assert connector.fused_request(QUERY, 100)["retriever"]["rrf"]["rank_window_size"] == 60
+    assert connector.describe_replay()["depth"] == 60
+
+
+def test_a_leg_longer_than_a_common_window_is_refused() -> None:
+    legs = {**CASES["elasticsearch"].settings["legs"]}
+    legs["words"] = {**legs["words"], "depth": 200}
+    with pytest.raises(ConfigError, match="set window: 100 too, or remove depth"):
+        build("elasticsearch", legs=legs).check_depth("", 100)
+
+
+def test_a_leg_of_qdrant_is_fused_at_its_own_depth() -> None:
+    legs = {**CASES["qdrant"].settings["legs"]}
+    legs["words"] = {**legs["words"], "depth": 200}
+    connector = build("qdrant", legs=legs)
+    connector.check_depth("", 100)
+    prefetch = connector.fused_request(QUERY, 100)["prefetch"]
+    assert [entry["limit"] for entry in prefetch] == [200, 100]
+
+
+@pytest.mark.parametrize("name", ["qdrant", "milvus", "chroma"])
+def test_an_engine_is_a_server_or_a_folder(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"either url .* or path"):
+        build(name, path="folder")
+    with pytest.raises(ConfigError, match=r"either url .* or path"):
+        connectors.build({"method": name, **CASES[name].settings})
