@@ -59,6 +59,11 @@ class SearchApiConnector(FusedByDialect, HttpConnector):
         async with self.open_http() as client:
             yield SearchApiSession(self, client)
 
+    @property
+    def leg_path(self) -> str:
+        """Where the search of a leg is sent."""
+        return path_of(self.index, "_search")
+
     @abstractmethod
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of the search of one leg."""
@@ -84,19 +89,22 @@ class SearchApiSession:
     ) -> Sequence[Hit]:
         """One search with the leg's query alone."""
         body = self._connector.leg_request(leg, query, depth)
-        return await self._search(body, depth, texts=texts)
+        return await self._search(self._connector.leg_path, body, depth, texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """One search that the engine fuses."""
         body = self._connector.fused_request(query, depth)
-        return await self._search(body, depth, texts=texts)
+        path = path_of(self._connector.index, "_search")
+        return await self._search(path, body, depth, texts=texts)
 
-    async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
+    async def _search(
+        self, path: str, body: dict[str, Any], depth: int, *, texts: bool
+    ) -> Sequence[Hit]:
         id_field = self._connector.id_field
         text_field = require_text_field(self._connector.text_field, texts=texts)
         fields = [name for name in (id_field, text_field) if name is not None]
         data = await self._client.post_json(
-            path_of(self._connector.index, "_search"),
+            path,
             {**body, "_source": fields or False},
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )

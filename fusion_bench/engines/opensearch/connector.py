@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.connector import LegName, LegSettings, PullQuery, QueryForm, connectors
-from fusion_bench.engines._answers import vector_of
+from fusion_bench.engines._answers import path_of, vector_of
 from fusion_bench.engines._requests import write_match
 from fusion_bench.engines._search_api import Authentication, SearchApiConnector
 from fusion_bench.engines._templates import fill_template, template_form
@@ -50,7 +50,12 @@ class OpenSearchLeg(LegSettings):
 
 @connectors.register
 class OpenSearchConnector(SearchApiConnector):
-    """OpenSearch: each query of a hybrid query is a leg, searched alone."""
+    """OpenSearch: each query of a hybrid query is a leg, searched alone.
+
+    Attributes:
+        search_pipeline: The pipeline of the searches of single legs; ``_none`` also switches off
+            the default one of the index, which could rerank.
+    """
 
     source: ClassVar[str] = "https://docs.opensearch.org/latest/api-reference/search-apis/search/"
     dialect: ClassVar[str] = OpenSearch.name
@@ -58,6 +63,12 @@ class OpenSearchConnector(SearchApiConnector):
     method: str = "opensearch"
     legs: Annotated[Mapping[LegName, OpenSearchLeg], Field(min_length=1)]
     authentication: Authentication = "basic"
+    search_pipeline: Annotated[str, Field(min_length=1)] = "_none"
+
+    @property
+    def leg_path(self) -> str:
+        """With the pipeline of single legs."""
+        return f"{super().leg_path}?search_pipeline={path_of(self.search_pipeline)[1:]}"
 
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The query of a leg, and nothing else."""

@@ -34,7 +34,7 @@ class FakeElasticsearch(FakeEngine):
                 "/docs/_mapping": {"docs": {"mappings": {"properties": {"body": {}}}}},
                 "/docs/_settings": {"docs": {"settings": {"index": {"uuid": "u1"}}}},
             }.get(path)
-        if path != "/docs/_search":
+        if path != ("/docs/_search" if "retriever" in body else self.path_of(body)):
             return None
         ranking = self.rank(body)[: body["size"]]
         return {
@@ -49,6 +49,10 @@ class FakeElasticsearch(FakeEngine):
                 ],
             },
         }
+
+    def path_of(self, body: Json) -> str:
+        """Where a search is sent."""
+        raise BadRequestError(f"no retriever: {sorted(body)}")
 
     def source(self, name: str, body: Json) -> Json:
         if body["_source"] is False:
@@ -87,6 +91,11 @@ class FakeOpenSearch(FakeElasticsearch):
 
     prefix: str = "Basic "
     version: str = "3.5.0"
+
+    def path_of(self, body: Json) -> str:
+        # A leg alone switches the default pipeline of the index off.
+        is_fused = "search_pipeline" in body
+        return "/docs/_search" if is_fused else "/docs/_search?search_pipeline=_none"
 
     def rank(self, body: Json) -> Ranking:
         require_keys(body, "query size _source", "search_pipeline track_total_hits")
