@@ -24,9 +24,9 @@ from fusion_bench.engines._answers import (
 from fusion_bench.engines._configuration import weights_by_source, windows_by_source
 from fusion_bench.engines._fused import FusedByDialect
 from fusion_bench.engines._places import ServerOrFolder
+from fusion_bench.engines.milvus._lite import open_database
 from fusion_bench.engines.milvus._session import MilvusSession
 from fusion_bench.engines.milvus.dialect import MOST_DOCUMENTS, Milvus, MilvusWeighted
-from fusion_bench.errors import ConfigError
 
 
 class MilvusLeg(LegSettings):
@@ -79,11 +79,13 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
     async def connect(self) -> AsyncIterator[EngineSession]:
         """Read the collection's primary key and the metrics of its fields."""
         if self.path is not None:
-            raise ConfigError("path: local databases are not supported yet: use url")
+            async with open_database(self, self.path) as session:
+                yield session
+            return
         async with self.open_http() as client:
-            session = MilvusSession(self, client)
-            await session.describe_collection()
-            yield session
+            server = MilvusSession(self, client)
+            await server.describe_collection()
+            yield server
 
     def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
         """A similarity, or the negative of a distance."""

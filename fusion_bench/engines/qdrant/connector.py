@@ -30,9 +30,9 @@ from fusion_bench.engines._answers import (
 )
 from fusion_bench.engines._fused import FusedByDialect
 from fusion_bench.engines._places import ServerOrFolder
+from fusion_bench.engines.qdrant._local import open_folder
 from fusion_bench.engines.qdrant._session import QdrantSession
 from fusion_bench.engines.qdrant.dialect import FILE, Qdrant
-from fusion_bench.errors import ConfigError
 from fusion_bench.util.http import KeyHeader
 from fusion_bench.util.http.json_fields import mapping_at
 
@@ -87,9 +87,11 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[EngineSession]:
-        """Read how the collection measures distance."""
+        """Read how the collection measures distance, at the server or in the folder."""
         if self.path is not None:
-            raise ConfigError("path: local collections are not supported yet: use url")
+            async with open_folder(self, self.path) as session:
+                yield session
+            return
         async with self.open_http() as client:
             info = await client.get_json(path_of("collections", self.collection))
             yield QdrantSession(self, client, mapping_at(info, "result"))
