@@ -6,6 +6,7 @@ Milvus Lite 3 is a second implementation of Milvus, in Python.
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import JsonValue
 
 from fusion_bench.connector import EngineSession, Hit, PullQuery, make_hit
-from fusion_bench.engines._answers import digest_of, require_text_field, signed_score
+from fusion_bench.engines._answers import digest_of, require_text_field
 from fusion_bench.engines._library import call_library, wrap_errors
 from fusion_bench.engines.milvus._session import DISTANCES
 from fusion_bench.errors import ConfigError
@@ -27,6 +28,8 @@ T = TypeVar("T")
 
 TITLE: Final = "Milvus Lite"
 PURPOSE: Final = "pull from Milvus Lite"
+#: In place of a metric: fused scores.
+FUSED: Final = "fused"
 
 
 @asynccontextmanager
@@ -86,15 +89,14 @@ class LiteSession:
         """One search in the leg's vector field."""
         search = self._search_of(leg, query, depth)
         field = self._connector.field_of(leg)
-        metrics = (i["metric_type"] for i in self._indexes if i["field_name"] == field)
+        metrics = (index["metric_type"] for index in self._indexes if index["field_name"] == field)
         options = {
             "data": search["data"],
             "anns_field": field,
             "search_params": {"params": self._connector.legs[leg].params},
         }
         rows = await self._read_rows(self._client.search, options, depth, texts=texts)
-        sign = -1 if next(metrics, "").upper() in DISTANCES else 1
-        return self._make_hits(rows, sign, texts=texts)
+        return self._make_hits(rows, next(metrics, "").upper(), texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """A hybrid search over all legs."""
@@ -119,7 +121,7 @@ class LiteSession:
             )
         options = {"reqs": searches, "ranker": ranker}
         rows = await self._read_rows(self._client.hybrid_search, options, depth, texts=texts)
-        return self._make_hits(rows, 1, texts=texts)
+        return self._make_hits(rows, FUSED, texts=texts)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of entities, digest of the collection's description."""
@@ -129,7 +131,7 @@ class LiteSession:
         stable = [str(self._description.get(key)) for key in fields]
         metrics = [[index["field_name"], index["metric_type"]] for index in self._indexes]
         return {
-            "version": f"Milvus Lite {self._library.__version__}",
+            "version": f"Milvus Lite {importlib.metadata.version('milvus-lite')}",
             "collection": name,
             "documents": stats["row_count"],
             "configuration": digest_of([stable, sorted(metrics)]),
@@ -158,13 +160,23 @@ class LiteSession:
         async with self._lock:
             return await call_library(TITLE, question, self._connector.timeout)
 
-    def _make_hits(self, rows: Sequence[Any], sign: int, *, texts: bool) -> list[Hit]:
+    def _make_hits(self, rows: Sequence[Any], metric: str, *, texts: bool) -> list[Hit]:
         id_field, text_field = self._connector.id_field or self._key, self._connector.text_field
         return [
             make_hit(
                 row["entity"].get(id_field, row["id"] if id_field == self._key else None),
-                signed_score(row["distance"], sign),
+                score_of(row["distance"], metric),
                 row["entity"].get(text_field) if texts else None,
             )
             for row in rows
         ]
+
+
+def score_of(distance: float, metric: str) -> float:
+    """The score, greater is better, of what Milvus Lite calls a distance.
+
+    Milvus Lite 3.2 gives BM25, which is never below 0, with its sign turned.
+    """
+    if metric == "BM25":
+        return abs(distance)
+    return -distance if metric in DISTANCES else distance
