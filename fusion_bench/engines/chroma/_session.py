@@ -58,7 +58,7 @@ class ChromaSession:
         include = ["distances", *(["documents"] if texts else [])]
         body = {**self._connector.leg_query(leg, query, depth), "include": include}
         data = await self._post("query", body, depth, texts=texts)
-        return _read_columns(data, "distances", texts=texts)
+        return read_columns(data, "distances", texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """The search API's fused list; a score is the negative of what Chroma sorts by."""
@@ -68,7 +68,7 @@ class ChromaSession:
         keys = [SCORE, *([DOCUMENT] if texts else [])]
         body = {"searches": [{**search, "select": {"keys": keys}}]}
         data = await self._post("search", body, depth, texts=texts)
-        return _read_columns(data, "scores", texts=texts)
+        return read_columns(data, "scores", texts=texts)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of documents, digest of the collection's configuration."""
@@ -98,7 +98,7 @@ class ChromaSession:
         return f"{PREFIX}{place}"
 
 
-def _read_columns(data: Any, scores: str, *, texts: bool) -> list[Hit]:  # noqa: ANN401 - JSON
+def read_columns(data: Any, scores: str, *, texts: bool) -> list[Hit]:  # noqa: ANN401 - JSON
     """The hits of the first and only query of an answer in columns.
 
     Raises:

@@ -23,9 +23,9 @@ from fusion_bench.engines._answers import (
 from fusion_bench.engines._configuration import weights_by_source, windows_by_source
 from fusion_bench.engines._fused import FusedByDialect
 from fusion_bench.engines._places import ServerOrFolder
+from fusion_bench.engines.chroma._local import open_folder
 from fusion_bench.engines.chroma._session import ChromaSession
 from fusion_bench.engines.chroma.dialect import Chroma
-from fusion_bench.errors import ConfigError
 from fusion_bench.util.http import KeyHeader
 
 EMBEDDING: Final = "#embedding"
@@ -94,7 +94,9 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
     async def connect(self) -> AsyncIterator[EngineSession]:
         """Look the collection up by its name."""
         if self.path is not None:
-            raise ConfigError("path: local databases are not supported yet: use url")
+            async with open_folder(self, self.path) as folder:
+                yield folder
+            return
         async with self.open_http() as client:
             session = ChromaSession(self, client)
             await session.find_collection()
