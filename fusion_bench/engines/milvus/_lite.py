@@ -74,10 +74,10 @@ class LiteSession:
                 known = ", ".join(sorted(client.list_collections())) or "none"
                 raise ConfigError(f"collection: there is no {name!r} (known: {known})")
             self._description = client.describe_collection(name)
-            self._indexes = [
-                client.describe_index(name, index) for index in client.list_indexes(name)
-            ]
+            indexes = [client.describe_index(name, index) for index in client.list_indexes(name)]
             client.load_collection(name)
+        self._metrics = {index["field_name"]: index["metric_type"] for index in indexes}
+        connector.check_metrics(self._metrics)
         self._key = next(
             (field["name"] for field in self._description["fields"] if field.get("is_primary")),
             "id",
@@ -89,14 +89,14 @@ class LiteSession:
         """One search in the leg's vector field."""
         search = self._search_of(leg, query, depth)
         field = self._connector.field_of(leg)
-        metrics = (index["metric_type"] for index in self._indexes if index["field_name"] == field)
         options = {
             "data": search["data"],
             "anns_field": field,
             "search_params": {"params": self._connector.legs[leg].params},
+            "filter": self._connector.filter or "",
         }
         rows = await self._read_rows(self._client.search, options, depth, texts=texts)
-        return self._make_hits(rows, next(metrics, "").upper(), texts=texts)
+        return self._make_hits(rows, self._metrics.get(field, ""), texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """A hybrid search over all legs."""
@@ -110,6 +110,7 @@ class LiteSession:
                     anns_field=search["annsField"],
                     param={"params": search.get("params", {})},
                     limit=search["limit"],
+                    expr=connector.filter,
                 )
             )
         parameters = request["rerank"]["params"]
@@ -129,12 +130,11 @@ class LiteSession:
         stats = await self._call(lambda: self._client.get_collection_stats(name))
         fields = ("fields", "functions", "properties")
         stable = [str(self._description.get(key)) for key in fields]
-        metrics = [[index["field_name"], index["metric_type"]] for index in self._indexes]
         return {
             "version": f"Milvus Lite {importlib.metadata.version('milvus-lite')}",
             "collection": name,
             "documents": stats["row_count"],
-            "configuration": digest_of([stable, sorted(metrics)]),
+            "configuration": digest_of([stable, self._metrics]),
         }
 
     def _search_of(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:

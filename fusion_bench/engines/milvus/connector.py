@@ -27,6 +27,7 @@ from fusion_bench.engines._places import ServerOrFolder
 from fusion_bench.engines.milvus._lite import open_database
 from fusion_bench.engines.milvus._session import MilvusSession
 from fusion_bench.engines.milvus.dialect import MOST_DOCUMENTS, Milvus, MilvusWeighted
+from fusion_bench.errors import ConfigError
 
 
 class MilvusLeg(LegSettings):

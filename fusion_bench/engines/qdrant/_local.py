@@ -52,6 +52,8 @@ async def open_folder(connector: QdrantConnector, path: str) -> AsyncIterator[En
             raise ConfigError(f"legs.{name}: model: in a folder only {BM25} is computed")
     session: LocalSession
     if (folder / SHARD_FILE).is_file():
+        if connector.filter is not None:
+            raise ConfigError("filter: a shard of Qdrant Edge is searched without one: remove it")
         session = EdgeSession(connector, folder)
     elif (folder / DATABASE_FILE).is_file():
         session = ClientSession(connector, folder)
@@ -234,6 +236,7 @@ class ClientSession(LocalSession):
             prefetch=request.prefetch or None,
             limit=request.limit,
             search_params=request.params,
+            query_filter=request.filter,
             with_payload=list(keys) or False,
         )
         points: Sequence[Any] = answer.points
