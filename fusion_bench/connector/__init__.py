@@ -9,5 +9,6 @@ from fusion_bench.connector._http import HttpConnector as HttpConnector
 from fusion_bench.connector.hits import Hit as Hit
 from fusion_bench.connector.hits import check_hits as check_hits
 from fusion_bench.connector.hits import make_hit as make_hit
+from fusion_bench.connector.objects import load_object as load_object
 from fusion_bench.connector.session import EngineSession as EngineSession
 from fusion_bench.connector.session import PullQuery as PullQuery

@@ -62,8 +62,14 @@ class Connector(Method, ABC):
         timeout: Seconds for a whole call.
         concurrency: Most calls at once.
         requests_per_minute: Most calls per minute, evenly spaced; None = no limit.
+        attempts: Most calls for one list, where the engine is busy or down.
+        wait: Seconds before the second of them; each further wait doubles, up to a minute.
+        operational: Fields that no list depends on.
     """
 
+    operational: ClassVar[frozenset[str]] = frozenset(
+        {"timeout", "concurrency", "requests_per_minute", "attempts", "wait", "key"}
+    )
     source: ClassVar[str]
     dialect: ClassVar[str] = ""
 
@@ -73,6 +79,8 @@ class Connector(Method, ABC):
     timeout: Annotated[float, Field(gt=0, le=3600)] = 60.0
     concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 4
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
+    attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    wait: Annotated[float, Field(ge=0, le=60)] = 1.0
 
     @abstractmethod
     def connect(self) -> AbstractAsyncContextManager[EngineSession]:

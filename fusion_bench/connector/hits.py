@@ -65,7 +65,7 @@ def _to_number(document: str, score: object) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise malformed_error(f"the score of {document[:80]!r} is no finite number")
-    return number
+    return number + 0.0  # of −0 and 0 one
 
 
 def _to_text(document: str, text: object) -> str | None:

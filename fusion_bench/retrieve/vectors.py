@@ -52,6 +52,20 @@ def read_vectors(path: Path) -> StoredVectors:
     return StoredVectors(tables["doc_ids"], tables["query_ids"])
 
 
+def read_query_vectors(path: Path) -> dict[str, tuple[float, ...]]:
+    """Query id → vector as it stands in an archive with ``query_ids`` and ``query``.
+
+    Raises:
+        DataError: It is no such archive, an id stands twice, or a number is not finite.
+    """
+    arrays = _read_arrays(path)
+    rows = _read_rows(path, arrays, "query_ids", "query")
+    if not rows:
+        listed = ", ".join(arrays)
+        raise DataError(f"{path}: query_ids (Q,) and query (Q, H) are needed (found: {listed})")
+    return {name: tuple(row.tolist()) for name, row in rows.items()}
+
+
 def _read_arrays(path: Path) -> dict[str, Any]:
     try:
         # Opened here: NumPy leaves a damaged archive open.
@@ -70,6 +84,16 @@ def _read_arrays(path: Path) -> dict[str, Any]:
 def _read_table(
     path: Path, arrays: Mapping[str, Any], ids: str, vectors: str
 ) -> dict[str, FloatArray]:
+    """Id → vector of length one."""
+    rows = _read_rows(path, arrays, ids, vectors)
+    normalized = normalize_rows(np.array([*rows.values()])) if rows else ()
+    return dict(zip(rows, normalized, strict=True))
+
+
+def _read_rows(
+    path: Path, arrays: Mapping[str, Any], ids: str, vectors: str
+) -> dict[str, FloatArray]:
+    """Id → vector as it stands in the archive."""
     if (ids in arrays) != (vectors in arrays):
         given = ids if ids in arrays else vectors
         raise DataError(f"{path}: {given!r} alone: {ids!r} and {vectors!r} belong together")
@@ -90,7 +114,7 @@ def _read_table(
     if not finite.all():
         first = str(names[np.argmin(finite)])
         raise DataError(f"{path}: {vectors!r}: the vector of {first!r} is not finite")
-    table = dict(zip(names.tolist(), normalize_rows(values), strict=True))
+    table = dict(zip(names.tolist(), values, strict=True))
     if len(table) < len(names):
         distinct, counts = np.unique(names, return_counts=True)
         raise DataError(f"{path}: {ids!r}: {str(distinct[np.argmax(counts > 1)])!r} stands twice")

@@ -45,8 +45,6 @@ async def call_with_retries(call: Callable[[], Awaitable[T]], rules: RetryRules)
     Raises:
         ProviderError: The last call failed.
     """
-    if rules.attempts == 1:  # a local service
-        return await call()
 
     def retry_delay(error: Exception) -> bool | float:
         """Whether to call again, or the seconds to wait if the server named them."""
@@ -56,6 +54,12 @@ async def call_with_retries(call: Callable[[], Awaitable[T]], rules: RetryRules)
             return True
         return False if error.retry_after > rules.wait_max else error.retry_after
 
+    try:
+        return await call()
+    except ProviderError as error:
+        if rules.attempts == 1 or retry_delay(error) is False:
+            raise
+        failure: ProviderError | None = error
     stamina = import_optional("stamina", extra="remote", purpose="retrying")
     # Without a handler each retry would print its event's bare name.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
@@ -68,5 +72,8 @@ async def call_with_retries(call: Callable[[], Awaitable[T]], rules: RetryRules)
         wait_jitter=rules.wait_jitter,
     ):
         with attempt:
+            if failure is not None:  # the first call, which needed no library
+                first, failure = failure, None
+                raise first
             result = await call()
     return result

@@ -1,0 +1,233 @@
+"""Ask an engine for every list that is not stored yet; each answer is stored at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fusion_bench.connector import Connector, EngineSession, Hit, check_hits
+from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
+from fusion_bench.pull.questions import Question, describe_identity
+from fusion_bench.pull.store import Answer, PullStore
+from fusion_bench.util.calls.rate_limiter import RateLimiter
+from fusion_bench.util.calls.retries import REPEATED, RetryRules, call_with_retries
+
+#: Failures in a row after which no further query is skipped.
+MOST_FAILURES: Final = 5
+#: Characters of the fingerprint of an index.
+LONGEST_FINGERPRINT: Final = 100_000
+
+
+@dataclass
+class PullWork:
+    """One pull under way.
+
+    Attributes:
+        connector: The engine.
+        questions: Everything that is to be known.
+        store: The answers.
+        texts: Whether the texts of documents are asked for.
+        skip_failed: Whether a query of which a list fails for good is left out.
+        on_progress: Called with the number of answers that are known, and of all.
+        asked: Questions that were asked now and answered.
+        failed: Query id → why a list of it failed for good.
+        fingerprint: Of the index before the first question.
+        is_changed: Whether it was another after the last one.
+    """
+
+    connector: Connector
+    questions: Sequence[Question]
+    store: PullStore
+    texts: bool = False
+    skip_failed: bool = False
+    on_progress: Callable[[int, int], None] = lambda *_: None
+    asked: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    fingerprint: dict[str, Any] = field(default_factory=dict)
+    is_changed: bool = False
+
+
+async def ask_questions(work: PullWork) -> None:
+    """Ask every question whose answer is not stored.
+
+    Raises:
+        ConfigError: The answers in the store are of other settings, or of another index.
+        ProviderError: A question failed for good; answers that came before are stored.
+    """
+    async with work.connector.connect() as session:
+        work.fingerprint = await _read_fingerprint(session, work)
+        _check_identity(work)
+        known = work.store.find_answers([question.key for question in work.questions])
+        missing = [question for question in work.questions if question.key not in known]
+        await _Workers(work, session, missing).run()
+        if missing:
+            work.is_changed = await _read_fingerprint(session, work) != work.fingerprint
+
+
+def _check_identity(work: PullWork) -> None:
+    """Refuse to mix answers of two settings or two states of the index."""
+    identity = describe_identity(work.connector, work.fingerprint)
+    known = work.store.read_identity()
+    if known is None:
+        work.store.save_identity(identity)
+        return
+    for part, what in (("settings", "settings"), ("fingerprint", "index")):
+        before, now = known.get(part) or {}, json.loads(json.dumps(identity[part]))
+        if before != now:
+            keys = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+            raise ConfigError(
+                f"{work.store.where}: the {what} changed since the pull began ({', '.join(keys)}), "
+                "and lists of both cannot be mixed: undo the change, or run the same command with "
+                "--start-over"
+            )
+
+
+class _Workers:
+    """Workers that take one question after the other until one fails for good.
+
+    Args:
+        work: The pull.
+        session: The engine.
+        missing: What is asked.
+    """
+
+    def __init__(self, work: PullWork, session: EngineSession, missing: Sequence[Question]) -> None:
+        self._work, self._session = work, session
+        self._questions = iter(missing)
+        self._known = len(work.questions) - len(missing)
+        connector = work.connector
+        self._limiter = RateLimiter(connector.concurrency, connector.requests_per_minute)
+        self._errors: list[FusionBenchError] = []
+        self._failures_in_row = 0
+
+    async def run(self) -> None:
+        """Ask everything.
+
+        Raises:
+            FusionBenchError: The first failure that stopped the workers.
+        """
+        work = self._work
+        work.on_progress(self._known, len(work.questions))
+        await asyncio.gather(*(self._take_questions() for _ in range(work.connector.concurrency)))
+        if self._errors:
+            raise self._with_remedy(self._errors[0])
+
+    async def _take_questions(self) -> None:
+        while not self._errors and (question := next(self._questions, None)) is not None:
+            if question.query.id in self._work.failed:
+                continue
+            try:
+                answer = await self._ask(question)
+                self._work.store.save_answer(question.key, answer)
+            except FusionBenchError as error:
+                self._record_failure(question, error)
+                continue
+            self._failures_in_row = 0
+            self._known += 1
+            self._work.asked += 1
+            self._work.on_progress(self._known, len(self._work.questions))
+
+    def _record_failure(self, question: Question, error: FusionBenchError) -> None:
+        self._failures_in_row += 1
+        is_passing = isinstance(error, ProviderError) and self._failures_in_row < MOST_FAILURES
+        if self._work.skip_failed and is_passing:
+            self._work.failed.setdefault(question.query.id, f"{question.plan.name}: {error}")
+        else:
+            self._errors.append(_name_question(question, error))
+
+    async def _ask(self, question: Question) -> Answer:
+        """The answer to one question, after retries."""
+        connector, calls, started = self._work.connector, 0, 0.0
+
+        async def ask_once() -> Sequence[Hit]:
+            nonlocal calls, started
+            calls += 1
+            async with self._limiter.acquire_slot():
+                started = time.monotonic()
+                hits = await limit_call(self._read_list(question), connector.timeout)
+                seconds.append(time.monotonic() - started)
+            surplus.append(max(0, len(hits) - question.plan.depth) if hits else 0)
+            return check_hits(hits, question.plan.depth)
+
+        seconds: list[float] = []
+        surplus: list[int] = []
+        rules = RetryRules(
+            attempts=connector.attempts,
+            wait_initial=connector.wait,
+            wait_jitter=min(1.0, connector.wait),
+            failure_kinds=REPEATED | {"timeout"},
+        )
+        hits = await call_with_retries(ask_once, rules)
+        return Answer(tuple(hits), surplus[-1], round(1e3 * seconds[-1], 3), calls - 1)
+
+    def _read_list(self, question: Question) -> Awaitable[Sequence[Hit]]:
+        plan, query, texts = question.plan, question.query, self._work.texts
+        if plan.is_fused:
+            return self._session.read_fused(query, depth=plan.depth, texts=texts)
+        return self._session.read_leg(plan.name, query, depth=plan.depth, texts=texts)
+
+    def _with_remedy(self, error: FusionBenchError) -> FusionBenchError:
+        if not isinstance(error, ProviderError):
+            return error
+        work = self._work
+        return ProviderError(
+            f"{error} ({self._known} of {len(work.questions)} answers are stored in "
+            f"{work.store.where}: run the same command again to resume)",
+            kind=error.kind,
+        )
+
+
+def _name_question(question: Question, error: FusionBenchError) -> FusionBenchError:
+    """The error with the list and the query that it belongs to."""
+    if not isinstance(error, ProviderError):
+        return error
+    return ProviderError(
+        f"{question.plan.name}, query {question.query.id!r}: {error}", kind=error.kind
+    )
+
+
+async def limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN401 - of the call
+    """What a call of a session returns within a time; whatever it raises becomes our error.
+
+    Raises:
+        ProviderError: It took too long (kind ``timeout``), or raised (kind ``refused``).
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await call
+    except FusionBenchError:
+        raise
+    except TimeoutError:
+        raise ProviderError(f"no answer within {seconds:g} s", kind="timeout") from None
+    except Exception as error:  # noqa: BLE001 - a library or the user's code may raise anything
+        text = " ".join(str(error).split())[:300]
+        raise ProviderError(f"{type(error).__name__}: {text}", kind="refused") from None
+
+
+async def _read_fingerprint(session: EngineSession, work: PullWork) -> dict[str, Any]:
+    """What the lists depend on, as JSON.
+
+    Raises:
+        ProviderError: The engine failed, or the answer is no JSON object of a sane size.
+    """
+    rules = RetryRules(attempts=work.connector.attempts, wait_initial=work.connector.wait)
+
+    async def read_once() -> Mapping[str, Any]:
+        given: Mapping[str, Any] = await limit_call(
+            session.read_fingerprint(), work.connector.timeout
+        )
+        return given
+
+    given = await call_with_retries(read_once, rules)
+    try:
+        text = json.dumps(dict(given), allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError):
+        raise ProviderError("the fingerprint is no JSON object", kind="malformed") from None
+    if len(text) > LONGEST_FINGERPRINT:
+        raise ProviderError("the fingerprint is too long", kind="malformed")
+    data: dict[str, Any] = json.loads(text)
+    return data

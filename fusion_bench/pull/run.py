@@ -1,0 +1,263 @@
+"""``fusion-bench pull`` as a function: queries in, a dataset on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from fusion_bench.connector import Connector
+from fusion_bench.errors import DataError
+from fusion_bench.io.json_objects import load_queries, read_objects
+from fusion_bench.pull.ask import PullWork, ask_questions
+from fusion_bench.pull.query_vectors import find_vectors
+from fusion_bench.pull.questions import (
+    ListPlan,
+    Question,
+    build_queries,
+    describe_settings,
+    list_questions,
+    plan_lists,
+)
+from fusion_bench.pull.record import PullRecord, list_notes, summarize_list
+from fusion_bench.pull.store import Answer, PullStore
+from fusion_bench.pull.write_folder import PulledLists, check_folder, write_folder
+from fusion_bench.retrieve.answers.store import AnswerStore
+from fusion_bench.util.files.folder_lock import lock_folder
+from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.util.table_view import Columns, TableView
+
+#: Folder of the answers of an unfinished pull, in the dataset's folder.
+UNFINISHED: Final = ".pull"
+#: Called with what is done now, the steps done, and all steps.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class PullOptions:
+    """What is pulled, and where it goes.
+
+    Attributes:
+        connector: The engine.
+        queries: JSON Lines with the id and the text of each query.
+        out: The dataset's folder.
+        name: The dataset's name; None = the folder's.
+        depth: Most hits per query and list.
+        texts: Whether the texts of the documents are pulled too.
+        vectors: File with the vectors of the queries; None = legs name their own.
+        skip_failed: Whether queries of which a list fails for good are left out.
+        start_over: Whether answers of an unfinished pull are forgotten, and a dataset that an
+            earlier pull wrote is replaced.
+    """
+
+    connector: Connector
+    queries: Path
+    out: Path
+    name: str | None = None
+    depth: int = 100
+    texts: bool = False
+    vectors: Path | None = None
+    skip_failed: bool = False
+    start_over: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class PulledDataset(TableView):
+    """A dataset on disk.
+
+    Attributes:
+        folder: Where it is.
+        record: How it was pulled.
+        files: What was written.
+    """
+
+    folder: Path
+    record: PullRecord
+    files: tuple[Path, ...]
+
+    @property
+    def notes(self) -> list[str]:
+        """One sentence for each thing that is worth knowing."""
+        return list_notes(self.record)
+
+    def _summary(self) -> str:
+        lists = ", ".join(each.name for each in self.record.lists)
+        return f"PulledDataset({str(self.folder)!r}, {self.record.queries} queries; {lists})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        lists = self.record.lists[:limit]
+        return {
+            "list": [each.name for each in lists],
+            "queries": [each.queries for each in lists],
+            "hits": [each.hits for each in lists],
+            **{key: [each.latency_ms[key] for each in lists] for key in ("p50", "p95", "p99")},
+        }
+
+
+def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) -> PulledDataset:
+    """Ask an engine for every list of every query, and write the dataset.
+
+    What was asked before, by a run that did not end, is not asked again.
+
+    Args:
+        options: What is pulled, and where it goes.
+        on_progress: Called with what is done now, the steps done, and all steps.
+
+    Raises:
+        FusionBenchError: An input or an option breaks a rule, the engine failed, or a file cannot
+            be written. Answers stay in the folder until the dataset is written.
+    """
+    check_folder(options.out, replace=options.start_over)
+    plans = plan_lists(options.connector, options.depth)
+    objects = _read_queries(options.queries)
+    with _open_stores(options) as (store, vectors):
+        texts = {query: str(item["text"]) for query, item in objects.items()}
+        found = find_vectors(
+            options.connector,
+            texts,
+            options.vectors,
+            vectors,
+            lambda done, total: on_progress("encoding", done, total),
+        )
+        questions = list_questions(plans, build_queries(texts, found), texts=options.texts)
+        work = PullWork(
+            options.connector,
+            questions,
+            store,
+            texts=options.texts,
+            skip_failed=options.skip_failed,
+            on_progress=lambda done, total: on_progress("pulling", done, total),
+        )
+        asyncio.run(ask_questions(work))
+        on_progress("writing", 0, 1)
+        pulled = _collect_lists(options, plans, work, objects)
+    files = write_folder(options.out, pulled)
+    shutil.rmtree(options.out / UNFINISHED, ignore_errors=True)
+    return PulledDataset(options.out, pulled.record, tuple(files))
+
+
+@contextmanager
+def _open_stores(options: PullOptions) -> Iterator[tuple[PullStore, AnswerStore]]:
+    """The answers of the engine and those of encoders; one pull at a time uses them."""
+    folder = options.out / UNFINISHED
+    is_new, is_used = not options.out.exists(), False
+    with lock_folder(options.out):
+        if options.start_over:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        try:
+            with (
+                closing(PullStore(folder / "answers.sqlite")) as store,
+                closing(AnswerStore(folder / "vectors.sqlite")) as vectors,
+            ):
+                try:
+                    yield store, vectors
+                finally:
+                    is_used = store.read_identity() is not None
+        finally:
+            if not is_used and is_new:  # nothing was asked: leave nothing behind
+                shutil.rmtree(options.out, ignore_errors=True)
+
+
+def _read_queries(path: Path) -> dict[str, dict[str, Any]]:
+    """The queries as their file has them, by id.
+
+    Raises:
+        DataError: A line breaks a rule, or a query has no text.
+    """
+    known = load_queries(path)
+    objects = {}
+    for number, item in read_objects(path):
+        query = known[str(item.get("id", item.get("_id")))]
+        if query.text is None or not query.text.strip():
+            raise DataError(f"{path}:{number}: query {query.id!r} has no 'text': give it one")
+        rest = {key: value for key, value in item.items() if key not in {"id", "_id"}}
+        objects[query.id] = {"id": query.id, **rest}
+    return objects
+
+
+def _collect_lists(
+    options: PullOptions,
+    plans: Sequence[ListPlan],
+    work: PullWork,
+    objects: Mapping[str, Mapping[str, Any]],
+) -> PulledLists:
+    """All answers, without the queries that failed.
+
+    Raises:
+        DataError: No query is left, or nothing was returned for any.
+    """
+    answers: dict[str, dict[str, Answer]] = {plan.name: {} for plan in plans}
+    texts: dict[str, str] = {}
+    documents: set[str] = set()
+    for question in _answered(work):
+        answer = work.store.read_answer(question.key)
+        answers[question.plan.name][question.query.id] = answer
+        documents.update(hit.document for hit in answer.hits)
+        for hit in answer.hits:
+            if hit.text is not None:
+                texts.setdefault(hit.document, hit.text)
+    if work.failed and len(work.failed) == len(objects):
+        raise DataError(f"no query could be pulled: {next(iter(work.failed.values()))}")
+    if not documents:
+        raise DataError(
+            f"{options.connector.method}: no list holds a document: check the index, the fields "
+            "of the legs and the queries"
+        )
+    record = _make_record(options, plans, work, answers)
+    kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
+    if options.texts:
+        missing = len(documents - texts.keys())
+        record = record.model_copy(update={"documents": len(texts), "without_text": missing})
+    return PulledLists(
+        options.name or resolve_path(options.out).name,
+        options.connector,
+        kept,
+        answers,
+        [item for query, item in objects.items() if query not in work.failed],
+        texts if options.texts else None,
+        record,
+    )
+
+
+def _answered(work: PullWork) -> list[Question]:
+    return [question for question in work.questions if question.query.id not in work.failed]
+
+
+def _make_record(
+    options: PullOptions,
+    plans: Sequence[ListPlan],
+    work: PullWork,
+    answers: Mapping[str, Mapping[str, Answer]],
+) -> PullRecord:
+    connector = options.connector
+    return PullRecord(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        engine=connector.method,
+        settings=describe_settings(connector),
+        fingerprint=work.fingerprint,
+        is_changed=work.is_changed,
+        queries=len(next(iter(answers.values()))),
+        asked=work.asked,
+        lists=tuple(
+            summarize_list(
+                plan.name,
+                [*answers[plan.name].values()],
+                depth=plan.depth,
+                is_fused=plan.is_fused,
+                score=(
+                    "the engine's fused score"
+                    if plan.is_fused
+                    else connector.describe_score(plan.name)
+                ),
+            )
+            for plan in plans
+        ),
+        failed=work.failed,
+    )

@@ -1,0 +1,195 @@
+"""The files of a pulled dataset: lists, queries, texts, ``dataset.yaml`` and an experiment."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, Final
+
+import yaml
+
+from fusion_bench.config.yaml_source import read_yaml
+from fusion_bench.connector import Connector
+from fusion_bench.data.run import FINAL_ROLE
+from fusion_bench.errors import ConfigError
+from fusion_bench.io.write_run import RunRows, write_run
+from fusion_bench.pull.questions import FUSED_LIST, ListPlan
+from fusion_bench.pull.record import RECORD_FILE, PullRecord, is_falling
+from fusion_bench.pull.store import Answer
+from fusion_bench.util.files.atomic_files import require_folder, write_atomic
+from fusion_bench.util.files.new_files import remove_on_failure
+
+DATASET_FILE: Final = "dataset.yaml"
+EXPERIMENT_FILE: Final = "experiment.yaml"
+QUERIES_FILE: Final = "queries.jsonl"
+DOCUMENTS_FILE: Final = "documents.jsonl"
+WRITTEN_BY: Final = "# Written by: fusion-bench pull\n"
+#: Name of the system that replays the engine's own fusion.
+REPLAY: Final = "replay"
+RRF: Final = "rrf"
+
+
+@dataclass(frozen=True)
+class PulledLists:
+    """Everything that was pulled.
+
+    Attributes:
+        name: The dataset's name.
+        connector: The engine.
+        plans: The lists that hold a document.
+        answers: List → query id → answer.
+        queries: The queries as their file has them.
+        texts: Document id → text; None = not asked for.
+        record: How it was pulled.
+    """
+
+    name: str
+    connector: Connector
+    plans: Sequence[ListPlan]
+    answers: Mapping[str, Mapping[str, Answer]]
+    queries: Sequence[Mapping[str, Any]]
+    texts: Mapping[str, str] | None
+    record: PullRecord
+
+
+def check_folder(folder: Path, *, replace: bool) -> None:
+    """Refuse a folder in which something of another origin would be overwritten.
+
+    Raises:
+        ConfigError: It is a file, or holds a dataset that this may not replace.
+    """
+    require_folder(folder)
+    path = folder / DATASET_FILE
+    if path.exists() and not replace:
+        raise ConfigError(
+            f"{path}: there is a dataset already: name another folder with --out, or pull it anew "
+            "with --start-over"
+        )
+    if path.exists() and not (folder / RECORD_FILE).exists():
+        raise ConfigError(f"{path}: no pull made this dataset: name another folder with --out")
+
+
+def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
+    """Write the dataset, and an experiment; of an older pull's dataset its judgments stay.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    suffix = ".jsonl.gz" if _has_blanks(pulled) else ".trec.gz"
+    lists = {
+        folder / f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans
+    }
+    contents = {QUERIES_FILE: _json_lines(pulled.queries)}
+    if pulled.texts is not None:
+        texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
+        contents[DOCUMENTS_FILE] = _json_lines(texts)
+    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n"
+    if not (folder / EXPERIMENT_FILE).exists():
+        contents[EXPERIMENT_FILE] = _experiment_text(pulled)
+    contents[DATASET_FILE] = _dataset_text(folder, pulled, suffix)  # the last: now it is complete
+    with remove_on_failure() as new:
+        new += [path for path in (*lists, *map(folder.joinpath, contents)) if not path.exists()]
+        files = [write_run(path, rows) for path, rows in lists.items()]
+        written = [write_atomic(folder / name, text.encode()) for name, text in contents.items()]
+    return [*files, *written]
+
+
+def _has_blanks(pulled: PulledLists) -> bool:
+    """Whether an id has blanks, which a TREC file cannot hold."""
+    ids = {str(query["id"]) for query in pulled.queries}
+    for answers in pulled.answers.values():
+        ids |= {hit.document for answer in answers.values() for hit in answer.hits}
+    return any(text.split() != [text] for text in ids)
+
+
+def _list_rows(name: str, pulled: PulledLists) -> RunRows:
+    rows = [
+        (query, hit.document, rank, hit.score)
+        for query, answer in pulled.answers[name].items()
+        for rank, hit in enumerate(answer.hits, start=1)
+    ]
+    return RunRows(
+        name,
+        queries=[row[0] for row in rows],
+        documents=[row[1] for row in rows],
+        ranks=[row[2] for row in rows],
+        scores=[row[3] for row in rows],
+        sources={},
+    )
+
+
+def _dataset_text(folder: Path, pulled: PulledLists, suffix: str) -> str:
+    path = folder / DATASET_FILE
+    old = read_yaml(path).data if path.exists() else {}
+    runs = {plan.name: _run_entry(plan, pulled, suffix) for plan in pulled.plans}
+    data: dict[str, Any] = {
+        "name": re.sub(r"[^A-Za-z0-9._+-]+", "-", pulled.name).strip("-._+") or "pulled",
+        "description": f"Pulled from {pulled.connector.method}.",
+        **old,
+        "queries": QUERIES_FILE,
+        **({} if pulled.texts is None else {"documents": DOCUMENTS_FILE}),
+        "runs": {**(old.get("runs") or {}), **runs},
+    }
+    hint = ""
+    if "qrels" not in data:
+        command = f"fusion-bench judge {quote(str(folder))}"
+        hint = f"# Missing: the judgments, which '{command}' makes.\n"
+    return f"{WRITTEN_BY}{hint}{_to_yaml(data)}"
+
+
+def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str) -> dict[str, Any]:
+    """The run as the ``dataset.yaml`` names it: its ranks are the engine's.
+
+    Where scores fall from hit to hit, equal ones keep the order of the file. Else the rank column
+    decides.
+    """
+    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
+    answers = pulled.answers[plan.name].values()
+    is_ordered = all(is_falling(answer) for answer in answers)
+    order = {"source_ties": "file"} if is_ordered else {"rank_from": "column"}
+    return {"path": f"runs/{plan.name}{suffix}", **({"roles": roles} if roles else {}), **order}
+
+
+def _experiment_text(pulled: PulledLists) -> str:
+    legs = [plan.name for plan in pulled.plans if not plan.is_fused]
+    systems: dict[str, Any] = {name: {"runs": [name]} for name in legs}
+    has_fused = len(legs) < len(pulled.plans)
+    if has_fused:
+        systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
+    replay = pulled.connector.describe_replay()
+    if has_fused and replay is not None:
+        name = _free_name(REPLAY, legs)
+        systems[name] = {"dialect": pulled.connector.dialect, "runs": legs, **replay}
+    if len(legs) > 1:
+        systems[_free_name(RRF, legs)] = {"runs": legs, "fusion": {"method": "rrf"}}
+    data = {
+        "description": f"The legs of {pulled.connector.method} alone, and their fusions.",
+        "dataset": DATASET_FILE,
+        "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
+        "systems": systems,
+    }
+    if len(legs) > 1:
+        data["tune"] = {"system": _free_name(RRF, legs)}
+    return f"{WRITTEN_BY}{_to_yaml(data)}"
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    return f"{name}-system" if name in taken else name
+
+
+def _to_yaml(data: Mapping[str, Any]) -> str:
+    separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
+    return str(
+        yaml.safe_dump(
+            separate, default_flow_style=None, sort_keys=False, allow_unicode=True, width=math.inf
+        )
+    )
+
+
+def _json_lines(objects: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in objects)
