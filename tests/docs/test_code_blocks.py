@@ -15,6 +15,7 @@ from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.pull.engine_config import build_connector
 from fusion_bench.rerank.config import RerankConfig
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +66,11 @@ def each(language: str) -> pytest.MarkDecorator:
 def test_yaml_is_what_some_model_reads(block: Block, tmp_path: Path) -> None:
     data = yaml.safe_load(block.text)
     if isinstance(data, list) or set(data) & FOREIGN:
+        return
+    if block.page == "pull":
+        first = block.text.splitlines()[0]
+        assert first.startswith("# fusion-bench pull "), "the first line names the engine"
+        build_connector(first.split()[3], data)
         return
     if block.page == "lint":
         data = data["system"]

@@ -132,7 +132,7 @@ def test_other_settings_are_not_mixed(tmp_path: Path, change: dict[str, Any], me
 
 
 def test_another_state_of_the_index_is_not_mixed(tmp_path: Path) -> None:
-    given = {"fingerprint": f"{MODULE}:state", "concurrency": 1}
+    given: dict[str, Any] = {"fingerprint": f"{MODULE}:state", "concurrency": 1}
     fail_with(ProviderError("down", kind="server"), "two")
     with pytest.raises(ProviderError):
         pull(tmp_path, {"bm25": KEYWORD}, **given)
@@ -169,7 +169,7 @@ def test_a_dataset_that_is_there_is_replaced_on_request_only(tmp_path: Path) -> 
 
 def test_queries_that_fail_are_left_out_on_request(tmp_path: Path) -> None:
     fail_with(ValueError("no such word"), "two")
-    with pytest.raises(ProviderError, match="(bm25|dense), query 'q2': ValueError: no such word"):
+    with pytest.raises(ProviderError, match=r"(bm25|dense), query 'q2': ValueError: no such word"):
         pull(tmp_path, {"bm25": KEYWORD, "dense": DENSE})
     pulled = pull(tmp_path, {"bm25": KEYWORD, "dense": DENSE}, skip_failed=True)
     assert pulled.record.is_degraded
