@@ -10,7 +10,12 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._column_options import QrelsColumns, parse_qrels_columns
-from fusion_bench.cli._console import echo, print_json, print_result
+from fusion_bench.cli._console import print_result
+from fusion_bench.cli._judged_systems import (
+    estimate_command,
+    sample_command,
+    sensitivity_command,
+)
 from fusion_bench.cli._named_files import parse_named_files
 from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
 
@@ -128,118 +133,28 @@ def _read_files(
     return {name: JudgeGrades(load_qrels(path, layout=layout)) for name, path in files.items()}
 
 
-Systems = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--system", help="System, beside the baseline; repeatable. Default: all.", metavar="NAME"
-    ),
-]
-Dataset = Annotated[
-    str | None,
-    typer.Option("--dataset", help="One of several datasets of the experiment.", metavar="NAME"),
-]
-
-
-@command.command(
+command.command(
     "estimate",
     epilog=base.format_examples(
         "fusion-bench grades estimate experiments/mine.yaml --people people --machine llm",
         "fusion-bench grades estimate experiments/mine.yaml --people people --machine qrels "
         "--system rrf --json",
     ),
-)
-def estimate_command(
-    experiment: base.ExperimentFile,
-    people: Annotated[
-        str,
-        typer.Option(
-            help="The judge of kind human, who graded a random sample of the queries.",
-            metavar="NAME",
-        ),
-    ],
-    machine: Annotated[
-        str,
-        typer.Option(
-            help="The judge of kind machine, who graded all queries; qrels = the judgments.",
-            metavar="NAME",
-        ),
-    ],
-    system: Systems = None,
-    dataset: Dataset = None,
-    datasets: base.DatasetFolders = None,
-    overrides: base.SetOption = None,
-    markdown: base.MarkdownFile = None,
-    json: base.JsonFlag = False,
-) -> None:
-    """Estimate differences under people's grades, from few of theirs and many of a machine's.
-
-    Prediction-powered inference: the intervals hold whatever the machine's bias. People's queries
-    have to be a random sample ('sample: random' beside their judge in the dataset.yaml).
-    """
-    from fusion_bench.grades.estimate.estimate_experiment import estimate_experiment
-    from fusion_bench.grades.estimate.estimate_page import build_estimate_page
-
-    base.refuse_two_outputs(markdown, as_json=json)
-    refuse_replaced_inputs({"--markdown": markdown}, (experiment,))
-    context = base.experiment_context(experiment, datasets, overrides)
-    with context as (parsed, source, folders, progress):
-        estimate = estimate_experiment(
-            parsed,
-            source,
-            people=people,
-            machine=machine,
-            folders=folders,
-            systems=system or (),
-            dataset=dataset,
-            progress=progress,
-        )
-    print_result(estimate, build_estimate_page(estimate), as_json=json, markdown=markdown)
+)(estimate_command)
 
 
-@command.command(
+command.command(
     "sample",
     epilog=base.format_examples(
         "fusion-bench grades sample experiments/mine.yaml --machine llm --queries 30",
     ),
-)
-def sample_command(
-    experiment: base.ExperimentFile,
-    machine: Annotated[
-        str,
-        typer.Option(
-            help="The judge of kind machine, who graded all queries; qrels = the judgments.",
-            metavar="NAME",
-        ),
-    ],
-    queries: Annotated[
-        int,
-        typer.Option(
-            help="How many to draw; a larger number adds to the sample of a smaller one.", min=1
-        ),
-    ],
-    seed: Annotated[int, typer.Option(help="Another one draws another sample.", min=0)] = 0,
-    dataset: Dataset = None,
-    datasets: base.DatasetFolders = None,
-    overrides: base.SetOption = None,
-    json: base.JsonFlag = False,
-) -> None:
-    """Draw queries for people to judge: a random sample, one id a line."""
-    from fusion_bench.grades.estimate.draw_sample import draw_sample
+)(sample_command)
 
-    context = base.experiment_context(experiment, datasets, overrides)
-    with context as (parsed, source, folders, progress):
-        drawn = draw_sample(
-            parsed,
-            source,
-            machine=machine,
-            count=queries,
-            seed=seed,
-            folders=folders,
-            dataset=dataset,
-            progress=progress,
-        )
-    if json:
-        print_json({"seed": seed, "queries": drawn})
-        return
-    for query in drawn:
-        echo(query)
+
+command.command(
+    "sensitivity",
+    epilog=base.format_examples(
+        "fusion-bench grades sensitivity experiments/mine.yaml",
+        "fusion-bench grades sensitivity experiments/mine.yaml --judge people --judge llm --json",
+    ),
+)(sensitivity_command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
@@ -15,13 +15,12 @@ from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.evaluation.run_experiment import (
     Progress,
     find_datasets,
-    load_lists,
     read_distinct_specs,
 )
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.evaluation.selected_systems import select_systems
+from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.measures import parse_measure
 
 #: Says how many of the documents that a reader sees a judge graded.
@@ -39,6 +38,7 @@ class JudgeValues:
         measures: M names, the primary one first.
         values: System → (M, Q).
         unjudged: System → mean share of its top 10 that the judge did not grade.
+        trials: System → its trials, where it has several; values are means over them.
     """
 
     judge: str
@@ -47,6 +47,7 @@ class JudgeValues:
     measures: tuple[str, ...]
     values: Mapping[str, FloatArray]
     unjudged: Mapping[str, float]
+    trials: Mapping[str, int] = field(default_factory=dict)
 
 
 def measure_systems(
@@ -64,21 +65,31 @@ def measure_systems(
     Raises:
         ConfigError: No query that the judge graded is left.
     """
-    task = prepare_dataset(experiment, source, replace(dataset, qrels=grades))
+    task = prepare_dataset(experiment, source, with_grades(dataset, grades))
     judged = parse_measure(JUDGED, binary_relevance=dataset.spec.binary_relevance, where=JUDGED)
     systems = tuple(experiment.systems.values())
-    results = evaluate_systems(
-        systems, task.runs, (*task.measures, judged), spaces=dataset.spaces, qrels=grades
+    scores = dict(
+        zip(
+            experiment.systems,
+            evaluate_trials(task, systems, (*task.measures, judged)),
+            strict=True,
+        )
     )
-    values = dict(zip(experiment.systems, (each.values for each in results), strict=True))
     return JudgeValues(
         judge=judge,
         queries=task.runs.queries,
         groups=task.runs.groups,
         measures=tuple(each.name for each in task.measures),
-        values={name: array[:-1] for name, array in values.items()},
-        unjudged={name: 1 - float(array[-1].mean()) for name, array in values.items()},
+        values={name: each.values[:-1] for name, each in scores.items()},
+        unjudged={name: 1 - float(each.values[-1].mean()) for name, each in scores.items()},
+        trials={n: len(each.trials) for n, each in scores.items() if each.trials is not None},
     )
+
+
+def with_grades(dataset: Dataset, grades: Qrels) -> Dataset:
+    """The dataset, and the later trials of its lists, under other grades."""
+    trials = tuple(replace(trial, qrels=grades) for trial in dataset.later_trials)
+    return replace(dataset, qrels=grades, later_trials=trials)
 
 
 def load_graded_dataset(
@@ -118,7 +129,14 @@ def load_graded_dataset(
     for spec in read_distinct_specs([path]):
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         chosen.check_datasets(roles, spec.rerank, source)
-    return chosen, load_lists(path, chosen.systems.values(), progress)
+    progress(f"reading {path.parent.name}", 0, 1)
+    loaded = load_dataset(
+        path,
+        runs={name for system in chosen.systems.values() for name in system.base_runs},
+        rerankers={name for system in chosen.systems.values() for name in system.reranker_names},
+        every_query=None,
+    )
+    return chosen, loaded
 
 
 def _refuse_trained(experiment: Experiment, source: Source) -> None:

@@ -68,6 +68,7 @@ def estimate_experiment(
         alpha=chosen.alpha,
         min_gain=chosen.min_gain,
         unjudged={"people": dict(own.unjudged), "machine": dict(every.unjudged)},
+        trials=dict(every.trials),
         differences=tuple(differences),
         provenance=report_provenance(chosen, source),
     )

@@ -15,6 +15,7 @@ from fusion_bench.util.formatting import (
     format_number,
     format_p_value,
     format_percent,
+    list_names,
     pluralize,
 )
 
@@ -65,11 +66,17 @@ def _list_warnings(
                 "which count as not relevant: the estimate is that of these grades as they are."
             )
             yield Finding(text, "warning", "unjudged documents")
+    if estimate.trials:
+        text = (
+            f"The values of {list_names([*estimate.trials])} are means over trials. The intervals "
+            "hold for these trials, and not for new ones."
+        )
+        yield Finding(text, "warning", "trials")
     worse = [each.candidate for each in primary if _is_wider(each)]
     if worse:
         text = (
-            f"People's grades alone give a narrower interval for {', '.join(worse)}: the machine's "
-            "grades say too little of people's here."
+            f"People's grades alone give a narrower interval for {list_names(worse)}: the "
+            "machine's grades say too little of people's here."
         )
         yield Finding(text, "warning", "no gain")
 

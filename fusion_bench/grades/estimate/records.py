@@ -99,6 +99,7 @@ class GradeEstimate(ReportRecord):
         alpha: 1 − coverage of all intervals of the primary measure together.
         min_gain: A smaller difference is not worth a change.
         unjudged: ``people`` or ``machine`` → system → share of the top 10 that has no grade.
+        trials: System → its trials, where it has several; the intervals hold for these trials.
         differences: By measure, in the order of the systems.
         provenance: What made it.
     """
@@ -114,6 +115,7 @@ class GradeEstimate(ReportRecord):
     alpha: float
     min_gain: float
     unjudged: dict[str, dict[str, float]]
+    trials: dict[str, int] = Field(default_factory=dict)
     differences: tuple[EstimatedDifference, ...] = Field(min_length=1)
     provenance: Provenance
 

@@ -1,0 +1,1 @@
+"""The same systems under the grades of each judge."""

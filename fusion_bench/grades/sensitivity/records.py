@@ -1,0 +1,132 @@
+"""What ``fusion-bench grades sensitivity --json`` prints."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.io.specs.judgment_specs import JudgeKind
+from fusion_bench.stats.answers import Answer
+
+#: What judges say of a system together: the same; better and worse; shown by some of them only.
+Stability: TypeAlias = Literal["same", "reversed", "not shown by all"]
+
+
+class ComparedJudge(ReportRecord):
+    """One judge.
+
+    Attributes:
+        name: Its name; ``qrels`` = the judgments.
+        kind: People or a machine.
+        family: The family of the machine's model; None = not stated.
+        queries: The queries that it graded.
+        sample: How these were chosen; None = not stated.
+        unjudged: System → share of its top 10 without a grade, over the common queries.
+    """
+
+    name: str
+    kind: JudgeKind
+    family: str | None
+    queries: int
+    sample: Literal["random", "chosen"] | None
+    unjudged: dict[str, OptionalFloat]
+
+
+class JudgeVerdict(ReportRecord):
+    """One system under the grades of one judge, on the primary measure.
+
+    Attributes:
+        judge: Its name.
+        mean: Over the common queries.
+        difference: To the baseline; None for the baseline itself.
+        low: Lower end of its interval; None likewise, and with one group.
+        high: Upper end.
+        p_adjusted: Over all systems; None for the baseline.
+        answer: As ``eval`` gives it; None for the baseline.
+        shift: This judge's difference − the reference judge's; None for either's own row.
+        shift_low: Lower end of the interval of the shift; these hold together (Bonferroni).
+        shift_high: Upper end.
+    """
+
+    judge: str
+    mean: OptionalFloat
+    difference: OptionalFloat = None
+    low: OptionalFloat = None
+    high: OptionalFloat = None
+    p_adjusted: OptionalFloat = None
+    answer: Answer | None = None
+    shift: OptionalFloat = None
+    shift_low: OptionalFloat = None
+    shift_high: OptionalFloat = None
+
+
+class SystemSensitivity(ReportRecord):
+    """One system under the grades of every judge.
+
+    Attributes:
+        system: Its name.
+        verdicts: One a judge, in their order.
+        stability: What they say together; None for the baseline.
+    """
+
+    system: str
+    verdicts: tuple[JudgeVerdict, ...]
+    stability: Stability | None
+
+
+class OrderAgreement(ReportRecord):
+    """How far two judges agree on the order of the systems.
+
+    Attributes:
+        first: The one.
+        second: The other.
+        tau: Kendall's τ-b; None where one of them gives all systems the same mean.
+        agreeing: Pairs of systems in the same order.
+        opposite: Pairs in the opposite order.
+        tied: Pairs with equal means to one of them.
+        swapped: The pairs in the opposite order, the better one to the first judge first.
+    """
+
+    first: str
+    second: str
+    tau: OptionalFloat
+    agreeing: int
+    opposite: int
+    tied: int
+    swapped: tuple[tuple[str, str], ...]
+
+
+class JudgeSensitivity(ReportRecord):
+    """The systems of an experiment under the grades of several judges.
+
+    Attributes:
+        name: The experiment.
+        dataset: The dataset.
+        measure: The primary measure.
+        baseline: The system compared with.
+        alpha: Level of each judge's comparisons together.
+        min_gain: A smaller difference is not worth a change.
+        queries: The queries that all judges graded.
+        judges: The first is the reference.
+        systems: In the order of the experiment.
+        orders: One a pair of judges.
+        provenance: What made it.
+    """
+
+    name: str
+    dataset: str
+    measure: str
+    baseline: str
+    alpha: float
+    min_gain: float
+    queries: int
+    judges: tuple[ComparedJudge, ...]
+    systems: tuple[SystemSensitivity, ...]
+    orders: tuple[OrderAgreement, ...]
+    provenance: Provenance
+
+    @property
+    def unstable(self) -> tuple[SystemSensitivity, ...]:
+        """The systems of which not all judges say the same."""
+        return tuple(each for each in self.systems if each.stability not in (None, "same"))
