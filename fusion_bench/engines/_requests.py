@@ -132,6 +132,6 @@ def read_rerank_steps(steps: Sequence[Mapping[str, Any]], depth: int) -> tuple[d
 
 def write_match(fields: Sequence[str], text: str) -> dict[str, Any]:
     """A query for the words of a text in one or several fields."""
-    if len(fields) == 1:
+    if len(fields) == 1 and not {"^", "*"} & set(fields[0]):
         return {"match": {fields[0]: {"query": text}}}
     return {"multi_match": {"query": text, "fields": list(fields)}}

@@ -93,20 +93,26 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
         return "Milvus's distance; its negative for L2, HAMMING and JACCARD"
 
     def check_metrics(self, metrics: Mapping[str, str]) -> None:
-        """Refuse a ``weighted`` fusion that scales a leg by another metric than the field's.
+        """Refuse a leg without an index, and a fusion by another metric than the field's.
 
         Args:
             metrics: Vector field → metric, as the collection states them.
 
         Raises:
-            ConfigError: They differ.
+            ConfigError: A field has no index, or ``weighted`` names another metric.
         """
+        for leg in self.legs:
+            if self.field_of(leg) not in metrics:
+                raise ConfigError(
+                    f"legs.{leg}: field {self.field_of(leg)!r} has no index (indexed: "
+                    f"{', '.join(sorted(metrics)) or 'none'})"
+                )
         fusion = None if self.fused is None else self.fused_system(1).fusion
         if not isinstance(fusion, MilvusWeighted):
             return
         for leg in self.legs:
-            given, metric = fusion.metric_of(leg), metrics.get(self.field_of(leg), "")
-            if metric and metric != given:
+            given, metric = fusion.metric_of(leg), metrics[self.field_of(leg)]
+            if metric != given:
                 raise ConfigError(
                     f"fused.metric: {given} for leg {leg!r}, and field {self.field_of(leg)!r} has "
                     f"{metric}: set metric: {{{leg}: {metric}}}"

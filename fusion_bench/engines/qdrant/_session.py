@@ -17,6 +17,7 @@ from fusion_bench.engines._answers import (
     rows_at,
     value_at,
 )
+from fusion_bench.errors import ConfigError
 from fusion_bench.util.http import JsonClient
 from fusion_bench.util.http.json_fields import mapping_at
 
@@ -33,11 +34,19 @@ def leg_sign(info: Any, settings: QdrantLeg) -> int:  # noqa: ANN401 - JSON
     Args:
         info: The description of the collection.
         settings: The leg.
+
+    Raises:
+        ConfigError: The leg searches by a dense vector that the collection does not have.
     """
     vectors = mapping_at(info, "config", "params", "vectors")
-    if settings.using is not None:
-        vectors = mapping_at(vectors, settings.using)
-    return -1 if vectors.get("distance") in DISTANCES else 1
+    is_unnamed = "distance" in vectors
+    known = {"": vectors} if is_unnamed else vectors
+    name = settings.using or ""
+    if name not in known and settings.query_form == "vector":
+        listed = ", ".join(repr(each) for each in known if each) or "the unnamed one"
+        wanted = f"vector {name!r}" if name else "unnamed vector"
+        raise ConfigError(f"using: the collection has no {wanted} (dense vectors: {listed})")
+    return -1 if value_at(known, name, "distance") in DISTANCES else 1
 
 
 class QdrantSession:

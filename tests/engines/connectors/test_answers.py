@@ -45,6 +45,13 @@ def test_a_distance_of_qdrant_is_known_by_its_collection(distance: str, sign: in
     assert leg_sign(named, QdrantLeg(using="words", sparse=True)) == 1
 
 
+@pytest.mark.parametrize("using", [None, "dens"])
+def test_a_vector_that_qdrant_does_not_have_is_refused(using: str | None) -> None:
+    legs = {"dense": {"using": using}}
+    with serving(FakeQdrant()) as engine, pytest.raises(ConfigError, match="vectors: 'dense'"):
+        read(build("qdrant", engine, legs=legs, fused=None), "dense", 2)
+
+
 @pytest.mark.parametrize(
     ("code", "kind"), [(1, "server"), (8, "rate_limit"), (1100, "refused"), (65535, "refused")]
 )

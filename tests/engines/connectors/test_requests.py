@@ -144,6 +144,20 @@ def test_milvus_refuses_a_weighted_fusion_by_another_metric() -> None:
     connector.check_metrics({"dense": "COSINE", "words": "BM25"})
 
 
+def test_milvus_refuses_a_field_without_an_index() -> None:
+    with pytest.raises(ConfigError, match=r"legs\.words: field 'words' has no index .*: dense\)"):
+        build("milvus").check_metrics({"dense": "L2"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [(["body"], "match"), (["body^2"], "multi_match"), (["b*"], "multi_match")],
+)
+def test_a_boost_or_a_pattern_needs_a_multi_match_query(fields: list[str], kind: str) -> None:
+    request = elasticsearch(fields=fields).leg_request("leg", PullQuery("q", "red"), 3)
+    assert list(request["retriever"]["standard"]["query"]) == [kind]
+
+
 def test_milvus_gets_the_weights_in_the_order_of_the_legs() -> None:
     fused = {"method": "weighted", "weights": {"dense": 0.3, "words": 0.7}, "norm_score": False}
     request = build("milvus", fused=fused, filter="year > 2000").fused_request(QUERY, 5)
