@@ -17,6 +17,7 @@ from fusion_bench.gate.baselines.comparability import find_incompatibilities
 from fusion_bench.gate.baselines.record import Anchor, Baseline, CollectionBaseline
 from fusion_bench.gate.checks import Check, build_checks, is_accepted
 from fusion_bench.gate.records.history import BaselineUpdate
+from fusion_bench.gate.trials.check_trials import PairedTrials
 from fusion_bench.gate.unjudged_values import PairedUnjudged
 
 #: The values of one measure by query.
@@ -63,8 +64,14 @@ def _add_measures(anchor: CollectionBaseline, new: CollectionBaseline) -> Collec
             "filled": add(unjudged.filled, new.unjudged.filled),
         }
         unjudged = unjudged.model_copy(update=columns)
+    trials = {
+        name: tuple(tuple(row[i] for i in rows) for row in each)
+        for name, each in new.trials.items()
+        if name not in anchor.values
+    }
     changed = {
         "values": add(anchor.values, new.values),
+        "trials": trials | dict(anchor.trials),
         "definitions": {**new.definitions, **anchor.definitions},
         "unjudged": unjudged,
     }
@@ -111,8 +118,8 @@ def anchor_checks(
     known_policy = policy.model_copy(update={"checks": limits})
     known_task = replace(task, measures=tuple(measure for _, measure in known))
     before, after = anchor.value_arrays(new.queries), new.value_arrays()
-    unjudged = pair_unjudged(task, anchor, new)
-    for check in build_checks(known_policy, known_task, before, after, unjudged):
+    unjudged, trials = pair_unjudged(task, anchor, new), pair_trials(anchor, new)
+    for check in build_checks(known_policy, known_task, before, after, unjudged, trials):
         yield replace(check, reference="anchor")
 
 
@@ -123,6 +130,23 @@ def pair_unjudged(
     if old.unjudged is None or new.unjudged is None:
         return None
     return PairedUnjudged(old.unjudged, new.unjudged, old.find_rows(new.queries), task.groups)
+
+
+def pair_trials(old: CollectionBaseline, new: CollectionBaseline) -> PairedTrials | None:
+    """The trials of two records, in the order of the new one; None where there is one a side."""
+    if not (old.trials or new.trials):
+        return None
+    common = old.lists.keys() & new.lists.keys()
+    counts = {part: (old.lists[part].trials, new.lists[part].trials) for part in common}
+    return PairedTrials(
+        old.trial_arrays(new.queries),
+        new.trial_arrays(),
+        is_shared=any(
+            min(both) > 1 and old.digests[part] == new.digests[part]
+            for part, both in counts.items()
+        ),
+        borrows=any(min(both) == 1 < max(both) for both in counts.values()),
+    )
 
 
 def describe_rejected(checks: Sequence[Check]) -> list[str]:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
-from fusion_bench.gate.betting_bound import betting_bound
-from fusion_bench.gate.power.needed_queries import needed_to_pass
+from fusion_bench.gate.estimates import CheckEstimates, estimate_check
 from fusion_bench.gate.power.rule_power import RulePower, compute_power
 from fusion_bench.gate.records.check_result import CheckResult, Reference, check_name
+from fusion_bench.gate.trials.check_trials import CheckTrials, PairedTrials
+from fusion_bench.gate.trials.describe_trials import describe_trials
+from fusion_bench.gate.trials.single_trials import SingleRule
+from fusion_bench.gate.trials.trial_power import compute_trial_power
 from fusion_bench.gate.unjudged_values import PairedUnjudged, decides_status
 from fusion_bench.gate.verdict import ALPHA, decide_status
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
+from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.stats.randomization_tests import (
     adjust_holm,
     default_resamples,
     randomization_p_values,
 )
+from fusion_bench.stats.trials.trial_variance import TrialTerm
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +46,7 @@ class Check:
         groups: Shape (Q,): codes of the groups.
         reference: What ``baseline`` holds: the baseline's values, or those of its anchor.
         unjudged: What unjudged documents could change in the difference; None = nothing.
+        trials: The values of each trial, of which those above are the means; None = one a side.
     """
 
     collection: str
@@ -52,6 +58,7 @@ class Check:
     groups: IntArray
     reference: Reference = "baseline"
     unjudged: UnjudgedDifference | None = None
+    trials: CheckTrials | None = None
 
     @property
     def name(self) -> str:
@@ -74,6 +81,11 @@ class Check:
         """(Q,): candidate − baseline, float noise set to 0."""
         return paired_difference(self.candidate, self.baseline)
 
+    @cached_property
+    def trial_terms(self) -> tuple[TrialTerm, ...]:
+        """What trials add to the variance of the mean difference."""
+        return () if self.trials is None else self.trials.make_terms(self.groups)
+
 
 def build_checks(
     policy: GatePolicy,
@@ -81,6 +93,7 @@ def build_checks(
     before: Mapping[str, FloatArray],
     after: Mapping[str, FloatArray],
     unjudged: PairedUnjudged | None = None,
+    trials: PairedTrials | None = None,
 ) -> Iterator[Check]:
     """Every check of a policy on one collection: measure × slice.
 
@@ -90,6 +103,7 @@ def build_checks(
         before: The baseline's values by measure, each (Q,).
         after: The candidate's values.
         unjudged: What unjudged documents could change; None = nothing.
+        trials: The values of each trial; None = one a side.
     """
     # The policy's measures begin with those of the checks.
     for (name, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
@@ -106,6 +120,7 @@ def build_checks(
                 unjudged=unjudged.compare(measure.name, keep)
                 if unjudged is not None and keep.any()
                 else None,
+                trials=None if trials is None else trials.select(measure.name, keep),
             )
 
 
@@ -139,26 +154,44 @@ def run_checks(
     statistics = [_estimate(check, runs) for check in checks]
     p_fell = np.ones(len(checks))
     power: dict[int, RulePower] = {}
+    levels = {"level": ALPHA / (len(checks) * runs), "bound_level": ALPHA / runs}
     for members in _group_by_queries(checks):
         rows = np.stack([checks[i].difference for i in members])
         groups = checks[members[0]].groups
         p_fell[members] = randomization_p_values(
             rows, groups, resamples=resamples, seed=seed, alternative="less"
         )
-        levels = {"level": ALPHA / (len(checks) * runs), "bound_level": ALPHA / runs}
-        max_drops = [checks[i].max_drop for i in members]
-        member_power = compute_power(rows, groups, max_drops, **levels, seed=seed + 1)
-        power |= zip(members, member_power, strict=True)
-    p_regressed = np.array([estimate.p_regressed for estimate in statistics])
+        plain = [n for n, i in enumerate(members) if not checks[i].trial_terms]
+        max_drops = [checks[members[n]].max_drop for n in plain]
+        if plain:
+            plain_power = compute_power(rows[plain], groups, max_drops, **levels, seed=seed + 1)
+            power |= zip([members[n] for n in plain], plain_power, strict=True)
+    for i, (check, estimates) in enumerate(zip(checks, statistics, strict=True)):
+        if estimates is not None and check.trial_terms:
+            p_fell[i] = max(p_fell[i], estimates.p_at_zero)
+            power[i] = compute_trial_power(estimates, check.max_drop, **levels)
+    p_regressed = np.array([1.0 if each is None else each.p_regressed for each in statistics])
     adjusted = [np.minimum(1, runs * adjust_holm(p)) for p in (p_fell, p_regressed)]
-    return tuple(
-        _build_result(
-            check, statistics[i], float(p_fell[i]), (adjusted[0][i], adjusted[1][i]), power[i]
-        )
-        if check.error is None
-        else _describe(check)
-        for i, check in enumerate(checks)
-    )
+    results = []
+    for i, (check, estimates) in enumerate(zip(checks, statistics, strict=True)):
+        result = _describe(check)
+        if estimates is not None:
+            p_values = (float(p_fell[i]), float(adjusted[0][i]), float(adjusted[1][i]))
+            numbers = _decide(check, estimates, p_values, power[i])
+            trials = (
+                None
+                if check.trials is None
+                else describe_trials(
+                    check.trials,
+                    (check.baseline, check.candidate),
+                    check.groups,
+                    estimate=estimates.estimate,
+                    rule=SingleRule(check.max_drop, len(checks), runs, seed),
+                )
+            )
+            result = result.model_copy(update={**numbers, "trials": trials})
+        results.append(result)
+    return tuple(results)
 
 
 def _group_by_queries(checks: Sequence[Check]) -> list[list[int]]:
@@ -170,54 +203,25 @@ def _group_by_queries(checks: Sequence[Check]) -> list[list[int]]:
     return list(members.values())
 
 
-@dataclass(frozen=True)
-class _Estimates:
-    """Mean and bounds of a check at the level of one run, and p of mean ≥ −m, unadjusted."""
-
-    mean: float = np.nan
-    sd: float = np.nan
-    design_effect: float | None = None
-    t_bound: float = np.nan
-    betting_bound: float = np.nan
-    p_regressed: float = 1.0
-    needed: NeededQueries | None = None
-
-
-def _estimate(check: Check, runs: int) -> _Estimates:
+def _estimate(check: Check, runs: int) -> CheckEstimates | None:
+    """The estimates of a check; None with an error."""
     if check.error is not None:
-        return _Estimates()
-    alpha = ALPHA / runs
-    # The lower end of the two-sided interval at 2α is the one-sided bound at α.
-    estimate = estimate_mean(check.difference, check.groups, alpha=2 * alpha)
-    return _Estimates(
-        mean=estimate.mean,
-        sd=estimate.sd,
-        design_effect=estimate.design_effect,
-        t_bound=estimate.low,
-        betting_bound=betting_bound(check.difference, check.groups, alpha=alpha),
-        p_regressed=p_at_least(estimate, -check.max_drop),
-        needed=needed_to_pass(check.difference, check.groups, check.max_drop, alpha=alpha),
+        return None
+    return estimate_check(
+        check.difference,
+        check.groups,
+        check.trial_terms,
+        max_drop=check.max_drop,
+        alpha=ALPHA / runs,
     )
 
 
 def is_accepted(check: Check) -> bool:
     """Whether a check is ``unchanged`` or passes, at least on these queries."""
-    difference = check.difference
-    estimate = estimate_mean(difference, check.groups, alpha=2 * ALPHA)
-    passes = estimate.low > -check.max_drop and not decides_status(
-        "pass", check.unjudged, check.max_drop
-    )
-    return not difference.any() or passes
-
-
-def p_at_least(estimate: MeanEstimate, value: float) -> float:
-    """P of the one-sided t test of "the true mean is at least ``value``"; 1 = no spread known."""
-    from scipy.special import stdtr  # late, as it is slow
-
-    gap, error = estimate.mean - value, estimate.standard_error
-    if not error > 0:
-        return 0.0 if error == 0 and gap < 0 else 1.0
-    return float(stdtr(estimate.freedom, gap / error))
+    estimates = _estimate(check, 1)
+    passes = estimates is not None and estimates.estimate.low > -check.max_drop
+    is_decided = decides_status("pass", check.unjudged, check.max_drop)
+    return not check.difference.any() or (passes and not is_decided)
 
 
 def _describe(check: Check) -> CheckResult:
@@ -236,31 +240,32 @@ def _describe(check: Check) -> CheckResult:
     )
 
 
-def _build_result(
+def _decide(
     check: Check,
-    estimates: _Estimates,
-    p: float,
-    adjusted: tuple[float, float],
+    estimates: CheckEstimates,
+    p_values: tuple[float, float, float],
     power: RulePower,
-) -> CheckResult:
-    difference = check.difference
+) -> dict[str, Any]:
+    """The status of a check and its statistics, as fields of its record."""
+    difference, estimate = check.difference, estimates.estimate
     changed = int((difference != 0).sum())
-    p_fell, p_regressed = map(float, adjusted)
+    p, p_fell, p_regressed = p_values
     status = decide_status(
         changed=changed,
-        mean=estimates.mean,
+        mean=estimate.mean,
         max_drop=check.max_drop,
-        t_bound=estimates.t_bound,
+        t_bound=estimate.low,
         betting_bound=estimates.betting_bound,
         p_fell=p_fell,
         p_regressed=p_regressed,
     )
     if decides_status(status, check.unjudged, check.max_drop):
         status = "unjudged decide"
-    estimated = ("sd", "t_bound", "betting_bound")
-    numbers = {
-        **{name: _nan_to_none(getattr(estimates, name)) for name in estimated},
-        "design_effect": estimates.design_effect,
+    return {
+        "sd": _nan_to_none(estimate.sd),
+        "t_bound": _nan_to_none(estimate.low),
+        "betting_bound": _nan_to_none(estimates.betting_bound),
+        "design_effect": estimate.design_effect,
         "p": p,
         "p_fell": p_fell,
         "p_regressed": p_regressed,
@@ -269,7 +274,7 @@ def _build_result(
         "losses": int((difference < 0).sum()),
         "baseline_mean": exact_mean(check.baseline),
         "candidate_mean": exact_mean(check.candidate),
-        "difference": estimates.mean,
+        "difference": estimate.mean,
         "min_detectable_drop": power.min_detectable_drop,
         "pass_rate": power.pass_rate,
         "small_pass_rate": power.small_pass_rate,
@@ -277,7 +282,6 @@ def _build_result(
         "false_pass_rate": power.false_pass_rate,
         "needed": estimates.needed,
     }
-    return _describe(check).model_copy(update=numbers)
 
 
 def _nan_to_none(value: float) -> float | None:

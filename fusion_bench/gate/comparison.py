@@ -10,7 +10,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.anchor import anchor_checks, describe_rejected, pair_unjudged
+from fusion_bench.gate.anchor import anchor_checks, describe_rejected, pair_trials, pair_unjudged
 from fusion_bench.gate.baselines.comparability import find_changes
 from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline
 from fusion_bench.gate.checks import Check, build_checks, run_checks
@@ -19,6 +19,7 @@ from fusion_bench.gate.query_checks import check_golden_queries, check_guard
 from fusion_bench.gate.records.changes import ListChange
 from fusion_bench.gate.regressions import find_worst_queries
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
+from fusion_bench.gate.trials.check_trials import PairedTrials
 from fusion_bench.gate.unjudged_values import PairedUnjudged
 
 
@@ -34,6 +35,7 @@ class PairedValues:
         unjudged: What unjudged documents could change; None with complete judgments.
         reference: The baseline's system; None where its lists are no longer the same, so that its
             ranks are unknown.
+        trials: The values of each trial, of which the others are the means; None = one a side.
     """
 
     task: EvaluationSet
@@ -42,6 +44,7 @@ class PairedValues:
     record: CollectionBaseline
     unjudged: PairedUnjudged | None
     reference: System | None
+    trials: PairedTrials | None = None
 
 
 def pair_values(
@@ -69,7 +72,8 @@ def pair_values(
         new, old = describe_collection(task, inputs.candidate), committed.by_collection[name]
         system = None if name in changed else reference
         before, unjudged = old.value_arrays(new.queries), pair_unjudged(task, old, new)
-        pairs.append(PairedValues(task, before, new.value_arrays(), new, unjudged, system))
+        trials = pair_trials(old, new)
+        pairs.append(PairedValues(task, before, new.value_arrays(), new, unjudged, system, trials))
     return pairs
 
 
@@ -118,7 +122,9 @@ def _build_family(
     family = [
         check
         for pair in pairs
-        for check in build_checks(policy, pair.task, pair.before, pair.after, pair.unjudged)
+        for check in build_checks(
+            policy, pair.task, pair.before, pair.after, pair.unjudged, pair.trials
+        )
     ]
     anchor = committed.anchor.by_collection
     since_anchor = [

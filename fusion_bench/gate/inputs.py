@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.data.switches import check_field
 from fusion_bench.errors import ConfigError
@@ -21,7 +22,6 @@ from fusion_bench.evaluation.run_experiment import (
     ignore_progress,
     load_lists,
 )
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_limits import locate_check
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
@@ -29,6 +29,8 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, ListDescription
 from fusion_bench.gate.baselines.sealed_policy import find_policy_changes
 from fusion_bench.gate.records.policy_change import PolicyChange
+from fusion_bench.gate.trials.trial_digests import merge_trials
+from fusion_bench.gate.trials.trial_values import StoredValues, evaluate_trials, fit_trials
 from fusion_bench.gate.unjudged_values import store_unjudged
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import ListSpec, read_spec
@@ -146,15 +148,15 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         system: With a system, only the lists that it reads, and its values; otherwise no values.
     """
     dataset = task.dataset
-    spec, digests, unjudged = dataset.spec, dataset.digests(), None
-    values: dict[str, tuple[float, ...]] = {}
+    spec, digests, unjudged = dataset.spec, merge_trials(dataset), None
+    values = StoredValues({}, {})
     if system is not None:
         used = {f"runs/{name}" for name in system.base_runs}
         used |= {f"rerank/{name}" for name in system.reranker_names}
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
-        fitted = task.fit_system(system)
+        fitted = fit_trials(task, system)
         unjudged = store_unjudged(task, fitted)
-        values = _evaluate_system(task, fitted)
+        values = evaluate_trials(fitted, task.measures)
     specs: dict[str, ListSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
     specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
     description = CollectionBaseline(
@@ -166,6 +168,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
                 roles=tuple(sorted(specs[part].roles)),
                 read_options=asdict(specs[part].read_options),
                 score_space=getattr(specs[part], "score_space", None),
+                trials=len(dataset.trials) if part in dataset.trial_lists else 1,
             )
             for part in digests
             if part in specs
@@ -180,17 +183,8 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         values={},
         unjudged=unjudged,
     )
-    return description.model_copy(update={"values": values})  # NaN is for the checks to refuse
-
-
-def _evaluate_system(task: EvaluationSet, system: System) -> dict[str, tuple[float, ...]]:
-    """The values of a fitted system by measure, each (Q,)."""
-    dataset = task.dataset
-    [scores] = evaluate_systems(
-        [system], task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
-    )
-    rows = zip(task.measures, scores.values.tolist(), strict=True)
-    return {measure.name: tuple(row) for measure, row in rows}
+    # NaN is for the checks to refuse.
+    return description.model_copy(update={"values": values.means, "trials": values.trials})
 
 
 def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str]:
@@ -198,17 +192,26 @@ def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str
 
     A fallback scored the list, or it has no result.
     """
-    candidate, runs, name = inputs.candidate, task.runs, task.dataset.name
+    candidate, name = inputs.candidate, task.dataset.name
     yield from find_judge_refusals(task.dataset)
     for reranker in candidate.reranker_names if inputs.policy.degraded == "refuse" else ():
         reason = task.dataset.degradation(reranker)
         if reason is not None:
             yield f"{name}: {reason}"
+    trials = task.trials[: task.count_trials(candidate)]
+    for number, trial in enumerate(trials, 1):
+        of_trial = f" in trial {number}" if len(trials) > 1 else ""
+        for text in _find_empty_lists(trial.runs, candidate):
+            yield f"{name}: {text} for any evaluated query{of_trial}"
+
+
+def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
+    """The lists of the candidate that have nothing for any of the aligned queries."""
     view = candidate.active_runs(runs) if candidate.weights_by_type is None else runs
     for run in view.sources:
         s = runs.sources.index(run)
         if run in candidate.runs and not ((runs.ranks[s] > 0).any() or runs.off[s].all()):
-            yield f"{name}: run {run!r} has no result for any evaluated query"
+            yield f"run {run!r} has no result"
     for reranker in sorted(candidate.reranker_names):
         if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
-            yield f"{name}: reranker {reranker!r} has no result for any evaluated query"
+            yield f"reranker {reranker!r} has no result"

@@ -10,9 +10,11 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy, Guard
+from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.records.check_result import GoldenResult, GuardResult
+from fusion_bench.gate.trials.trial_values import fit_trials
 from fusion_bench.stats.comparison import NOISE
 
 
@@ -67,10 +69,7 @@ def check_golden_queries(
         elif golden.query not in task.runs.queries:
             error = "no such query among the evaluated ones"
         else:
-            candidate = task.fit_system(inputs.candidate)
-            ranking = explain_ranking(candidate, task.runs, golden.query, task.dataset.spaces)
-            trace = ranking.find_trace(golden.document)
-            rank = None if trace is None else trace.rank
+            rank = _find_worst_rank(inputs.candidate, task, golden.query, golden.document)
         yield GoldenResult(
             collection="" if len(fitting) > 1 else task.dataset.name,
             **golden.model_dump(exclude={"dataset"}),
@@ -78,3 +77,15 @@ def check_golden_queries(
             error=error,
             holds=rank is not None and rank <= golden.top,
         )
+
+
+def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: str) -> int | None:
+    """The lowest place of a document over the trials; None = some trial does not return it."""
+    worst = 0
+    for trial, fitted in fit_trials(task, system):
+        ranking = explain_ranking(fitted, trial.runs, query, trial.dataset.spaces)
+        trace = ranking.find_trace(document)
+        if trace is None or trace.rank is None:
+            return None
+        worst = max(worst, trace.rank)
+    return worst

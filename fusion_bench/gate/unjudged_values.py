@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy as np
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.trials.assess_trials import mean_unjudged
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,
     compare_unjudged,
 )
 from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
-from fusion_bench.experiment.system import System
+from fusion_bench.gate.trials.trial_values import FittedTrial
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckStatus
 
 
@@ -77,13 +79,23 @@ class PairedUnjudged:
         )
 
 
-def store_unjudged(task: EvaluationSet, system: System) -> StoredUnjudged | None:
-    """What a baseline stores of a fitted system; None with complete judgments."""
+def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> StoredUnjudged | None:
+    """What a baseline stores of a system, as means over trials; None with complete judgments.
+
+    Args:
+        task: The collection.
+        fitted: The system on each of its trials.
+    """
     if task.judgment_kind == "complete":
         return None
     dataset, names = task.dataset, [measure.name for measure in task.measures]
-    values = measure_unjudged(
-        system, task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
+    values = mean_unjudged(
+        [
+            measure_unjudged(
+                system, trial.runs, task.measures, spaces=trial.dataset.spaces, qrels=dataset.qrels
+            )
+            for trial, system in fitted
+        ]
     )
     share = tuple(values.share.tolist())
     if task.judgment_kind == "sparse":

@@ -13,10 +13,10 @@ import pytest
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.gate import inputs
 from fusion_bench.gate.baselines.record import digest_json
 from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
 from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.trials import trial_values
 from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.stats.intervals import exact_mean
 from tests.gate import cases
@@ -143,7 +143,7 @@ def test_a_value_that_is_no_number_is_never_a_pass(
             values[0, 7] = np.nan
         return [replace(scores, values=values)]
 
-    monkeypatch.setattr(inputs, "evaluate_systems", broken)
+    monkeypatch.setattr(trial_values, "evaluate_systems", broken)
     result = gate_verdict(root)
     faults = [c.error for c in result.checks if c.error is not None]
     assert faults == [f"1 of {n} values of the candidate are not finite" for n in (60, 30)]

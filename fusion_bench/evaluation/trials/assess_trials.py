@@ -92,7 +92,7 @@ def _mean_over_trials(trials: Sequence[AssessedSystem]) -> AssessedSystem:
     assessment = Assessment(
         values=mean_of_trials(values),
         ties=_mean_ties([part.ties for part in parts]),
-        unjudged=_mean_unjudged([part.unjudged for part in parts]),
+        unjudged=mean_unjudged([part.unjudged for part in parts]),
         candidates=round(sum(part.candidates for part in parts) / len(parts)),
         trials=values,
     )
@@ -118,7 +118,7 @@ def _mean_ties(trials: Sequence[TieSensitivity]) -> TieSensitivity:
     return TieSensitivity(affected, *(mean_of_trials(stack) for stack in stacks))
 
 
-def _mean_unjudged(trials: Sequence[UnjudgedValues]) -> UnjudgedValues:
+def mean_unjudged(trials: Sequence[UnjudgedValues]) -> UnjudgedValues:
     """The means over trials; a measure without a formula for filled values has none in any."""
     filled = [[*values] for values in zip(*(each.filled for each in trials), strict=True)]
     known = [[each for each in values if each is not None] for values in filled]

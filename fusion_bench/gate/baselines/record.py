@@ -38,11 +38,13 @@ class ListDescription(StoredRecord):
         roles: Roles of a run.
         read_options: The resolved options of its reader.
         score_space: What a rerank list's numbers mean.
+        trials: Its files, each seen once by a system; left out with one.
     """
 
     roles: tuple[str, ...]
     read_options: dict[str, Any]
     score_space: str | None = None
+    trials: int = Field(default=1, ge=1, json_schema_extra={OPTIONAL: True})
 
 
 class CollectionBaseline(StoredRecord):
@@ -51,7 +53,8 @@ class CollectionBaseline(StoredRecord):
     Attributes:
         collection: The dataset.
         version: Its version, for people.
-        digests: SHA-256 of each part that was loaded: qrels, queries, runs, rerank lists.
+        digests: SHA-256 of each part that was loaded: qrels, queries, runs, rerank lists; of a
+            list with several trials over all of them.
         lists: The options of each of those lists.
         judgments: What an unjudged document means.
         binary_relevance: Grade from which binary measures count.
@@ -60,7 +63,8 @@ class CollectionBaseline(StoredRecord):
         where: Field of the queries → the values that they have; left out where all were evaluated.
         queries: The Q query ids.
         definitions: The definition of each measure.
-        values: By measure, the Q values in full precision.
+        values: By measure, the Q values in full precision; of several trials the means.
+        trials: By measure, the Q values of each trial; left out with one trial.
         unjudged: What unjudged documents could change in them; left out with complete judgments.
     """
 
@@ -78,6 +82,9 @@ class CollectionBaseline(StoredRecord):
     queries: tuple[str, ...]
     definitions: dict[str, dict[str, Any]]
     values: dict[str, tuple[float, ...]]
+    trials: dict[str, tuple[tuple[float, ...], ...]] = Field(
+        default_factory=dict, json_schema_extra={OPTIONAL: True}
+    )
     unjudged: StoredUnjudged | None = Field(default=None, json_schema_extra={OPTIONAL: True})
 
     def value_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
@@ -88,6 +95,11 @@ class CollectionBaseline(StoredRecord):
         """
         order = self.find_rows(self.queries if queries is None else queries)
         return {name: np.array(values)[order] for name, values in self.values.items()}
+
+    def trial_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        """The values of each trial by measure, each (T, Q); as :meth:`value_arrays`."""
+        order = self.find_rows(self.queries if queries is None else queries)
+        return {name: np.array(values)[:, order] for name, values in self.trials.items()}
 
     def find_rows(self, queries: Sequence[str]) -> IntArray:
         """(Q,): where each of the same queries stands here."""
@@ -173,12 +185,15 @@ class Baseline(StoredRecord):
 
     @property
     def stored_data(self) -> dict[str, Any]:
-        """What its file holds; an empty ``where`` and no ``unjudged`` are left out."""
+        """What its file holds; an empty ``where``, no ``unjudged`` and one trial are left out."""
         data = self.model_dump(mode="json")
         for collection in (*data["collections"], *data["anchor"]["collections"]):
-            for key in ("where", "unjudged"):
+            for key in ("where", "unjudged", "trials"):
                 if not collection[key]:
                     del collection[key]
+            for description in collection["lists"].values():
+                if description["trials"] == 1:
+                    del description["trials"]
         return data
 
     def with_checksum(self) -> Baseline:

@@ -77,6 +77,8 @@ def describe_check(check: CheckResult) -> str:
     text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
     if check.unjudged is not None and (check.unjudged.has_unjudged or is_decided):
         text += f"; {check.unjudged.description}"
+    if check.trials is not None:
+        text += f"; {check.trials.description}"
     if is_decided:
         text += "; fusion-bench dataset unjudged lists what to judge next"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.gate.records.check_trials import CheckTrialsResult
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.measures.aliases import display_measure
 
@@ -87,6 +88,8 @@ class CheckResult(CheckOutcome):
             difference; None without tolerance or spread.
         unjudged: What unjudged documents could change in the difference; None with complete
             judgments.
+        trials: How far trials lie apart, and what single ones would say; None with one trial a
+            side.
     """
 
     queries: int
@@ -110,6 +113,7 @@ class CheckResult(CheckOutcome):
     false_pass_rate: float | None = None
     needed: NeededQueries | None = None
     unjudged: UnjudgedResult | None = None
+    trials: CheckTrialsResult | None = None
 
 
 class QueryCheck(StoredRecord):

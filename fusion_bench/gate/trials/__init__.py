@@ -1,0 +1,1 @@
+"""Checks of systems with several trials: values, bounds, powers, and what one trial could tell."""

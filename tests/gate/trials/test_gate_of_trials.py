@@ -1,0 +1,200 @@
+"""The gate from end to end on systems with several trials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import DataError
+from fusion_bench.gate.baselines.record import Baseline
+from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
+from fusion_bench.gate.pages.gate_page import format_text
+from fusion_bench.gate.records.check_trials import CheckTrialsResult
+from fusion_bench.gate.result import GateVerdict
+from tests.gate.cases import EXPERIMENT, QUERIES, gate_verdict, make_project, renew_baseline
+from tests.gate.trials.cases import draw_places, make_trials, move_places, write_trials
+from tests.tiny import edit
+
+
+def stored(path: Path) -> Baseline:
+    baseline = read_baseline(path)
+    assert baseline is not None
+    return baseline
+
+
+def trials_of(verdict: GateVerdict) -> CheckTrialsResult:
+    assert verdict.refusals == ()
+    trials = verdict.checks[0].trials
+    assert trials is not None
+    return trials
+
+
+def test_a_baseline_keeps_the_values_of_each_trial(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(3))
+    baseline = stored(renew_baseline(root))
+    [record] = baseline.collections
+    assert record.lists["runs/a"].trials == 3
+    assert [part for part in record.digests if part.startswith("runs/")] == ["runs/a"]
+    rows = record.trials["RR@10"]
+    assert [len(row) for row in rows] == [QUERIES] * 3
+    for q, values in enumerate(zip(*rows, strict=True)):
+        assert record.values["RR@10"][q] == pytest.approx(sum(values) / 3)
+    verdict = gate_verdict(root)
+    assert (verdict.exit_code, verdict.checks[0].status) == (0, "unchanged")
+    assert trials_of(verdict).single == {"unchanged": 3}
+
+
+def test_a_baseline_of_one_trial_is_written_as_before(tmp_path: Path) -> None:
+    data = json.loads(renew_baseline(make_project(tmp_path)).read_text("utf-8"))
+    [record] = data["collections"]
+    assert "trials" not in record
+    assert all("trials" not in each for each in record["lists"].values())
+
+
+def test_new_trials_of_the_same_system_are_independent(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(3, seed=1))
+    renew_baseline(root)
+    write_trials(root, *draw_places(3, seed=2))
+    verdict = gate_verdict(root)
+    trials = trials_of(verdict)
+    assert [change.change for change in verdict.list_changes] == ["contents"]
+    assert (trials.baseline, trials.candidate, trials.is_paired) == (3, 3, False)
+    assert sum(trials.single.values()) == 9
+    assert verdict.checks[0].status == "inconclusive"
+
+
+def test_an_effect_of_trials_is_no_regression(tmp_path: Path) -> None:
+    """Trials that differ by more than the fall: the plain test of their means would alarm."""
+    root = make_trials(tmp_path, *move_places(0.0, 0.2, 0.4))
+    renew_baseline(root)
+    write_trials(root, *move_places(0.2, 0.4, 0.6))
+    verdict = gate_verdict(root)
+    check, trials = verdict.checks[0], trials_of(verdict)
+    assert check.difference == pytest.approx(-0.1)
+    assert check.status == "inconclusive"
+    assert trials.share > 0.5
+    assert check.t_bound is not None
+    assert check.t_bound < -0.2
+    assert {"regressed", "unchanged"} <= set(trials.single)
+    assert not trials.one_can_tell
+    text = format_text(verdict)
+    assert "one trial cannot tell (9 pairs of single trials:" in text
+    assert "baseline 3 (sd of their means 0.1000)" in text
+
+
+def test_the_same_fall_in_every_trial_is_one(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(3, share=0.1, seed=3))
+    renew_baseline(root)
+    write_trials(root, *draw_places(3, share=0.8, seed=4))
+    verdict = gate_verdict(root)
+    assert (verdict.exit_code, verdict.checks[0].status) == (1, "regressed")
+    assert trials_of(verdict).single == {"regressed": 9}
+    assert "single trials agree (9 pairs: 9 regressed)" in format_text(verdict)
+
+
+def test_the_same_trials_under_another_configuration_are_paired(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *move_places(0.0, 0.2, 0.4))
+    renew_baseline(root)
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a], top_k: 1}")
+    verdict = gate_verdict(root)
+    trials = trials_of(verdict)
+    assert verdict.list_changes == ()
+    assert trials.is_paired
+    assert sum(trials.single.values()) == 3
+
+
+def test_one_trial_borrows_the_spread_of_the_others(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *move_places(0.0, 0.2, 0.4))
+    renew_baseline(root)
+    write_trials(root, move_places(0.4)[0], move_places(0.4)[0])
+    (root / "datasets/mine/a-2.trec").unlink()
+    edit(root, "datasets/mine/dataset.yaml", '"a-*.trec"', "a-1.trec")
+    verdict = gate_verdict(root)
+    trials = trials_of(verdict)
+    assert [change.change for change in verdict.list_changes] == ["contents", "trials"]
+    assert (trials.baseline, trials.candidate, trials.is_borrowed) == (3, 1, True)
+    assert sum(trials.single.values()) == 3
+    assert verdict.checks[0].status == "inconclusive"
+    assert "the side of one trial counts as unsteady as the other" in format_text(verdict)
+
+
+def test_a_golden_query_must_hold_in_every_trial(tmp_path: Path) -> None:
+    places = draw_places(3, share=0.0)
+    places[2] = {**places[2], 5: 4}
+    root = make_trials(tmp_path, *places)
+    edit(
+        root,
+        EXPERIMENT,
+        "  system: live\n",
+        "  system: live\n  golden: [{query: q5, document: d5, top: 3}]\n",
+    )
+    renew_baseline(root)
+    [golden] = gate_verdict(root).golden
+    assert (golden.rank, golden.holds) == (4, False)
+
+
+def test_an_empty_trial_is_refused(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(2))
+    edit(root, EXPERIMENT, "dataset: mine\n", "dataset: mine\nquery_type: local\n")
+    renew_baseline(root)
+    (root / "datasets/mine/a-2.trec").write_text("q0 Q0 d0 1 1 a\n", encoding="utf-8")
+    [refusal] = gate_verdict(root).refusals
+    assert "run 'a' has no result for any evaluated query in trial 2" in refusal
+
+
+def test_an_update_keeps_the_trials_of_the_anchor(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(3, share=0.4))
+    first = stored(renew_baseline(root)).collections[0].trials
+    write_trials(root, *draw_places(3, share=0.0))
+    edit(
+        root,
+        EXPERIMENT,
+        "    RR@10: {max_drop: 0.01}",
+        "    RR@10: {max_drop: 0.01}\n    P@1: {max_drop: 0.01}",
+    )
+    path = renew_baseline(root, "better")
+    baseline = stored(path)
+    [anchor] = baseline.anchor.collections
+    [record] = baseline.collections
+    assert anchor.trials["RR@10"] == first["RR@10"] != record.trials["RR@10"]
+    assert anchor.trials["P@1"] == record.trials["P@1"]
+    names = [check.name for check in gate_verdict(root).checks]
+    assert "mine / RR@10 since the anchor" in names
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows[:1], "at least 2 trials"),
+        (lambda rows: (rows[0], rows[1], rows[2][:-1]), "59 values for 60 queries"),
+        (lambda rows: (rows[0], rows[0], rows[0]), "their means are not the values"),
+        (lambda rows: (rows[0], rows[1], (2.0, *rows[2][1:])), "values from 0 to 1 are needed"),
+    ],
+)
+def test_trials_that_do_not_fit_the_values_are_refused(
+    tmp_path: Path, change: object, words: str
+) -> None:
+    path = renew_baseline(make_trials(tmp_path, *draw_places(3)))
+    baseline = stored(path)
+    [record] = baseline.collections
+    assert callable(change)
+    broken = record.model_copy(update={"trials": {"RR@10": change(record.trials["RR@10"])}})
+    write_baseline(baseline.model_copy(update={"collections": (broken,)}), path)
+    with pytest.raises(DataError, match=words):
+        read_baseline(path)
+
+
+def test_means_are_over_trials(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *move_places(0.0, 0.5))
+    renew_baseline(root)
+    write_trials(root, *move_places(0.0, 1.0))
+    check = gate_verdict(root).checks[0]
+    assert check.baseline_mean == pytest.approx(exact_mean_of(0.0, 0.5))
+    assert check.candidate_mean == pytest.approx(exact_mean_of(0.0, 1.0))
+
+
+def exact_mean_of(*shares: float) -> float:
+    """Of RR where so many queries have their document second."""
+    return sum(1 - share / 2 for share in shares) / len(shares)
