@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from json import dumps
 from typing import Annotated
 
 import typer
@@ -19,6 +21,14 @@ Systems = Annotated[
 Dataset = Annotated[
     str | None,
     typer.Option("--dataset", help="One of several datasets of the experiment.", metavar="NAME"),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        help="Measure; repeatable, and the first decides. Default: the experiment's.",
+        metavar="NAME",
+    ),
 ]
 
 
@@ -39,6 +49,7 @@ def estimate_command(
         ),
     ],
     system: Systems = None,
+    measure: Measures = None,
     dataset: Dataset = None,
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
@@ -55,7 +66,8 @@ def estimate_command(
 
     base.refuse_two_outputs(markdown, as_json=json)
     refuse_replaced_inputs({"--markdown": markdown}, (experiment,))
-    context = base.experiment_context(experiment, datasets, overrides)
+    replaced = [*(overrides or ()), *_replace_measures(measure)]
+    context = base.experiment_context(experiment, datasets, replaced)
     with context as (parsed, source, folders, progress):
         estimate = estimate_experiment(
             parsed,
@@ -124,6 +136,7 @@ def sensitivity_command(
         ),
     ] = None,
     system: Systems = None,
+    measure: Measures = None,
     dataset: Dataset = None,
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
@@ -139,7 +152,8 @@ def sensitivity_command(
 
     base.refuse_two_outputs(markdown, as_json=json)
     refuse_replaced_inputs({"--markdown": markdown}, (experiment,))
-    context = base.experiment_context(experiment, datasets, overrides)
+    replaced = [*(overrides or ()), *_replace_measures(measure)]
+    context = base.experiment_context(experiment, datasets, replaced)
     with context as (parsed, source, folders, progress):
         sensitivity = judge_experiment(
             parsed,
@@ -151,3 +165,8 @@ def sensitivity_command(
             progress=progress,
         )
     print_result(sensitivity, build_sensitivity_page(sensitivity), as_json=json, markdown=markdown)
+
+
+def _replace_measures(names: Sequence[str] | None) -> list[str]:
+    """The measures as a value of ``--set``."""
+    return [f"measures={dumps(list(names))}"] if names else []

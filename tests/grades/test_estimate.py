@@ -128,7 +128,20 @@ def test_command_prints_what_both_judges_say(capsys: Capture) -> None:
     assert row["candidate"] == "live"
     assert row["low"] <= row["difference"] <= row["high"]
     assert row["people"]["queries"] == SAMPLED
+    assert row["judging"]["half_width"] == pytest.approx((row["high"] - row["low"]) / 2)
     assert row["judging"]["expected"]["60"] == pytest.approx(row["judging"]["least_half_width"])
+
+
+@pytest.mark.usefixtures("project")
+def test_measures_of_the_command_replace_those_of_the_experiment(capsys: Capture) -> None:
+    words = ["--people", "people", "--measure", "nDCG(dcg='exp-log2')@5", "--measure", "P@1"]
+
+    assert main([*ESTIMATE, *words, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["measures"] == ["nDCG(dcg='exp-log2')@5", "P@1"]
+    assert [each["p_adjusted"] is None for each in record["differences"]] == [False, True]
+    assert main([*ESTIMATE, "--people", "people", "--measure", "nope"]) == 2
+    assert "nope" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("project")

@@ -111,6 +111,7 @@ def _describe(
         people=_record_mean(estimate.people),
         machine=_record_mean(estimate.machine),
         judging=JudgingRecord(
+            half_width=plan.half_width,
             halving=plan.halving,
             added=None if plan.halving is None else plan.halving - at_hand,
             least_half_width=plan.least_half_width,

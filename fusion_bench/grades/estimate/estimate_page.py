@@ -150,7 +150,7 @@ def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifferen
         Row(
             (
                 each.candidate,
-                format_number((each.high - each.low) / 2),
+                format_number(each.judging.half_width),
                 *(format_number(each.judging.expected.get(size)) for size in sizes),
                 "out of reach" if each.judging.added is None else f"{each.judging.added:,}",
                 f"{each.judging.people_alone:,}",

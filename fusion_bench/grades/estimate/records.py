@@ -29,6 +29,7 @@ class JudgingRecord(ReportRecord):
     """What more judging by people would do to the interval of one difference.
 
     Attributes:
+        half_width: Of the interval at hand, before it is cut to where means can be.
         halving: Queries that people would have to judge in all for half the width; None = judging
             all queries at hand would not do.
         added: How many more that are; None likewise.
@@ -37,6 +38,7 @@ class JudgingRecord(ReportRecord):
         people_alone: Queries that people would need for this interval without the machine.
     """
 
+    half_width: float
     halving: int | None
     added: int | None
     least_half_width: float
