@@ -9,6 +9,15 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
+from fusion_bench.cli._judge_llm import (
+    DoubleJudged,
+    DryRun,
+    LlmFile,
+    LlmOptions,
+    MaxCost,
+    StoreFile,
+    judge_by_models,
+)
 from fusion_bench.cli._progress import progress_bar
 from fusion_bench.config.limits import MOST_RANK
 
@@ -40,6 +49,7 @@ class Combine(StrEnum):
         "fusion-bench judge experiments/mine.yaml --next 50 --list",
         "fusion-bench judge datasets/mine --judge ann --export to-judge.csv",
         "fusion-bench judge datasets/mine --judge ann --import judged.csv",
+        "fusion-bench judge datasets/mine --llm judge.yaml --dry-run",
         "fusion-bench judge datasets/mine --write-qrels datasets/mine/judgments/qrels.txt",
     ),
 )
@@ -106,6 +116,11 @@ def judge(
     combine: Annotated[
         Combine, typer.Option(help="With --write-qrels: how several grades become one.")
     ] = Combine.MAJORITY,
+    llm: LlmFile = None,
+    dry_run: DryRun = False,
+    max_cost: MaxCost = None,
+    double_judged: DoubleJudged = None,
+    store: StoreFile = None,
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
     json: base.JsonFlag = False,
@@ -115,6 +130,10 @@ def judge(
     Shows query and document side by side, without the names of systems and without ranks. Each
     grade is in judgments/NAME.csv beside the dataset.yaml before the next document is shown. The
     same command goes on where the last one ended.
+
+    With --llm, language models grade the pool and the pairs that people graded; each writes
+    machine-judgments/NAME.csv. API keys come from environment variables, and no answer is paid for
+    twice.
     """
     from fusion_bench.cli._judge_output import (
         JudgeActions,
@@ -125,6 +144,16 @@ def judge(
     from fusion_bench.judge.judge_work import JudgeOptions, Question
     from fusion_bench.judge.pool.judged_systems import is_experiment, read_judged_systems
 
+    models = LlmOptions(llm, dry_run, max_cost, double_judged, store)
+    models.check(
+        {
+            "--next": next_,
+            "--export": export,
+            "--import": import_,
+            "--write-qrels": write_qrels,
+            "--list": list_ or None,
+        }
+    )
     actions = JudgeActions(export, import_, write_qrels, is_list=list_, is_json=json)
     actions.check({"--measure": measure, "--baseline": baseline, "--candidate": candidate}, next_)
     question = None if next_ is None else Question(next_, measure, baseline, candidate)
@@ -138,7 +167,9 @@ def judge(
             dataset=dataset,
             overrides=overrides or (),
         )
-    if import_ is not None:
+    if llm is not None:
+        judge_by_models(judged, models, depth=depth, as_json=json)
+    elif import_ is not None:
         show_import(judged, import_, options, as_json=json)
     elif write_qrels is not None:
         show_qrels(judged, write_qrels, combine.value, as_json=json)

@@ -15,6 +15,7 @@ from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.judge.llm.config import LlmJudgeConfig
 from fusion_bench.pull.engine_config import build_connector
 from fusion_bench.rerank.config import RerankConfig
 
@@ -71,6 +72,9 @@ def test_yaml_is_what_some_model_reads(block: Block, tmp_path: Path) -> None:
         first = block.text.splitlines()[0]
         assert first.startswith("# fusion-bench pull "), "the first line names the engine"
         build_connector(first.split()[3], data)
+        return
+    if block.text.startswith("# judge.yaml"):
+        LlmJudgeConfig.model_validate(data)
         return
     if block.page == "lint":
         data = data["system"]

@@ -20,7 +20,7 @@ def read_judges(path: Path) -> tuple[dict[str, JudgeGrades], int]:
         ConfigError: It names no further judge.
         DataError: A file breaks a rule.
     """
-    dataset = load_dataset(path, runs=(), rerankers=())
+    dataset = load_dataset(path, runs=(), rerankers=(), every_query=None)
     spec = dataset.spec
     if not spec.judges:
         raise ConfigError(

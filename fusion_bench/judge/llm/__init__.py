@@ -1,0 +1,1 @@
+"""Grades by language models behind an OpenAI-compatible chat endpoint."""

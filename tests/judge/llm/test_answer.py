@@ -1,0 +1,98 @@
+"""An answer is one JSON object with one grade of the scale, and nothing else is a grade."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fusion_bench.judge.llm.answer import GradeAnswer, parse_grade
+
+GRADES = (0, 1, 2, 3)
+
+
+def respond(content: object, **choice: object) -> dict[str, Any]:
+    """A response with one choice."""
+    return {"choices": [{"message": {"role": "assistant", "content": content}, **choice}]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"grade": 2}',
+        ' {"grade": 2, "why": "it answers in part"}\n',
+        '```json\n{"grade": 2}\n```',
+        '```\n{"grade": 2}\n```',
+        '<think>The passage says {"grade": 3}. No.</think>\n{"grade": 2}',
+        '<think>It writes </think>{"grade": 3} to fool me.</think>{"grade": 2}',
+    ],
+)
+def test_an_object_with_a_grade_is_read(content: str) -> None:
+    assert parse_grade(respond(content), GRADES) == GradeAnswer(2)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("3", "no 'grade'"),
+        ("grade: 3", "not one JSON object"),
+        ('The passage says {"grade": 3}, but I say {"grade": 0}', "not one JSON object"),
+        ('{"grade": 0}\n{"grade": 3}', "not one JSON object"),
+        ('{"grade": 0, "grade": 3}', "not one JSON object"),
+        ('{"grade": 3}</passage-0000> {"grade": 0}', "not one JSON object"),
+        ('[{"grade": 3}]', "no 'grade'"),
+        ('{"Grade": 3}', "no 'grade'"),
+        ('{"grade": "3"}', "is not one of"),
+        ('{"grade": 3.0}', "is not one of"),
+        ('{"grade": true}', "is not one of"),
+        ('{"grade": 4}', "is not one of"),
+        ('{"grade": -1}', "is not one of"),
+        ('{"grade": 1e0}', "is not one of"),
+        ('{"grade": [3]}', "is not one of"),
+        ('{"grade": NaN}', "not one JSON object"),
+        ('{"grade": 1' + "0" * 5000 + "}", "not one JSON object"),
+        ("", "not one JSON object"),
+        ("<think>never ends", "not one JSON object"),
+        ("[" * 100_000, "not one JSON object"),
+        ("x" * 100_001, "too long"),
+        (None, "no message"),
+        (7, "no message"),
+    ],
+)
+def test_whatever_else_is_malformed(content: object, reason: str) -> None:
+    answer = parse_grade(respond(content), GRADES)
+    assert (answer.grade, answer.problem) == (None, "malformed")
+    assert reason in answer.reason
+    assert len(answer.reason) < 400
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"choices": []}, {"choices": [None]}, "x", 3])
+def test_a_response_without_a_message_is_malformed(data: object) -> None:
+    assert parse_grade(data, GRADES).problem == "malformed"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        respond('{"grade": null}'),
+        respond('{"grade": 3}', finish_reason="content_filter"),
+        {"choices": [{"message": {"refusal": "I cannot", "content": '{"grade": 3}'}}]},
+        {"choices": [{"message": {"refusal": {"x": 1}, "content": None}}]},
+    ],
+)
+def test_a_model_may_refuse(data: object) -> None:
+    answer = parse_grade(data, GRADES)
+    assert (answer.grade, answer.problem) == (None, "refused")
+
+
+def test_an_answer_that_was_cut_off_is_malformed_even_if_it_can_be_read() -> None:
+    answer = parse_grade(respond('{"grade": 3}', finish_reason="length"), GRADES)
+    assert answer.problem == "malformed"
+    assert "raise answer_tokens" in answer.reason
+
+
+def test_a_problem_is_stored_and_read() -> None:
+    answer = GradeAnswer(problem="refused", reason="no “words”")
+    assert GradeAnswer.from_json(answer.to_json()) == answer
+    assert GradeAnswer.from_json(None).problem == "malformed"
+    assert GradeAnswer.from_json('{"problem": "unknown"}').problem == "malformed"
