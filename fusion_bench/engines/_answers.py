@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fusion_bench.connector import PullQuery
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.util.digests import hash_values
+from fusion_bench.util.http import JsonClient
 from fusion_bench.util.http.json_fields import malformed_error
 
 #: Hexadecimal digits of a digest in a fingerprint.
@@ -39,6 +40,20 @@ def value_at(data: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
 def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
     """A digest of a JSON value, whatever the order of its keys."""
     return hash_values(json.dumps(data, sort_keys=True))[:DIGEST_DIGITS]
+
+
+async def get_permitted(client: JsonClient, path: str) -> Any:  # noqa: ANN401 - JSON
+    """The answer to GET; None where the server refuses it, as it may a key for searches alone.
+
+    Raises:
+        ProviderError: The request failed for another reason.
+    """
+    try:
+        return await client.get_json(path)
+    except ProviderError as error:
+        if error.kind != "refused":
+            raise
+        return None
 
 
 def path_of(*parts: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from fusion_bench.config.limits import Rank
 from fusion_bench.connector import Connector
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
 
 #: The name of the system that an engine's own fusion is.
@@ -42,11 +43,15 @@ class FusedByDialect(Connector):
     def _check_fused(self) -> FusedByDialect:
         if self.fused is not None:
             try:
-                self.fused_system(1).fusion.source_weights([*self.legs], self._leg_roles())
+                system = self.fused_system(1)
+                system.fusion.source_weights([*self.legs], [*self._leg_roles().values()])
             except ConfigError as error:
                 text = str(error)
                 prefix = "" if text.startswith(f"{FUSED}.") else f"{FUSED}."
                 raise ValueError(f"{prefix}{text}") from None
+            translation = dialects.find_plugin(self.dialect).translate(system, self._leg_roles())
+            if translation.system is None:
+                raise ValueError(f"{FUSED}.{translation.reasons[0]} (runs are legs)")
         return self
 
     def fused_system(self, depth: int) -> System:
@@ -113,5 +118,5 @@ class FusedByDialect(Connector):
         own = self.legs[leg].depth or depth
         return min(own, self.window or own)
 
-    def _leg_roles(self) -> list[frozenset[str]]:
-        return [frozenset(leg.roles) for leg in self.legs.values()]
+    def _leg_roles(self) -> dict[str, frozenset[str]]:
+        return {name: frozenset(leg.roles) for name, leg in self.legs.items()}

@@ -14,6 +14,7 @@ from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._answers import (
     digest_of,
     field_at,
+    get_permitted,
     path_of,
     require_text_field,
     rows_at,
@@ -119,13 +120,16 @@ class SearchApiSession:
         ]
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """Version, index, count of documents, digest of mapping and settings."""
+        """Version, index, count of documents, digest of mapping and settings.
+
+        A key for searches alone may not read version, mapping and settings.
+        """
         index = self._connector.index
-        root = await self._client.get_json("/")
+        root = await get_permitted(self._client, "/")
         count = await self._client.get_json(path_of(index, "_count"))
         check_complete(count)
-        mapping = await self._client.get_json(path_of(index, "_mapping"))
-        settings = await self._client.get_json(path_of(index, "_settings"))
+        mapping = await get_permitted(self._client, path_of(index, "_mapping"))
+        settings = await get_permitted(self._client, path_of(index, "_settings"))
         return {
             "version": value_at(root, "version", "number"),
             "index": index,

@@ -14,6 +14,7 @@ from fusion_bench.connector import (
 )
 from fusion_bench.engines._answers import (
     digest_of,
+    get_permitted,
     path_of,
     require_text_field,
     rows_at,
@@ -79,12 +80,7 @@ class AzureSession:
         A query key may not: only an admin key may.
         """
         count = await self._client.get_json(self._path("docs", "$count"))
-        try:
-            definition = await self._client.get_json(self._path())
-        except ProviderError as error:
-            if error.kind != "refused":
-                raise
-            definition = None
+        definition = await get_permitted(self._client, self._path())
         stable = {
             key: value for key, value in (definition or {}).items() if not key.startswith("@odata.")
         }

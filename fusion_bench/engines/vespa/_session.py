@@ -15,6 +15,7 @@ from fusion_bench.connector import (
 from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._answers import (
     field_at,
+    get_permitted,
     require_text_field,
     rows_at,
     value_at,
@@ -85,7 +86,7 @@ class VespaSession:
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, and the count of documents of all schemas."""
-        version = await self._client.get_json("/state/v1/version")
+        version = await get_permitted(self._client, "/state/v1/version")
         data = await self._ask({"yql": COUNT, "hits": 0}, 0)
         return {
             "version": value_at(version, "version"),

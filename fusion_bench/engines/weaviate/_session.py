@@ -15,6 +15,7 @@ from fusion_bench.connector import (
 from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._answers import (
     digest_of,
+    get_permitted,
     path_of,
     rows_at,
     signed_score,
@@ -77,8 +78,8 @@ class WeaviateSession:
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of objects, digest of the collection's configuration."""
         name, tenant = self._connector.collection, self._connector.tenant
-        meta = await self._client.get_json("/v1/meta")
-        schema = await self._client.get_json(f"/v1{path_of('schema', name)}")
+        meta = await get_permitted(self._client, "/v1/meta")
+        schema = await get_permitted(self._client, f"/v1{path_of('schema', name)}")
         place = "" if tenant is None else f"(tenant: {write_literal(tenant)})"
         data = await self._ask(f"{{ Aggregate {{ {name}{place} {{ meta {{ count }} }} }} }}", 0)
         (row,) = rows_at(data, "data", "Aggregate", name)[:1] or [{}]

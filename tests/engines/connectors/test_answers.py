@@ -13,7 +13,7 @@ from tests.engines.connectors.cases import CASES
 from tests.engines.connectors.fake_hybrid import FakeAzure, FakeVespa
 from tests.engines.connectors.fake_search import FakeElasticsearch
 from tests.engines.connectors.fake_vectors import FakeChroma, FakeMilvus, FakeQdrant
-from tests.engines.connectors.loopback import serving
+from tests.engines.connectors.loopback import BadRequestError, Json, serving
 from tests.engines.connectors.test_contract import ask, build, read
 
 
@@ -111,6 +111,18 @@ def test_a_query_key_of_azure_may_not_read_the_index() -> None:
         first = ask(build("azure", engine), lambda session: session.read_fingerprint())
     assert first["configuration"] is None
     assert first["documents"] == 7
+
+
+def test_a_key_for_searches_alone_sees_the_count_of_elasticsearch() -> None:
+    class SearchOnly(FakeElasticsearch):
+        def answer(self, path: str, body: Json) -> Json:
+            if body is None and path != "/docs/_count":
+                raise BadRequestError("security_exception")
+            return super().answer(path, body)
+
+    with serving(SearchOnly()) as engine:
+        first = ask(build("elasticsearch", engine), lambda session: session.read_fingerprint())
+    assert (first["version"], first["documents"]) == (None, 7)
 
 
 def test_texts_need_a_field() -> None:

@@ -269,3 +269,15 @@ def test_an_engine_is_a_server_or_a_folder(name: str) -> None:
         build(name, path="folder")
     with pytest.raises(ConfigError, match=r"either url .* or path"):
         connectors.build({"method": name, **CASES[name].settings})
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("elasticsearch", 1), ("qdrant", 1), ("milvus", 1), ("opensearch", 6)]
+)
+def test_the_engine_fuses_as_many_legs_as_it_can(name: str, count: int) -> None:
+    leg = CASES[name].settings["legs"]["words"]
+    fused = {**CASES[name].settings["fused"], "weights": {}}
+    if name == "milvus":
+        fused.pop("weights")
+    with pytest.raises(ConfigError, match=r"^fused\.runs: .*\(runs are legs\)"):
+        build(name, legs={f"leg{n}": leg for n in range(count)}, fused=fused)
