@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -187,6 +187,7 @@ def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
 
 def _judge(work: JudgeWork) -> None:
     """A sitting at the terminal, and what comes next."""
+    from fusion_bench.judge.judge_work import open_work
     from fusion_bench.judge.terminal.run import judge_in_terminal
     from fusion_bench.util.formatting import pluralize
 
@@ -205,6 +206,10 @@ def _judge(work: JudgeWork) -> None:
         f"{pluralize(session.judged, 'document')} judged, {session.skipped:,} skipped, "
         f"{left:,} left: {work.task.file.path}"
     )
+    if session.judged and work.plan is not None:
+        again = open_work(work.judged, work.options)
+        for line in describe_plan(again.plan or work.plan, len(again.documents())):
+            echo(line)
     if session.judged:
         _echo_next(work.judged)
 
@@ -263,8 +268,8 @@ def show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json: 
     echo_written([path])
     spec = judged.dataset.spec.qrels
     if spec is None or resolve_path(path) != resolve_path(judged.path.parent / spec.path):
-        shown = quote(str(path))
-        echo(f"Next: name it as 'qrels' in {judged.path}: qrels: {shown} (relative to its folder)")
+        named = os.path.relpath(resolve_path(path), resolve_path(judged.path.parent))
+        echo(f"Next: write 'qrels: {named}' into {judged.path}")
 
 
 def _list_judges(judges: Sequence[str]) -> str:

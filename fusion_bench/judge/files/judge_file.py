@@ -115,7 +115,7 @@ def _format_rows(rows: Iterable[Iterable[str]]) -> bytes:
 
 def _decode(path: Path, data: bytes) -> str:
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}: save it as UTF-8") from None
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from rich.console import Console, RenderableType
 
 from fusion_bench.judge.pool.pool import PooledDocument
 from fusion_bench.judge.terminal.session import Session
-from fusion_bench.judge.terminal.view import FRAME_ROWS, Frame, render_frame
+from fusion_bench.judge.terminal.view import Frame, render_frame
+
+NO_TEXT: Final = "(no text)"
 
 
 class Screen(Protocol):
@@ -49,6 +51,7 @@ class JudgeLoop:
     _message: str = ""
     _top: int = 0
     _rest: int = 0
+    _page: int = 1
     _is_helping: bool = False
     _opened: PooledDocument | None = field(default=None)
 
@@ -65,14 +68,13 @@ class JudgeLoop:
             self._press(key, document)
 
     def _press(self, key: str, document: PooledDocument) -> None:
-        page = max(1, self.console.height - FRAME_ROWS - 1)
         if key == "?":
             self._is_helping, self._top = not self._is_helping, 0
             return
         if key in {" ", "page down", "down"}:
-            self._top += min(page if key != "down" else 1, self._rest)
+            self._top += min(self._page if key != "down" else 1, self._rest)
         elif key in {"b", "page up", "up"}:
-            self._top = max(0, self._top - (page if key != "up" else 1))
+            self._top = max(0, self._top - (self._page if key != "up" else 1))
         elif self._is_helping:
             self._is_helping, self._top = False, 0
         elif key.isascii() and key.isdigit():
@@ -104,10 +106,11 @@ class JudgeLoop:
 
     def _show(self, document: PooledDocument, *, is_noting: bool = False) -> None:
         session = self.session
-        text = self.documents.get(document.document, "(no text)")
         frame = Frame(
-            query=f"{document.query}\n\n{self.queries.get(document.query, '(no text)')}",
-            document=f"{document.document}\n\n{text}",
+            query_id=document.query,
+            query=self.queries.get(document.query, NO_TEXT),
+            document_id=document.document,
+            document=self.documents.get(document.document, NO_TEXT),
             done=session.done,
             total=session.task.size,
             judge=session.task.file.judge,
@@ -118,5 +121,6 @@ class JudgeLoop:
             message=self._message,
             top=self._top,
         )
-        shown, self._rest = render_frame(frame, self.console)
-        self.screen.update(shown)
+        shown = render_frame(frame, self.console)
+        self._page, self._rest = shown.rows, shown.rest
+        self.screen.update(shown.content)

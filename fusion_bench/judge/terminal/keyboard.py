@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -24,6 +26,12 @@ NAMES: Final = {
     "\x04": "end",
     "": "end",
 }
+#: What a key without a character sends, as ECMA-48 and xterm have it.
+SEQUENCE: Final = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z~]|O[A-Za-z])?")
+#: The beginning of one: the rest may come with the next bytes, and holds digits.
+BEGINNING: Final = re.compile(r"\x1b(?:\[[0-9;?]*|O)?")
+#: Seconds to wait for the rest, so that Escape alone is known as such.
+SEQUENCE_SECONDS: Final = 0.1
 #: Bytes that are read at once: the sequence of a key, or what was pasted.
 MOST_BYTES: Final = 1024
 
@@ -43,15 +51,22 @@ class Keyboard:
     def read_key(self) -> str:
         """The next key: a character, or a name of :data:`NAMES`; ``end`` = no more will come."""
         while not self._pending:
-            data = os.read(self._descriptor, MOST_BYTES)
-            if not data:
+            if not self._read_more():
                 return NAMES[""]
-            self._pending = self._decoder.decode(data)
-        if self._pending.startswith("\x1b"):
-            sequence, self._pending = self._pending, ""
-            return NAMES.get(sequence, "escape")
-        key, self._pending = self._pending[0], self._pending[1:]
+        while BEGINNING.fullmatch(self._pending):
+            ready, _, _ = select.select([self._descriptor], [], [], SEQUENCE_SECONDS)
+            if not ready or not self._read_more():
+                break
+        sequence = SEQUENCE.match(self._pending)
+        key = self._pending[0] if sequence is None else sequence[0]
+        self._pending = self._pending[len(key) :]
         return NAMES.get(key, key)
+
+    def _read_more(self) -> bool:
+        """Wait for bytes; False = no more will come."""
+        data = os.read(self._descriptor, MOST_BYTES)
+        self._pending += self._decoder.decode(data)
+        return bool(data)
 
 
 @contextmanager

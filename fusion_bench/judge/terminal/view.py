@@ -15,7 +15,7 @@ from fusion_bench.util.formatting import escape_control_chars
 #: Columns from which query and document stand side by side.
 WIDE: Final = 100
 #: Rows that frames, progress and keys take.
-FRAME_ROWS: Final = 5
+FRAME_ROWS: Final = 4
 #: Share of a wide terminal that the query gets.
 QUERY_SHARE: Final = 1 / 3
 HELP: Final = """\
@@ -33,8 +33,10 @@ class Frame:
     """One screen.
 
     Attributes:
-        query: Text of the query.
-        document: Id and text of the document.
+        query_id: Id of the query.
+        query: Its text.
+        document_id: Id of the document.
+        document: Its title and text.
         done: How many documents are judged.
         total: Of how many.
         judge: The judge's name.
@@ -46,7 +48,9 @@ class Frame:
         top: First line of the document that is shown.
     """
 
+    query_id: str
     query: str
+    document_id: str
     document: str
     done: int
     total: int
@@ -59,25 +63,39 @@ class Frame:
     top: int = 0
 
 
-def render_frame(frame: Frame, console: Console) -> tuple[RenderableType, int]:
-    """The screen, and how many lines of the document it leaves out below."""
+@dataclass(frozen=True)
+class RenderedFrame:
+    """A screen, and what it shows of the document.
+
+    Attributes:
+        content: What to print.
+        rows: Lines of the document that it has room for.
+        rest: Lines of the document below those.
+    """
+
+    content: RenderableType
+    rows: int
+    rest: int
+
+
+def render_frame(frame: Frame, console: Console) -> RenderedFrame:
+    """The screen: query and document side by side, or one above the other where it is narrow."""
     width, height = console.width, console.height
     is_wide = width >= WIDE
     query_width = round(width * QUERY_SHARE) if is_wide else width
     text_width = (width - query_width if is_wide else width) - 4
     query_lines = _wrap(frame.query, query_width - 4, console)
-    below = 0 if is_wide else min(len(query_lines), max(1, height // 4)) + 2
-    rows = max(1, height - FRAME_ROWS - below)
+    above = 0 if is_wide else min(len(query_lines), max(1, height // 4 - 1))
+    rows = max(1, height - FRAME_ROWS - (above + 2 if above else 0))
     body = HELP.format(greatest=frame.greatest) if frame.is_helping else frame.document
     lines = _wrap(body, text_width, console)
     top = min(frame.top, max(0, len(lines) - 1))
-    shown, rest = lines[top : top + rows], max(0, len(lines) - top - rows)
-    title = "help" if frame.is_helping else "document"
+    rest = max(0, len(lines) - top - rows)
+    title = "help" if frame.is_helping else f"document {frame.document_id}"
     if rest:
-        title += f" ({rest} more lines: space)"
-    kept = rows if is_wide else max(1, below - 2)
-    query = Panel(_join(query_lines[:kept]), title="query", title_align="left")
-    document = Panel(_join(shown), title=title, title_align="left")
+        title = f"{rest} more lines: space · {title}"
+    query = _panel(query_lines[: above or rows], f"query {frame.query_id}")
+    document = _panel(lines[top : top + rows], title)
     parts: RenderableType = Group(query, document)
     if is_wide:
         grid = Table.grid(expand=True)
@@ -85,7 +103,12 @@ def render_frame(frame: Frame, console: Console) -> tuple[RenderableType, int]:
         grid.add_column(width=width - query_width)
         grid.add_row(query, document)
         parts = grid
-    return Group(parts, _progress_line(frame), _key_line(frame)), rest
+    return RenderedFrame(Group(parts, _progress_line(frame), _key_line(frame)), rows, rest)
+
+
+def _panel(lines: list[Text], title: str) -> Panel:
+    shown = Text(escape_control_chars(title))
+    return Panel(Text("\n").join(lines), title=shown, title_align="left")
 
 
 def _progress_line(frame: Frame) -> Text:
@@ -108,7 +131,3 @@ def _wrap(text: str, width: int, console: Console) -> list[Text]:
     """Lines of a text whose control characters are made visible."""
     lines = (escape_control_chars(line.expandtabs(4).rstrip()) for line in text.split("\n"))
     return list(Text("\n".join(lines)).wrap(console, max(1, width)))
-
-
-def _join(lines: list[Text]) -> Text:
-    return Text("\n").join(lines)

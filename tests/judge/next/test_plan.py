@@ -1,0 +1,125 @@
+"""What could still change a comparison, and when nothing could."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.cli import main
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.judge.next.plan import plan_judging
+from fusion_bench.judge.pool.judged_systems import JudgedSystems, read_judged_systems
+from fusion_bench.judge.pool.pool import Pair
+from tests import tiny, unjudged_project
+
+Capture = pytest.CaptureFixture[str]
+
+
+def read(root: Path, **options: object) -> JudgedSystems:
+    folders = [root / "datasets"]
+    return read_judged_systems(root / "experiments/mine.yaml", folders=folders, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> JudgedSystems:
+    return read(unjudged_project.make(tmp_path))
+
+
+def test_the_ends_by_hand(judged: JudgedSystems) -> None:
+    """On odd queries `new` above the relevant one, on even ones `new` and `newer`."""
+    plan = plan_judging(judged, {}, greatest=1, candidate="fresh", baseline="pooled")
+    assert plan.difference == pytest.approx(-(1 / 6 + 1 / 2) / 2)
+    assert plan.low == pytest.approx(plan.difference)
+    assert plan.high == pytest.approx((1 / 2 + 0) / 2)
+    assert (plan.answer, plan.low_answer, plan.high_answer) == ("worse", "worse", "better")
+    assert plan.is_exact
+    assert not plan.is_decided
+    effects = {each.document.pair: each.effect for each in plan.documents}
+    assert effects["q0", "new0"] == pytest.approx(1 - 1 / 3)
+    assert effects["q0", "newer0"] == pytest.approx(1 / 2 - 1 / 3)
+    assert effects["q1", "new1"] == pytest.approx(1 / 2)
+    assert len(effects) == 90
+    assert [each.effect for each in plan.documents] == sorted(effects.values(), reverse=True)
+
+
+def test_nothing_is_left_once_both_ends_agree(judged: JudgedSystems) -> None:
+    grades: dict[Pair, int] = {}
+    for _ in range(100):
+        plan = plan_judging(judged, grades, greatest=1, candidate="fresh", baseline="pooled")
+        if plan.is_decided:
+            break
+        grades |= {each.document.pair: 0 for each in plan.documents[:5]}
+    assert plan.is_decided
+    assert plan.documents == ()
+    assert plan.answer == plan.low_answer == plan.high_answer == "worse"
+    assert 10 < len(grades) < 90  # fewer than all suffice
+
+
+def test_a_decided_answer_holds_in_every_completion(tmp_path: Path) -> None:
+    """The tiny project: every grade of every unjudged document in turn."""
+    tiny.make(tmp_path)
+    path = tmp_path / "experiments/e.yaml"
+    judged = read_judged_systems(path, folders=[tmp_path / "datasets"])
+    pairs = [("q2", "d4"), ("q2", "d8"), ("q4", "d5")]
+    values = []
+    for grades in product(range(3), repeat=3):
+        known = dict(zip(pairs, grades, strict=True))
+        values.append(plan_judging(judged, known, greatest=2, measure="nDCG@10").difference)
+    plan = plan_judging(judged, {}, greatest=2, measure="nDCG@10")
+    assert (plan.low, plan.high) == pytest.approx((min(values), max(values)), abs=1e-12)
+    assert plan.is_decided
+    assert plan.answer == "identical"
+
+
+def test_the_best_other_system_is_the_candidate(judged: JudgedSystems) -> None:
+    plan = plan_judging(judged, {}, greatest=1)
+    assert (plan.baseline, plan.candidate) == ("pooled", "fresh")
+    plan = plan_judging(judged, {}, greatest=1, baseline="fresh")
+    assert plan.candidate == "pooled"
+
+
+def test_what_cannot_be_compared(judged: JudgedSystems, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="--candidate: unknown system 'fres'"):
+        plan_judging(judged, {}, greatest=1, candidate="fres")
+    with pytest.raises(ConfigError, match="'pooled' cannot be compared with itself"):
+        plan_judging(judged, {}, greatest=1, candidate="pooled")
+    with pytest.raises(ConfigError, match=r"Judged@10 is not known: name one of nDCG, RR"):
+        plan_judging(judged, {}, greatest=1, measure="Judged@10")
+    alone = read(tmp_path, systems=["pooled"])
+    with pytest.raises(ConfigError, match="cannot be compared with itself"):
+        plan_judging(alone, {}, greatest=1)
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "P@3", "R@3", "Success@1", "AP@10", "RR@10"])
+def test_every_measure_has_a_plan(judged: JudgedSystems, name: str) -> None:
+    plan = plan_judging(judged, {}, greatest=1, measure=name)
+    assert plan.low <= plan.difference <= plan.high
+    assert plan.is_decided or plan.documents
+
+
+def test_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(unjudged_project.make(tmp_path))
+    words = ["judge", unjudged_project.EXPERIMENT, "--next", "3"]
+    assert main([*words, "--list"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[:2] == ["query\tdocument\tbest_rank\teffect", "q0\tnew0\t1\t0.6667"]
+    assert len(out.splitlines()) == 4
+    assert "fresh - pooled, RR@10: -0.3333 over 60 queries (worse)." in err
+    assert "Judging could make it -0.3333 (worse) to +0.2500 (better)." in err
+    assert "90 documents could still change it; the first 3 change most." in err
+    assert main([*words, "--export", "sheet.csv"]) == 0
+    sheet = (tmp_path / "sheet.csv").read_text(encoding="utf-8")
+    assert sheet.count("\n") == 4
+    (tmp_path / "sheet.csv").write_text(sheet.replace(",,,\n", ",,0,\n"), encoding="utf-8")
+    capsys.readouterr()
+    assert main([*words[:2], "--import", "sheet.csv"]) == 0
+    assert "3 grades read; judge has judged 3 documents" in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["plan"]["documents"] == 87
+    assert {row["query"] for row in record["documents"]}.isdisjoint({"q0", "q2", "q4"})

@@ -1,0 +1,127 @@
+"""``judge`` without a terminal: lists, spreadsheets, several judges, qrels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.cli import main
+from tests import tiny
+from tests.tiny import DATASET, EXPERIMENT, edit
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tiny.make(tmp_path))
+    return tmp_path
+
+
+def run(capsys: Capture, *arguments: str) -> str:
+    assert main(["judge", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def refuse(capsys: Capture, *arguments: str) -> str:
+    assert main(["judge", *arguments]) == 2
+    return capsys.readouterr().err
+
+
+def judge_sheet(root: Path, capsys: Capture, judge: str, *rows: str) -> None:
+    (root / "s.csv").write_text("\n".join(["query,document,grade", *rows]), encoding="utf-8")
+    run(capsys, "datasets/tiny", "--judge", judge, "--import", "s.csv")
+
+
+def test_the_pool_of_a_dataset_and_of_an_experiment(capsys: Capture) -> None:
+    rows = run(capsys, "tiny", "--list", "--order", "pool").splitlines()
+    assert [row.split("\t") for row in rows] == [
+        ["query", "document", "best_rank"],
+        *(["q2", "d4", "1"], ["q2", "d8", "1"], ["q3", "d9", "1"], ["q4", "d5", "1"]),
+    ]
+    rows = run(capsys, EXPERIMENT, "--list", "--order", "pool", "--depth", "1").splitlines()
+    assert len(rows) < 5
+    one = run(capsys, "tiny", "--list", "--system", "a", "--order", "pool").splitlines()
+    assert [row.split("\t")[1] for row in one[1:]] == ["d8", "d5"]
+
+
+def test_a_second_judge_gets_the_same_documents(root: Path, capsys: Capture) -> None:
+    judge_sheet(root, capsys, "ann", "q2,d4,2", "q2,d8,0")
+    record = json.loads(run(capsys, DATASET, "--judge", "ann", "--json"))
+    assert {row["document"] for row in record["documents"]} == {"d5", "d9"}
+    out = run(capsys, DATASET, "--judge", "bob", "--export", "bob.csv")
+    assert "4 documents to judge, grades 0 to 2" in out
+    assert ",2," not in (root / "bob.csv").read_text(encoding="utf-8")
+    target = "datasets/tiny/judgments/qrels.txt"
+    run(capsys, DATASET, "--write-qrels", target)
+    edit(root, DATASET, "qrels: qrels.txt", "qrels: judgments/qrels.txt")
+    record = json.loads(run(capsys, DATASET, "--judge", "bob", "--json"))
+    assert len(record["documents"]) == 4
+
+
+def test_the_grades_of_all_judges_become_qrels(root: Path, capsys: Capture) -> None:
+    judge_sheet(root, capsys, "ann", "q2,d4,2", "q2,d8,0", "q1,d2,1")
+    judge_sheet(root, capsys, "bob", "q2,d4,1", "q2,d8,0")
+    target = "datasets/tiny/judgments/qrels.txt"
+    out = run(capsys, DATASET, "--write-qrels", target)
+    assert "3 documents of 2 judges (ann, bob): 2 new, 1 with another grade than before." in out
+    assert "2 have several judges, who disagree on 1 (majority decides)." in out
+    assert "Next: write 'qrels: judgments/qrels.txt' into datasets/tiny/dataset.yaml" in out
+    rows = (root / target).read_text(encoding="utf-8").splitlines()
+    assert "q2 0 d4 1" in rows
+    assert "q1 0 d2 1" in rows
+    assert "q1 0 d1 1" in rows
+    run(capsys, DATASET, "--write-qrels", target, "--combine", "first")
+    assert "q2 0 d4 2" in (root / target).read_text(encoding="utf-8").splitlines()
+    edit(root, DATASET, "qrels: qrels.txt", "qrels: judgments/qrels.txt")
+    assert "Next:" not in run(capsys, DATASET, "--write-qrels", target)
+    assert main(["eval", EXPERIMENT, "--no-plots", "--out", "report"]) == 0
+
+
+def test_a_dataset_without_judgments(root: Path, capsys: Capture) -> None:
+    edit(root, DATASET, "qrels: qrels.txt\n", "")
+    rows = run(capsys, DATASET, "--list").splitlines()
+    assert len(rows) == 10
+    judge_sheet(root, capsys, "ann", "q2,d4,1", "q2,d3,0")
+    target = "datasets/tiny/judgments/qrels.txt"
+    assert "2 new, 0 with" in run(capsys, DATASET, "--write-qrels", target)
+    assert main(["judge", EXPERIMENT, "--next", "5", "--list", "--judge", "ann"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("tiny", "--export", "a.csv", "--list"), "--list"),
+        (("tiny", "--measure", "P@5"), "needs --next BUDGET"),
+        (("tiny", "--next", "5", "--import", "a.csv"), "--next"),
+        (("tiny", "--import", "no.csv"), "no.csv: no such file"),
+        (("nothing",), "nothing"),
+        (("tiny", "--judge", "../ann", "--list"), "--judge: '../ann' names no file"),
+        (("tiny", "--max-grade", "1", "--list"), "--max-grade: 1, and the dataset has grade 2"),
+        (("tiny", "--max-grade", "12", "--list"), "grades up to 12 have no keys"),
+        (("tiny", "--dataset", "x", "--list"), "--dataset: tiny is a dataset"),
+        (("tiny", "--system", "c", "--list"), "--system: unknown system 'c'"),
+        ((EXPERIMENT, "--dataset", "x", "--list"), "--dataset: unknown dataset 'x'"),
+        (("tiny", "--write-qrels", "q.txt"), "no judge has judged anything"),
+    ],
+)
+def test_what_cannot_be_done(capsys: Capture, words: tuple[str, ...], message: str) -> None:
+    assert message in refuse(capsys, *words)
+
+
+def test_files_of_the_dataset_are_not_replaced(root: Path, capsys: Capture) -> None:
+    judge_sheet(root, capsys, "ann", "q2,d4,2")
+    before = (root / "datasets/tiny/qrels.txt").read_bytes()
+    err = refuse(capsys, DATASET, "--write-qrels", "datasets/tiny/qrels.txt")
+    assert "is a file of the dataset: name another" in err
+    assert "name it .txt" in refuse(capsys, DATASET, "--write-qrels", "q.csv")
+    assert (root / "datasets/tiny/qrels.txt").read_bytes() == before
+
+
+def test_complete_judgments_need_no_judge(root: Path, capsys: Capture) -> None:
+    edit(root, DATASET, "name: tiny", "name: tiny\njudgments: complete")
+    assert "its judgments are complete" in refuse(capsys, DATASET, "--list")
