@@ -71,7 +71,7 @@ def compare(
     )
     experiment, source = make_experiment(
         "compare",
-        name_systems(systems, list(dataset.runs)),
+        name_systems(systems, dataset.runs),
         dataset=dataset.name,
         baseline=baseline,
         measures=list_measures(DEFAULT_MEASURES if measures is None else measures),

@@ -97,7 +97,7 @@ def _export_at_hand(
 ) -> ExportReport:
     """A system that no file names, on a dataset that is at hand or none."""
     given = None if dataset is None else read_dataset(dataset)
-    runs = [] if given is None else list(given.runs)
+    runs = {} if given is None else given.runs
     built = build_system(name or default_name(system), system, runs)
     listed: dict[str, Any] = {
         k: list_measures(v) if k == "measures" else v for k, v in settings.items()

@@ -65,7 +65,7 @@ def fuse(
         tables, (lists, spaces) = read_runs(runs), read_rerankers(rerankers, score_spaces)
         known = {}
     label = name or default_name(system)
-    built = build_system(label, system, list(tables))
+    built = build_system(label, system, tables)
     for _, problem in built.find_misfits({key: t.roles for key, t in tables.items()}, [*lists]):
         raise ConfigError(f"{label}: {problem}")
     aligned = align_all_queries(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fusion_bench.config.models import Location, parse_model
+from fusion_bench.data.final_lists import drop_final
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
@@ -30,6 +32,8 @@ SystemLike: TypeAlias = (
     str | tuple[str, Mapping[str, Any]] | MethodChoice | Fusion | System | Mapping[str, Any]
 )
 
+#: Runs by name, or their names alone.
+RunNames: TypeAlias = Mapping[str, Run] | Sequence[str]
 #: Keys of a system beside its name and its fusion.
 SYSTEM_KEYS = frozenset(System.model_fields) - {"name", "fusion"}
 
@@ -79,12 +83,13 @@ def weighted(
     )
 
 
-def name_systems(given: Any, runs: Sequence[str]) -> dict[str, Any]:  # noqa: ANN401 - many kinds
+def name_systems(given: Any, runs: RunNames) -> dict[str, Any]:  # noqa: ANN401 - many kinds
     """Systems by name, each as an experiment takes it.
 
     Args:
         given: ``{name: system}``, a list of systems, or one; None = each run alone.
-        runs: Names of all runs: those of a system that does not name its own.
+        runs: All runs, or their names: those of a system that does not name its own, but for
+            final lists.
 
     Raises:
         ConfigError: Something is no system, or two have one name.
@@ -103,13 +108,13 @@ def name_systems(given: Any, runs: Sequence[str]) -> dict[str, Any]:  # noqa: AN
     return systems
 
 
-def build_system(name: str, given: SystemLike, runs: Sequence[str]) -> System:
+def build_system(name: str, given: SystemLike, runs: RunNames) -> System:
     """One system.
 
     Args:
         name: Its name.
         given: What it is.
-        runs: Names of all runs.
+        runs: All runs, or their names.
 
     Raises:
         ConfigError: A key or value breaks a rule.
@@ -124,25 +129,32 @@ def build_system(name: str, given: SystemLike, runs: Sequence[str]) -> System:
     return parse_model(System, {**keys, "name": name}, where)
 
 
-def system_keys(name: str, given: Any, runs: Sequence[str]) -> System | dict[str, Any]:  # noqa: ANN401
+def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any]:  # noqa: ANN401
     """A system, or its keys as in YAML; arguments as for :func:`build_system`."""
     if isinstance(given, System):
         return given.model_copy(update={"name": name})
     if isinstance(given, Fusion):
-        return {"runs": list(runs), "fusion": given}
+        return {"runs": _list_sources(runs), "fusion": given}
     if isinstance(given, str):
-        return {"runs": [given]} if given in runs else {"runs": list(runs), "fusion": given}
+        is_run = given in runs
+        return {"runs": [given]} if is_run else {"runs": _list_sources(runs), "fusion": given}
     if isinstance(given, tuple) and len(given) == 2:
         given = MethodChoice(*given)
     if isinstance(given, MethodChoice) and isinstance(given.parameters, Mapping):
         keys = {key: value for key, value in given.parameters.items() if key in SYSTEM_KEYS}
         fusion = {key: value for key, value in given.parameters.items() if key not in SYSTEM_KEYS}
-        return {"runs": list(runs), **keys, "fusion": {**fusion, "method": given.method}}
+        return {"runs": _list_sources(runs), **keys, "fusion": {**fusion, "method": given.method}}
     if isinstance(given, Mapping):
-        return {"runs": list(runs), **given}
+        return {"runs": _list_sources(runs), **given}
     raise ConfigError(
         f"system {name!r}: give a method's name, (method, parameters), or a System, not {given!r}"
     )
+
+
+def _list_sources(runs: RunNames) -> list[str]:
+    """The runs of a system that names none: all that are no final list."""
+    roles = [run.roles for run in runs.values()] if isinstance(runs, Mapping) else [()] * len(runs)
+    return drop_final([*runs], roles)
 
 
 def _is_system_data(given: Mapping[str, Any]) -> bool:

@@ -71,7 +71,7 @@ def tune(
     dataset = read_dataset(
         qrels, runs, rerankers=rerankers, score_spaces=score_spaces, queries=queries, **data
     )
-    chosen = build_system(default_name(system), system, list(dataset.runs))
+    chosen = build_system(default_name(system), system, dataset.runs)
     experiment, source = make_experiment(
         "tune",
         {chosen.name: chosen},

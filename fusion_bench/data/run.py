@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Self, cast, overload
+from typing import Any, Self, cast, overload
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from fusion_bench.data.switches import Switch
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns
-
-#: Role of a list that is an engine's final answer: no fusion takes it as a source.
-FINAL_ROLE: Final = "final"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

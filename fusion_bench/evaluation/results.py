@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fusion_bench.data.final_lists import drop_final
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.compare_collections import Contrast, compare_contrasts
@@ -133,7 +134,8 @@ class SourceScores:
 def score_sources(task: EvaluationSet) -> SourceScores:
     """Evaluate every source alone."""
     # By name: of equally good sources the order of the systems must not choose.
-    alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
+    names = drop_final(task.runs.sources, task.runs.roles)
+    alone = [System(name=name, runs=(name,)) for name in sorted(names)]
     return SourceScores(alone, evaluate_trials(task, alone))
 
 

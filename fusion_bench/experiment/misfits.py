@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from fusion_bench.config.models import Location
+from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.stages import base_runs, source_roles
 
@@ -29,6 +30,9 @@ def find_misfits(
     for i, name in enumerate(system.runs):
         if name not in known:
             yield ("runs", i), UnknownNameError("run", name, known)
+        elif len(system.runs) > 1 and FINAL_ROLE in roles.get(name, ()):
+            problem = f"{name!r} is an engine's final list (role {FINAL_ROLE}), and no source"
+            yield ("runs", i), ConfigError(f"{problem}: leave it out, or make it a system alone")
     yield from _find_stage_misfits(system, roles, rerankers)
     if isinstance(system.depth, dict):
         for name in system.depth:

@@ -15,7 +15,7 @@ import yaml
 
 from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.connector import Connector
-from fusion_bench.data.run import FINAL_ROLE
+from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.write_run import RunRows, write_run
 from fusion_bench.pull.questions import FUSED_LIST, ListPlan

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+import fusion_bench
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.io.dataset import load_dataset
@@ -69,9 +70,7 @@ def test_the_experiment_runs_once_the_dataset_is_judged(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     experiment = str(folder / "experiment.yaml")
     assert main(["eval", experiment, "--no-plots", "--out", str(tmp_path / "r")]) == 2
-    (folder / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 1\n", encoding="utf-8")
-    with (folder / "dataset.yaml").open("a", encoding="utf-8") as file:
-        file.write("qrels: qrels.txt\n")
+    judge(folder)
     assert main(["eval", experiment, "--no-plots", "--out", str(tmp_path / "r")]) == 0
 
 
@@ -293,3 +292,27 @@ def test_a_file_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     more = ["--set", f"legs.a.function={MODULE}:ids", "--out", str(tmp_path / "mine")]
     assert main([*command, *more]) == 2
     assert "is a file: name a folder" in capsys.readouterr().err
+
+
+def judge(folder: Path) -> Path:
+    (folder / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 1\n", encoding="utf-8")
+    path = folder / "dataset.yaml"
+    with path.open("a", encoding="utf-8") as file:
+        file.write("qrels: qrels.txt\n")
+    return path
+
+
+def test_the_fused_answer_is_no_source_of_a_fusion(tmp_path: Path) -> None:
+    pull(tmp_path, {"bm25": KEYWORD, "dense": DENSE}, fused=leg("fused"))
+    path = judge(tmp_path / "mine")
+    systems = {"rrf": "rrf", "engine": "engine-fused"}
+    compared = fusion_bench.compare(path, None, systems, "RR@10", baseline="engine")
+    configs = {row.name: row.config for row in compared.report.collections[0].systems}
+    assert configs["rrf"] is not None
+    assert configs["rrf"]["runs"] == ["bm25", "dense"]
+    result = compared.report.collections[0].fusion
+    assert result is not None
+    assert result.sources == 2
+    everything = {"runs": ["bm25", "engine-fused"]}
+    with pytest.raises(ConfigError, match=r"'engine-fused' is an engine's final list"):
+        fusion_bench.compare(path, None, {"all": everything, "bm25": "bm25"}, "RR@10")

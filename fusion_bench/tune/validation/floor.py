@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.final_lists import drop_final
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.evaluation.run_experiment import Progress, load_lists
@@ -81,7 +82,8 @@ def evaluate_untuned(
     """
     task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
     others = [s for name, s in experiment.systems.items() if name != objective.system.name]
-    alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
+    names = drop_final(task.runs.sources, task.runs.roles)
+    alone = [System(name=name, runs=(name,)) for name in sorted(names)]
     known = [system.resolved_config for system in (*others, objective.system)]
     sources = [system for system in alone if system.resolved_config not in known]
     scores = evaluate_systems(

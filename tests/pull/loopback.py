@@ -1,0 +1,131 @@
+"""A real HTTP server on loopback that answers searches, and can answer badly."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+HITS = [{"id": "a", "score": 2.0, "text": "x"}, {"id": "b", "score": 1.0, "text": "y"}]
+#: Seconds between the bytes of a server that drips.
+DRIP = 0.05
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server sends.
+
+    Attributes:
+        body: The bytes.
+        status: The status.
+        headers: Further headers.
+        drips: Send byte by byte, slowly, and never to the end.
+    """
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    drips: bool = False
+
+
+@dataclass
+class SearchServer:
+    """What the server was asked, and how it answers.
+
+    Attributes:
+        answer: The reply to the n-th search, 0-based, with this body.
+        key: The header and the value that it wants; None = it wants none.
+        state: What it answers to GET /state.
+    """
+
+    answer: Callable[[int, Any], Reply] = lambda _, __: found(HITS)
+    key: tuple[str, str] | None = field(default=None, repr=False)
+    state: str = "1"
+    requests: list[Any] = field(default_factory=list)
+    paths: Counter[str] = field(default_factory=Counter)
+    at_once: int = 0
+    most_at_once: int = 0
+    url: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    release: threading.Event = field(default_factory=threading.Event)
+
+
+def found(hits: object) -> Reply:
+    """The reply with these hits."""
+    return Reply(json.dumps({"result": {"hits": hits}}).encode())
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    state: SearchServer
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self._send(Reply(json.dumps({"state": self.state.state}).encode()))
+
+    def do_POST(self) -> None:
+        state = self.state
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with state.lock:
+            number = len(state.requests)
+            state.requests.append(body)
+            state.paths[self.path] += 1
+            state.at_once += 1
+            state.most_at_once = max(state.most_at_once, state.at_once)
+        try:
+            if state.key is not None and self.headers[state.key[0]] != state.key[1]:
+                self._send(Reply(f'"no such key: {self.headers[state.key[0]]}"'.encode(), 401))
+            else:
+                self._send(state.answer(number, body))
+        except (BrokenPipeError, ConnectionResetError):  # the client has gone
+            self.close_connection = True
+        finally:
+            with state.lock:
+                state.at_once -= 1
+
+    def _send(self, reply: Reply) -> None:
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        if not reply.drips:
+            self.wfile.write(reply.body)
+            return
+        for byte in reply.body[:-1]:
+            self.wfile.write(bytes([byte]))
+            if self.state.release.wait(DRIP):
+                return
+            time.sleep(0)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(state: SearchServer) -> Iterator[SearchServer]:
+    """The server, running; ``state.url`` is where."""
+    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"state": state}))
+    state.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield state
+    finally:
+        state.release.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
