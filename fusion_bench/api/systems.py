@@ -153,8 +153,9 @@ def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any
 
 def _list_sources(runs: RunNames) -> list[str]:
     """The runs of a system that names none: all that are no final list."""
-    roles = [run.roles for run in runs.values()] if isinstance(runs, Mapping) else [()] * len(runs)
-    return drop_final([*runs], roles)
+    if not isinstance(runs, Mapping):
+        return list(runs)
+    return drop_final([*runs], [run.roles for run in runs.values()])
 
 
 def _is_system_data(given: Mapping[str, Any]) -> bool:
