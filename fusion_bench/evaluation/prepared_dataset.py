@@ -17,6 +17,7 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.data.switches import check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import refuse_mixture
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, judgment_kind
 from fusion_bench.experiment.experiment import Experiment
@@ -141,6 +142,7 @@ def _prepare_trial(experiment: Experiment, source: Source, dataset: Dataset) -> 
     _check_fields(experiment, source, dataset)
     check_predictions(experiment.systems.values(), source, dataset)
     selected = _selected(aligned, dataset, split, _list_filters(experiment, source))
+    refuse_mixture(dataset.name, dataset.queries, selected.queries)
     is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     return EvaluationSet(

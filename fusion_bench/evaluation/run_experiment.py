@@ -19,6 +19,7 @@ from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.fusion_systems import compare_fusions
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
@@ -237,6 +238,7 @@ def _collection(
             sources.by_name,
         ),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
+        synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         judge=describe_judge(dataset),
         crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
     )

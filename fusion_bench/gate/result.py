@@ -65,6 +65,7 @@ class GateVerdict(TableView, StoredRecord):
         data_warnings: What speaks against the lists, and against how the candidate reads them; each
             text begins with its collection where there are several. They change no exit code.
         near_duplicates: Queries that depend on each other though no group says so, by collection.
+        synthetic_queries: Queries that a model wrote, over all collections.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` says now; false = v2 runs as v1.
         baseline_v2_enabled: What it said when the baseline was written; None = not known.
     """
@@ -94,6 +95,7 @@ class GateVerdict(TableView, StoredRecord):
     lint: tuple[LintFinding, ...] = ()
     data_warnings: tuple[DataWarning, ...] = ()
     near_duplicates: tuple[NearDuplicates, ...] = ()
+    synthetic_queries: int = 0
     v2_enabled: bool = True
     baseline_v2_enabled: bool | None = None
 

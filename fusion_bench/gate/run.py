@@ -10,6 +10,7 @@ import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.experiment.system import System
@@ -93,6 +94,9 @@ def _compare(
         "lint": lint_candidate(inputs),
         "data_warnings": tuple(find_warnings(collections, candidate)),
         "near_duplicates": _search_queries(collections),
+        "synthetic_queries": sum(
+            count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
+        ),
     }
     verdict = verdict.model_copy(update=notices)
     descriptions = [describe_collection(task) for task in collections]

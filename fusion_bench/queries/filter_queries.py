@@ -10,18 +10,21 @@ part in the choice (leave one out), so that it is not too good.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 from scipy.stats import binomtest
 
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import read_objects
 from fusion_bench.queries.ask_model import ask_model, quote_document
 from fusion_bench.retrieve.answers.chat import ChatSettings
+from fusion_bench.stats.agreement.kappa import kappa_of_counts, make_weights
 from fusion_bench.util.files.atomic_files import write_atomic
 
 #: What a query has to meet, by name.
@@ -155,11 +158,10 @@ def filter_queries(checks: Checks, votes: Mapping[str, bool]) -> FilteredQueries
 
 def cohen_kappa(first: Sequence[bool], second: Sequence[bool]) -> float:
     """Agreement beyond chance of two binary judges (Cohen 1960); 0 where chance explains all."""
-    count = len(first)
-    agreed = sum(a == b for a, b in zip(first, second, strict=True)) / count
-    shares = sum(first) / count, sum(second) / count
-    chance = shares[0] * shares[1] + (1 - shares[0]) * (1 - shares[1])
-    return 0.0 if chance == 1 else (agreed - chance) / (1 - chance)
+    counts = np.zeros((2, 2), dtype=np.int64)
+    np.add.at(counts, (np.array(first, dtype=int), np.array(second, dtype=int)), 1)
+    kappa = float(kappa_of_counts(counts, make_weights((0, 1), "none")))
+    return 0.0 if math.isnan(kappa) else kappa
 
 
 def read_generated(path: Path) -> dict[str, dict[str, Any]]:

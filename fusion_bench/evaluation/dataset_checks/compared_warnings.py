@@ -7,6 +7,7 @@ from typing import Any
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import warn_synthetic
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
@@ -52,6 +53,7 @@ def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iter
     yield from find_judge_warnings(collection.judge, runs)
     yield from find_data_warnings(runs, queries, configs, collection.measures)
     yield from warn_near_duplicates(collection.near_duplicates)
+    yield from warn_synthetic(collection.synthetic_queries)
 
 
 def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON

@@ -15,6 +15,7 @@ from fusion_bench.evaluation.dataset_checks.near_duplicates import (
     describe_near_duplicates,
     find_near_duplicates,
 )
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
@@ -148,6 +149,9 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     if outside and dataset.is_judged:
         count = pluralize(outside, "judged query")
         notices.append(f"{count} without a relevant document: scored 0, and counted.")
+    if synthetic := count_synthetic(dataset.queries, dataset.qrels.queries):
+        count = f"{synthetic:,} of {pluralize(len(dataset.qrels.queries), 'query')}"
+        notices.append(f"{count}: synthetic, written by a model; never averaged with real ones.")
     if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
         notices.append(describe_near_duplicates(duplicates))
     return notices

@@ -50,6 +50,7 @@ class Collection(TableView, ReportRecord):
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
         fusion: Whether fusing pays; None = there is no fusion, or no source alone.
+        synthetic_queries: Queries that a model wrote; where there are any, all are.
         near_duplicates: Queries that depend on each other though no group says so; None = few or
             none, or not searched.
         crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
@@ -79,6 +80,7 @@ class Collection(TableView, ReportRecord):
     comparisons: tuple[ComparisonResult, ...] = ()
     fusion: FusionResult | None = None
     near_duplicates: NearDuplicates | None = None
+    synthetic_queries: int = 0
     crag: tuple[CragResult, ...] = ()
     judge: JudgeInfo | None = None
 

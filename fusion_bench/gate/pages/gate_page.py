@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import warn_synthetic
 from fusion_bench.gate.pages.check_texts import (
     CHECK_COLUMNS,
     FEW_CHANGED,
@@ -162,6 +163,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
     yield from drop_judge_findings([*list_findings(verdict.data_warnings)])
     yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
+    yield from list_findings(warn_synthetic(verdict.synthetic_queries))
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.status}: {describe_check(check)}"

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import warn_synthetic
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
@@ -32,6 +33,7 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     warnings_of_lists = find_data_warnings(collection.runs, queries, configs, collection.measures)
     yield from list_findings(warnings_of_lists)
     yield from list_findings(warn_near_duplicates(collection.near_duplicates))
+    yield from list_findings(warn_synthetic(collection.synthetic_queries))
     warnings = (
         *_unjudged_warnings(collection),
         *_tie_warnings(collection),

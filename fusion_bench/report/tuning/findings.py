@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import warn_synthetic
 from fusion_bench.report.evaluation.data_warnings import (
     list_findings,
     tie_warnings,
@@ -195,6 +196,7 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
     elif report.interrupted:
         yield "interrupted", f"The search was interrupted after {len(report.trials):,} trials."
     yield from ((each.key, each.text) for each in warn_near_duplicates(report.near_duplicates))
+    yield from ((each.key, each.text) for each in warn_synthetic(report.synthetic_queries))
     ends = [
         f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
         for parameter in report.parameters

@@ -105,6 +105,7 @@ class TuningReport(TableView, ReportRecord):
         unjudged: What unjudged documents could change in the held-out difference; None = all
             judgments are complete.
         floor: Untuned systems and single sources on the held-out queries, the best first.
+        synthetic_queries: Queries that a model wrote; where there are any, all are.
         near_duplicates: Queries that depend on each other though no group says so; None = few or
             none.
         data: What speaks against the held-out values; None = not measured.
@@ -150,6 +151,7 @@ class TuningReport(TableView, ReportRecord):
     unjudged: UnjudgedResult | None = None
     floor: tuple[FloorRow, ...] = ()
     near_duplicates: NearDuplicates | None = None
+    synthetic_queries: int = 0
     data: DataFacts | None = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None

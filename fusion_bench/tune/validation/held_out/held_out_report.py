@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
+from fusion_bench.evaluation.dataset_checks.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.report.tuning_records import trials as trial_model
 from fusion_bench.report.tuning_records import tuning_report as model
@@ -161,6 +162,7 @@ class HeldOutReport:
             "by_intent": tuple(IntentGain(intent=name, gain=gain) for name, gain in by_intent),
             "data": measure_facts(*facts),
             "near_duplicates": find_near_duplicates(gains.dataset, runs.queries),
+            "synthetic_queries": count_synthetic(gains.dataset.queries, runs.queries),
         }
 
     def _sensitivity_fields(self) -> dict[str, Any]:
