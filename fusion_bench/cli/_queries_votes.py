@@ -46,7 +46,12 @@ def vote_command(
         )
     with open_keyboard(sys.stdin.fileno()) as keyboard:
         for name in list_open([*rows], known, seed=seed):
-            keep = _ask_vote(keyboard, rows[name]["text"], texts.get(rows[name]["written_from"]), f"{len(known) + 1} of {len(rows)}")
+            keep = _ask_vote(
+                keyboard,
+                rows[name]["text"],
+                texts.get(rows[name]["written_from"]),
+                f"{len(known) + 1} of {len(rows)}",
+            )
             if keep is None:
                 break
             save_vote(file, name, keep=keep)

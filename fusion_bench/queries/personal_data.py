@@ -54,7 +54,8 @@ def _has_ip_address(text: str) -> bool:
 
 def _has_phone_number(text: str) -> bool:
     least, most = PHONE_DIGITS
-    counts = (sum(map(str.isdigit, match[0])) for match in _PHONE.finditer(text))
+    numbers = _PHONE.finditer(_IBAN.sub(" ", text))
+    counts = (sum(map(str.isdigit, match[0])) for match in numbers)
     return any(least <= count <= most for count in counts)
 
 
