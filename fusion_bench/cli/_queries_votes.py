@@ -25,10 +25,12 @@ def vote_command(
     documents: shared.Documents,
     votes: shared.Votes = None,
     seed: shared.Seed = 0,
+    json: base.JsonFlag = False,
 ) -> None:
     """Vote on generated queries: keep or drop, one key each, in random order.
 
-    Every vote is saved at once; run the command again to go on.
+    Every vote is saved at once; run the command again to go on. --json counts the votes and asks for
+    none.
     """
     from fusion_bench.errors import ConfigError
     from fusion_bench.io.json_objects import load_documents
@@ -39,6 +41,10 @@ def vote_command(
     file = _votes_file(queries, votes)
     rows, texts = read_generated(queries), load_documents(documents)
     known = read_votes(file, [*rows]) if file.exists() else {}
+    if json:
+        kept = sum(known.values())
+        print_json({"file": file, "queries": len(rows), "votes": len(known), "kept": kept})
+        return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError(
             f"votes are given on a terminal: elsewhere write {file}, one "
