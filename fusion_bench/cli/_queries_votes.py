@@ -29,8 +29,8 @@ def vote_command(
 ) -> None:
     """Vote on generated queries: keep or drop, one key each, in random order.
 
-    Every vote is saved at once; run the command again to go on. --json counts the votes and asks for
-    none.
+    Every vote is saved at once; run the command again to go on. --json counts the votes, and asks
+    for none.
     """
     from fusion_bench.errors import ConfigError
     from fusion_bench.io.json_objects import load_documents
