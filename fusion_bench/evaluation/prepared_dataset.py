@@ -17,8 +17,8 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.data.switches import check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.dataset_checks.synthetic_queries import refuse_mixture
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.synthetic_queries import refuse_mixture
 from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, judgment_kind
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System

@@ -10,9 +10,9 @@ import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
-from fusion_bench.evaluation.dataset_checks.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
+from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import find_anchor_breaks
 from fusion_bench.gate.baselines.candidates import candidates_path, count_candidate, digest_values

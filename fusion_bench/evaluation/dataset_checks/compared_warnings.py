@@ -7,11 +7,11 @@ from typing import Any
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
-from fusion_bench.evaluation.dataset_checks.synthetic_queries import warn_synthetic
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 
 
 def find_compared_warnings(

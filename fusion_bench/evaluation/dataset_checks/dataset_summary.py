@@ -15,11 +15,11 @@ from fusion_bench.evaluation.dataset_checks.near_duplicates import (
     describe_near_duplicates,
     find_near_duplicates,
 )
-from fusion_bench.evaluation.dataset_checks.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.list_checks.list_notes import list_warnings
+from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.measures import no_relevant

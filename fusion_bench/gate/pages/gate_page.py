@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
-from fusion_bench.evaluation.dataset_checks.synthetic_queries import warn_synthetic
+from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.gate.pages.check_texts import (
     CHECK_COLUMNS,
     FEW_CHANGED,

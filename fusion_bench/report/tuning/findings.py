@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
-from fusion_bench.evaluation.dataset_checks.synthetic_queries import warn_synthetic
+from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.report.evaluation.data_warnings import (
     list_findings,
     tie_warnings,

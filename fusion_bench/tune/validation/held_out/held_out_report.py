@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
-from fusion_bench.evaluation.dataset_checks.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.report.tuning_records import trials as trial_model
 from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.report.tuning_records.class_gains import IntentGain, TypeGain
