@@ -47,6 +47,7 @@ class Combine(StrEnum):
         "fusion-bench judge datasets/mine --judge ann",
         "fusion-bench judge experiments/mine.yaml --judge ann --next 50",
         "fusion-bench judge experiments/mine.yaml --next 50 --list",
+        "fusion-bench judge experiments/mine.yaml --judge ann --queries sample.txt",
         "fusion-bench judge datasets/mine --judge ann --export to-judge.csv",
         "fusion-bench judge datasets/mine --judge ann --import judged.csv",
         "fusion-bench judge datasets/mine --llm judge.yaml --dry-run",
@@ -71,6 +72,14 @@ def judge(
             help="Only documents that could still change the comparison, so many at most.",
             metavar="BUDGET",
             min=1,
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            help="Only documents of the queries in FILE, one id a line, such as 'grades sample' "
+            "draws; also those that the judgments hold.",
+            metavar="FILE",
         ),
     ] = None,
     depth: Annotated[int, typer.Option(help="Depth of the pool.", min=1, max=MOST_RANK)] = 10,
@@ -142,12 +151,14 @@ def judge(
         show_qrels,
     )
     from fusion_bench.judge.judge_work import JudgeOptions, Question
+    from fusion_bench.judge.pool.chosen_queries import read_query_ids
     from fusion_bench.judge.pool.judged_systems import is_experiment, read_judged_systems
 
     models = LlmOptions(llm, dry_run, max_cost, double_judged, store)
     models.check(
         {
             "--next": next_,
+            "--queries": queries,
             "--export": export,
             "--import": import_,
             "--write-qrels": write_qrels,
@@ -156,8 +167,11 @@ def judge(
     )
     actions = JudgeActions(export, import_, write_qrels, is_list=list_, is_json=json)
     actions.check({"--measure": measure, "--baseline": baseline, "--candidate": candidate}, next_)
+    if next_ is not None or import_ is not None or write_qrels is not None:
+        base.refuse_options("--next, --import or --write-qrels", {"--queries": queries})
     question = None if next_ is None else Question(next_, measure, baseline, candidate)
-    options = JudgeOptions(judge, depth, order.value, seed, max_grade, question)
+    ids = None if queries is None else read_query_ids(queries)
+    options = JudgeOptions(judge, depth, order.value, seed, max_grade, question, ids)
     folders = base.folders_for(datasets, target if is_experiment(target) else None)
     with progress_bar() as progress:
         judged = read_judged_systems(

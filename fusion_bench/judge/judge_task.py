@@ -69,6 +69,7 @@ def open_task(
     order: OrderName | None,
     seed: int = 0,
     max_grade: int | None = None,
+    asks_again: bool = False,
 ) -> JudgeTask:
     """The work of one judge on a pool.
 
@@ -82,6 +83,7 @@ def open_task(
         order: Of the documents of a query; None = as they stand in the pool.
         seed: Of a random order.
         max_grade: The greatest grade of the scale; None = the greatest that is known.
+        asks_again: Documents that the dataset's judgments hold are asked for, too.
 
     Raises:
         ConfigError: The dataset's judgments are complete, or a name or scale cannot be used.
@@ -102,7 +104,7 @@ def open_task(
     }
     grades = pair_grades(dataset.qrels)
     pairs = {each.pair for each in pool.documents} - others
-    known = {pair: grades[pair] for pair in pairs if pair in grades}
+    known = {} if asks_again else {pair: grades[pair] for pair in pairs if pair in grades}
     groups = pool.by_query()
     if order is not None:
         groups = {query: groups[query] for query in order_queries(groups, order, seed)}

@@ -20,6 +20,7 @@ from fusion_bench.judge.files.judge_file import FOLDER, JudgeFile, judge_files
 from fusion_bench.judge.files.spreadsheet import SheetRules, read_sheet
 from fusion_bench.judge.judge_task import JudgeTask, limit_task, open_task
 from fusion_bench.judge.next.plan import JudgingPlan, plan_judging
+from fusion_bench.judge.pool.chosen_queries import keep_queries
 from fusion_bench.judge.pool.judged_systems import JudgedSystems
 from fusion_bench.judge.pool.orders import OrderName
 from fusion_bench.judge.pool.pool import PooledDocument, build_pool
@@ -57,6 +58,7 @@ class JudgeOptions:
         seed: Of a random order.
         max_grade: The greatest grade; None = the greatest that is known.
         question: Only documents that could still change this comparison; None = the whole pool.
+        queries: Only documents of these queries; None = of all.
     """
 
     judge: str = "judge"
@@ -65,6 +67,7 @@ class JudgeOptions:
     seed: int = 0
     max_grade: int | None = None
     question: Question | None = None
+    queries: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,8 @@ def open_work(
     """
     question = options.question
     pool = build_pool(judged, options.depth)
+    if options.queries is not None:
+        pool = keep_queries(pool, options.queries)
     task = open_task(
         judged,
         pool,
@@ -120,6 +125,7 @@ def open_work(
         order=options.order,
         seed=options.seed,
         max_grade=options.max_grade,
+        asks_again=options.queries is not None,
     )
     if question is None:
         return JudgeWork(judged, options, task)
