@@ -12,6 +12,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.scores import Scores
 from fusion_bench.evaluation.trials.evaluate_trials import trials_of
+from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -130,10 +131,12 @@ def _find_contradiction(
 
 def _measure_source(task: EvaluationSet, name: str) -> UnjudgedEvidence:
     alone = System(name=name, runs=(name,))
-    values = measure_unjudged(
-        alone, task.runs, task.measures[:1], spaces={}, qrels=task.dataset.qrels
-    )
-    return UnjudgedEvidence.of_measure(values)
+    trials = task.trials[: task.count_trials(alone)]
+    values = [
+        measure_unjudged(alone, trial.runs, task.measures[:1], spaces={}, qrels=trial.dataset.qrels)
+        for trial in trials
+    ]
+    return UnjudgedEvidence.of_measure(values[0] if len(values) == 1 else mean_unjudged(values))
 
 
 def is_fusion(config: Config | None) -> bool:

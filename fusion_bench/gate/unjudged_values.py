@@ -10,7 +10,7 @@ import numpy as np
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.trials.assess_trials import mean_unjudged
+from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,

@@ -23,6 +23,7 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_rea
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
 from fusion_bench.tune.local_cluster import START_SECONDS, start_cluster
 from fusion_bench.tune.space.objective import TuningObjective
@@ -136,6 +137,23 @@ class DistributedObjective(TuningObjective):
         make_readonly(values)
         return values
 
+    def evaluate_by_trial(self, system: System) -> FloatArray | None:
+        """The measure of a system on each trial of its lists, (T, Q); None = there is one.
+
+        Raises:
+            ConfigError: The system is trained, or the folders have different numbers of trials.
+        """
+        if needs_fitting(system):
+            raise ConfigError(TRAINED)
+        parts = self._call_workers(TuningObjective.evaluate_by_trial, system)
+        counts = sorted({1 if part is None else len(part) for part in parts})
+        if len(counts) > 1:
+            raise ConfigError(
+                f"cluster: folders with {' and '.join(map(str, counts))} trials of a list: their "
+                "values cannot be put together; give every folder the same number"
+            )
+        return None if counts == [1] else np.hstack(parts)
+
     def failure_reason(self, params: Params) -> str | None:
         """Why a trial cannot be computed; None = it can."""
         if self._is_trained(params):
@@ -150,7 +168,8 @@ class DistributedObjective(TuningObjective):
         stops = np.cumsum([len(rows) for _, rows in self.parts])
         kept = zip(self.parts, np.split(keep, stops[:-1]), strict=True)
         parts = tuple((paths, rows[part]) for (paths, rows), part in kept)
-        return replace(self, runs=self.runs.subset(keep), parts=parts)
+        later = tuple(runs.subset(keep) for runs in self.later_trials)
+        return replace(self, runs=self.runs.subset(keep), later_trials=later, parts=parts)
 
     def _is_trained(self, params: Params) -> bool:
         """Whether these values make a system that learns from all queries at once."""

@@ -59,4 +59,4 @@ def outline_objective(
     empty: Any = {name: value[..., :0] for name, value in values if isinstance(value, np.ndarray)}
     outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary)
     paths = replace(paths, fingerprint=objective.fingerprint)
-    return replace(objective, runs=outline, qrels=None), paths, known
+    return replace(objective, runs=outline, qrels=None, later_trials=()), paths, known

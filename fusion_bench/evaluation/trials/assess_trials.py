@@ -12,7 +12,7 @@ from fusion_bench.evaluation.details.collector import DetailsCollector, observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
 from fusion_bench.evaluation.trials.evaluate_trials import mean_of_trials
-from fusion_bench.evaluation.unjudged.unjudged_values import UnjudgedValues
+from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
 
@@ -116,17 +116,3 @@ def _mean_ties(trials: Sequence[TieSensitivity]) -> TieSensitivity:
     differs = (minimum != maximum) & ~(np.isnan(minimum) & np.isnan(maximum))
     affected = differs.any(axis=0).sum(axis=1)
     return TieSensitivity(affected, *(mean_of_trials(stack) for stack in stacks))
-
-
-def mean_unjudged(trials: Sequence[UnjudgedValues]) -> UnjudgedValues:
-    """The means over trials; a measure without a formula for filled values has none in any."""
-    filled = [[*values] for values in zip(*(each.filled for each in trials), strict=True)]
-    known = [[each for each in values if each is not None] for values in filled]
-    return UnjudgedValues(
-        share=mean_of_trials(np.stack([each.share for each in trials])),
-        judged_only=mean_of_trials(np.stack([each.judged_only for each in trials])),
-        filled=tuple(
-            mean_of_trials(np.stack(values)) if len(values) == len(trials) else None
-            for values in known
-        ),
-    )

@@ -81,7 +81,7 @@ def trials_of(trials: FloatArray | None, measure: int) -> FloatArray | None:
 def _evaluate_trial(
     trial: EvaluationSet, systems: Sequence[System], measures: Sequence[Measure], select: SelectRuns
 ) -> tuple[Scores, ...]:
-    dataset = trial.dataset
+    dataset, fitted = trial.dataset, [trial.fit_system(system) for system in systems]
     return evaluate_systems(
-        systems, select(trial), measures, spaces=dataset.spaces, qrels=dataset.qrels
+        fitted, select(trial), measures, spaces=dataset.spaces, qrels=dataset.qrels
     )

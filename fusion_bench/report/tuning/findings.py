@@ -79,6 +79,7 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         "recommendation": f"Recommendation: {recommend(report)}",
         "better effort": describe_better_effort(report),
         "split": describe_split(report.split_choice),
+        "list trials": _describe_list_trials(report),
         "look": describe_look(report.look),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
@@ -104,6 +105,16 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
         tone = TONES.get(thresholds.verdict, "plain")
         text = _describe_thresholds(thresholds, report)
         yield Finding(text, tone, "thresholds")
+
+
+def _describe_list_trials(report: TuningReport) -> str:
+    """What values and intervals mean where lists have several files; empty where they do not."""
+    if report.list_trials == 1:
+        return ""
+    return (
+        f"Values are means over {report.list_trials:,} trials of the lists. The intervals hold for "
+        "new trials of them and new queries."
+    )
 
 
 def _verdict_tone(report: TuningReport) -> Tone:

@@ -121,6 +121,7 @@ class TuningReport(TableView, ReportRecord):
         trials: Everything that was tried.
         held_out_queries: Ids, …
         held_out_values: … and (default, tuned) of each.
+        list_trials: Values are means over so many trials of the lists; 1 = each has one file.
         interrupted: Whether the search was cut short.
         provenance: Where the numbers come from.
         lint: What lint finds in the default and the tuned system, see ``docs/lint.md``.
@@ -164,6 +165,7 @@ class TuningReport(TableView, ReportRecord):
     trials: tuple[Trial, ...]
     held_out_queries: tuple[str, ...]
     held_out_values: tuple[tuple[float, float], ...]
+    list_trials: int = 1
     interrupted: bool = False
     provenance: Provenance
     lint: tuple[LintFinding, ...] = ()

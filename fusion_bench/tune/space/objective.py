@@ -18,6 +18,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.trials.evaluate_trials import mean_of_trials
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.tune.space.parameter_paths import (
@@ -52,6 +53,9 @@ class TuningObjective:
         spaces: Score space of each rerank list.
         qrels: The judgments; only measures that ir_measures computes need them.
         contents: Fingerprint of the dataset that all of these come from.
+        later_trials: As ``runs``, with the second, third, … file of each list that has several. A
+            value is the mean over these trials of the lists; a trial of the search is another
+            thing.
     """
 
     system: System
@@ -61,6 +65,7 @@ class TuningObjective:
     spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
     qrels: Qrels | None = None
     contents: Fingerprint = field(kw_only=True)
+    later_trials: tuple[AlignedRuns, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         """The system, the measure, and how many queries and parameters."""
@@ -183,7 +188,10 @@ class TuningObjective:
 
     def subset_queries(self, keep: BoolArray) -> TuningObjective:
         """The same on only the queries where ``keep``, shape (Q,), is true."""
-        return self if keep.all() else replace(self, runs=self.runs.subset(keep))
+        if keep.all():
+            return self
+        later = tuple(runs.subset(keep) for runs in self.later_trials)
+        return replace(self, runs=self.runs.subset(keep), later_trials=later)
 
     def unit_points(self, trials: Sequence[Params]) -> FloatArray:
         """Positions in the unit cube, shape (T, D); NaN for a parameter that takes no part."""
@@ -194,8 +202,26 @@ class TuningObjective:
                     row[d] = parameter.unit_position(params[parameter.path])
         return points
 
+    def evaluate_by_trial(self, system: System) -> FloatArray | None:
+        """The measure of a system on each trial of its lists, (T, Q); None = there is one.
+
+        Raises:
+            FusionBenchError: It cannot be computed.
+        """
+        if not self.later_trials:
+            return None
+        trials = (self.runs, *self.later_trials)
+        return np.stack([self._evaluate_trial([system], runs)[0] for runs in trials])
+
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
+        values = self._evaluate_trial(systems, self.runs)
+        if not self.later_trials:
+            return values
+        later = [self._evaluate_trial(systems, runs) for runs in self.later_trials]
+        return mean_of_trials(np.stack([values, *later])).copy()
+
+    def _evaluate_trial(self, systems: Sequence[System], runs: AlignedRuns) -> FloatArray:
         scores = evaluate_systems(
-            systems, self.runs, [self.measure], spaces=self.spaces, qrels=self.qrels
+            systems, runs, [self.measure], spaces=self.spaces, qrels=self.qrels
         )
         return np.array([each.values[0] for each in scores])

@@ -97,6 +97,7 @@ def create_objective(
         dataset.spaces,
         dataset.qrels,
         contents=dataset.contents,
+        later_trials=tuple(trial.runs for trial in task.later_trials),
     )
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.final_lists import drop_final
-from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.evaluation.run_experiment import Progress, load_lists
-from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials, trials_of
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -21,6 +22,8 @@ from fusion_bench.report.tuning_records.floor import FloorKind, FloorRow
 from fusion_bench.stats.answers import decide_answer
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.max_t import FamilyRow, max_t
+from fusion_bench.stats.trials.paired_trials import paired_sides
+from fusion_bench.stats.trials.trial_variance import make_trial_terms
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.gains import clip_ends
 
@@ -33,15 +36,25 @@ class UntunedValues:
         names: R systems and sources.
         kinds: What each is.
         values: Shape (R, Q), the measure that is tuned for.
+        trials: Of each its values on each trial of its lists, (T, Q); None = there is one.
+        are_shared: Whether each reads a list of several files that the tuned system reads too.
     """
 
     names: tuple[str, ...]
     kinds: tuple[FloorKind, ...]
     values: FloatArray
+    trials: tuple[FloatArray | None, ...]
+    are_shared: tuple[bool, ...]
 
     def select_queries(self, mask: BoolArray) -> UntunedValues:
         """The same on the queries where ``mask``, shape (Q,), is true."""
-        return replace(self, values=self.values[:, mask])
+        trials = tuple(select_trials(each, mask) for each in self.trials)
+        return replace(self, values=self.values[:, mask], trials=trials)
+
+
+def select_trials(trials: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
+    """Some queries of (T, Q) values; None = there is one trial."""
+    return None if trials is None else trials[:, queries]
 
 
 def load_all_lists(
@@ -86,19 +99,21 @@ def evaluate_untuned(
     alone = [System(name=name, runs=(name,)) for name in sorted(names)]
     known = [system.resolved_config for system in (*others, objective.system)]
     sources = [system for system in alone if system.resolved_config not in known]
-    scores = evaluate_systems(
-        [*map(task.fit_system, others), *sources],
-        task.runs,
-        [objective.measure],
-        spaces=dataset.spaces,
-        qrels=dataset.qrels,
-    )
+    systems = [*others, *sources]
+    scores = evaluate_trials(task, systems, [objective.measure])
     place = {query: q for q, query in enumerate(task.runs.queries)}
-    order = [place[query] for query in objective.runs.queries]
+    order = np.array([place[query] for query in objective.runs.queries])
     kinds: list[FloorKind] = ["system" for _ in others]
     kinds += ["source" for _ in sources]
     values = np.array([score.values[0] for score in scores]).reshape(len(scores), len(place))
-    return UntunedValues(tuple(score.system for score in scores), tuple(kinds), values[:, order])
+    tuned = task.trial_lists(objective.system)
+    return UntunedValues(
+        names=tuple(score.system for score in scores),
+        kinds=tuple(kinds),
+        values=values[:, order],
+        trials=tuple(select_trials(trials_of(score.trials, 0), order) for score in scores),
+        are_shared=tuple(not tuned.isdisjoint(task.trial_lists(each)) for each in systems),
+    )
 
 
 def judge_floor(
@@ -110,6 +125,7 @@ def judge_floor(
     min_gain: float,
     alpha: float,
     seed: int,
+    tuned_trials: FloatArray | None = None,
 ) -> tuple[FloorRow, ...]:
     """Compare what nobody tuned with the tuned system; all of it is one family.
 
@@ -121,6 +137,7 @@ def judge_floor(
         min_gain: Differences below it are equivalent.
         alpha: Two-sided level of the family.
         seed: Of the sign flips.
+        tuned_trials: Shape (T, Q): of the tuned system on each trial; None = there is one.
 
     Returns:
         The highest mean first.
@@ -128,9 +145,19 @@ def judge_floor(
     if not untuned.names:
         return ()
     keys = tuple(groups)
+    codes = number_by_appearance(keys)[0]
     family = [
-        FamilyRow(paired_difference(values, tuned), keys, margin=min_gain)
-        for values in untuned.values
+        FamilyRow(
+            paired_difference(values, tuned),
+            keys,
+            margin=min_gain,
+            trial_terms=make_trial_terms(
+                paired_sides(trials, tuned_trials, is_shared=is_shared), codes
+            ),
+        )
+        for values, trials, is_shared in zip(
+            untuned.values, untuned.trials, untuned.are_shared, strict=True
+        )
     ]
     tested = max_t(family, seed=seed, alpha=alpha)
     rows = []

@@ -15,6 +15,11 @@ from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
 from fusion_bench.stats.power.spread import estimate_spread
 from fusion_bench.stats.randomization_tests import randomization_p_values
+from fusion_bench.stats.trials.trial_variance import (
+    TrialTerm,
+    add_trial_variance,
+    make_trial_terms,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +31,32 @@ class PairedValues:
         default: Shape (Q,).
         groups: Shape (Q,): the id of each query's group, its own where none is declared.
         is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
+        trials: Shape (T, Q): the differences tuned − default on each trial of the lists; None =
+            there is one.
     """
 
     tuned: FloatArray
     default: FloatArray
     groups: Sequence[str]
     is_bounded: bool = False
+    trials: FloatArray | None = None
+
+    @property
+    def trial_terms(self) -> tuple[TrialTerm, ...]:
+        """What the trials add to the variance of the gain."""
+        return list_trial_terms(self.trials, number_by_appearance(self.groups)[0])
+
+
+def list_trial_terms(
+    differences: FloatArray | None, groups: IntArray | None
+) -> tuple[TrialTerm, ...]:
+    """What the trials of two systems that read the same lists add to the variance of a gain.
+
+    Args:
+        differences: Shape (T, Q): tuned − default on each trial; None = there is one.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
+    """
+    return () if differences is None else make_trial_terms([differences], groups)
 
 
 def paired_gain(
@@ -42,6 +67,7 @@ def paired_gain(
     is_bounded: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
+    trials: FloatArray | None = None,
 ) -> Gain:
     """The mean paired difference tuned − default, with its interval by group.
 
@@ -52,6 +78,7 @@ def paired_gain(
         is_bounded: Values lie in [0, 1].
         alpha: 1 − coverage of the t interval.
         seed: Of the randomization test.
+        trials: Shape (T, Q): the differences on each trial of the lists; None = there is one.
 
     Returns:
         Its ``p`` is that of the paired randomization test by group, at least Student's; 1 where
@@ -59,6 +86,7 @@ def paired_gain(
     """
     difference = paired_difference(tuned, default)
     mean = estimate_mean(difference, groups, alpha=alpha)
+    mean = add_trial_variance(mean, list_trial_terms(trials, groups), alpha=alpha)
     p = 1.0
     if difference.any():
         p = float(randomization_p_values(difference[None], groups, seed=seed)[0])
@@ -102,7 +130,12 @@ def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int
         at most ``alpha`` where the interval does not hold 0.
     """
     family = [
-        FamilyRow(paired_difference(row.tuned, row.default), tuple(row.groups)) for row in rows
+        FamilyRow(
+            paired_difference(row.tuned, row.default),
+            tuple(row.groups),
+            trial_terms=row.trial_terms,
+        )
+        for row in rows
     ]
     tested = max_t(family, seed=seed, alpha=alpha)
     return [

@@ -46,6 +46,7 @@ class CrossFit:
         standard_error: Of the mean, by group (CR2).
         critical: c of the interval mean ± c · standard error.
         p: Two-sided; at most 2 · ``level`` where the interval excludes 0.
+        null: The statistic of the data and of each flip.
     """
 
     chosen: IntArray
@@ -54,6 +55,7 @@ class CrossFit:
     standard_error: float
     critical: float
     p: float
+    null: FloatArray
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -101,12 +103,24 @@ def cross_fit(
         if trial >= 0:
             values[folds == fold] = differences[trial, folds == fold]
     freedom = bell_mccaffrey_freedom(problem.sizes)
-    shares = [float((side >= abs(observed) - NOISE).mean()) for side in (null, -null)]
-    p = 2 * max(*shares, upper_tail(abs(observed), freedom)) if values.any() else 1.0
+    p = two_sided_p(null, abs(observed), upper_tail(abs(observed), freedom))
+    p = p if values.any() else 1.0
     rank = math.floor(level * len(null) + NOISE)
     tails = [np.sort(side)[-rank] if rank else math.inf for side in (null, -null)]
     critical = max(*map(float, tails), t_quantile(freedom, 1 - level))
-    return CrossFit(chosen[0], values, float(mean[0]), float(error[0]), critical, min(p, 1.0))
+    return CrossFit(chosen[0], values, float(mean[0]), float(error[0]), critical, p, null)
+
+
+def two_sided_p(null: FloatArray, statistic: float, least: float) -> float:
+    """Twice the greater share of the null that a statistic's size reaches on one side.
+
+    Args:
+        null: The statistics of the data and of each flip.
+        statistic: At least 0.
+        least: The one-sided p is no smaller.
+    """
+    shares = [float((side >= statistic - NOISE).mean()) for side in (null, -null)]
+    return min(2 * max(*shares, least), 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from fusion_bench.tune.space.objective import TuningObjective
 def measure_facts(
     objective: TuningObjective, tuned: System, dataset: Dataset, held_out: BoolArray, seed: int
 ) -> DataFacts:
-    """Measure the default and the tuned system on the held-out queries.
+    """Measure the default and the tuned system on the held-out queries, on the first trial.
 
     Args:
         objective: On all queries.
@@ -53,7 +53,8 @@ def measure_facts(
         qrels=qrels,
         seed=seed,
     )
-    infos = tuple(list_infos([(dataset, runs)]))
+    aligned = (runs, *objective.later_trials)
+    infos = tuple(list_infos([*zip(dataset.trials, aligned, strict=False)]))
     return DataFacts(
         runs=infos,
         warnings=(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -56,8 +57,22 @@ class HeldOutEvaluation:
         """One-sided level of the verdicts; intervals have a coverage of 1 − 2 · this."""
         return self.alpha / 2 if self.level is None else self.level
 
-    def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> Gain:
-        """Tuned − default on the queries where ``mask`` is true; both (Q,). Not adjusted."""
+    def measure_gain(
+        self,
+        tuned: FloatArray,
+        default: FloatArray,
+        mask: BoolArray,
+        trials: FloatArray | None = None,
+    ) -> Gain:
+        """Tuned − default on the queries where ``mask`` is true. Not adjusted.
+
+        Args:
+            tuned: Shape (Q,).
+            default: Shape (Q,).
+            mask: Shape (Q,).
+            trials: Shape (T, Q): their differences on each trial of the lists; None = there is
+                one.
+        """
         return paired_gain(
             tuned[mask],
             default[mask],
@@ -65,15 +80,25 @@ class HeldOutEvaluation:
             is_bounded=self.is_bounded,
             alpha=2 * self.verdict_level,
             seed=self.tuning.seed,
+            trials=None if trials is None else trials[:, mask],
         )
 
-    def judge_family(self, rows: Sequence[tuple[FloatArray, FloatArray]]) -> list[Gain]:
+    def judge_family(
+        self,
+        rows: Sequence[tuple[FloatArray, FloatArray]],
+        trials: Sequence[FloatArray | None] = (),
+    ) -> list[Gain]:
         """The held-out gains of several verdicts, adjusted for their number.
 
         Args:
             rows: Tuned and default, each of shape (held-out queries,).
+            trials: Of the first rows their differences on each trial of the lists, (T, Q) over all
+                queries; None = there is one.
         """
-        pairs = [self.pair_values(tuned, default) for tuned, default in rows]
+        pairs = [
+            self.pair_values(tuned, default, each)
+            for (tuned, default), each in zip_longest(rows, trials)
+        ]
         return judge_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
 
     def check_feasible(self) -> None:
@@ -88,10 +113,21 @@ class HeldOutEvaluation:
         if self.tuning.folds:
             tuning_folds(self.objective, self.split, self.tuning)
 
-    def pair_values(self, tuned: FloatArray, default: FloatArray) -> PairedValues:
-        """Values on the held-out queries, with their groups."""
-        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(self.split.held_out)]
-        return PairedValues(tuned, default, groups, is_bounded=self.is_bounded)
+    def pair_values(
+        self, tuned: FloatArray, default: FloatArray, trials: FloatArray | None = None
+    ) -> PairedValues:
+        """Values on the held-out queries, with their groups.
+
+        Args:
+            tuned: Shape (held-out queries,).
+            default: Shape (held-out queries,).
+            trials: Shape (T, Q): their differences on each trial, all queries; None = there is
+                one.
+        """
+        held_out = self.split.held_out
+        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(held_out)]
+        part = None if trials is None else trials[:, held_out]
+        return PairedValues(tuned, default, groups, is_bounded=self.is_bounded, trials=part)
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -17,7 +17,9 @@ from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit
 from fusion_bench.tune.validation.all_queries.fit_all_queries import adopt_fit, params_by_query
+from fusion_bench.tune.validation.all_queries.widen_fit import widen_fit
 from fusion_bench.tune.validation.crag import FittedThresholds, collect_evidence, fit_lists
+from fusion_bench.tune.validation.gains import list_trial_terms
 from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.held_out.held_out_unjudged import HeldOutUnjudged
 from fusion_bench.tune.validation.held_out.search_outcome import SearchOutcome
@@ -63,6 +65,46 @@ class HeldOutGains:
         return self.chosen if self.fit is None else self.default + self.fit.values
 
     @cached_property
+    def default_by_trial(self) -> FloatArray | None:
+        """(T, Q): of the default on each trial of the lists; None = there is one."""
+        objective = self.evaluation.objective
+        return objective.evaluate_by_trial(objective.system)
+
+    @cached_property
+    def tuned_by_trial(self) -> FloatArray | None:
+        """(T, Q): of what is evaluated."""
+        objective = self.evaluation.objective
+        if self.fit is None or self.default_by_trial is None:
+            return objective.evaluate_by_trial(self.system)
+        systems, codes = self._systems_by_query(self.fit)
+        values = self.default_by_trial.copy()
+        for number, system in enumerate(systems):
+            by_trial = objective.evaluate_by_trial(system)
+            if by_trial is not None:
+                values[:, codes == number] = by_trial[:, codes == number]
+        return values
+
+    @property
+    def gain_by_trial(self) -> FloatArray | None:
+        """(T, Q): tuned − default."""
+        return _subtract(self.tuned_by_trial, self.default_by_trial)
+
+    @cached_property
+    def chosen_gain_by_trial(self) -> FloatArray | None:
+        """(T, Q): the chosen trial of the search − default."""
+        if self.fit is None:
+            return self.gain_by_trial
+        chosen = self.evaluation.objective.evaluate_by_trial(self.system)
+        return _subtract(chosen, self.default_by_trial)
+
+    def _systems_by_query(self, fit: CrossFit) -> tuple[list[System], IntArray]:
+        """The systems that cross-fitting evaluates, and (Q,) the number of each query's."""
+        objective = self.evaluation.objective
+        split, tuning = self.evaluation.split, self.evaluation.tuning
+        params, codes = params_by_query(objective, split, tuning, self.outcome.result, fit)
+        return [objective.build_system(each) for each in params], codes
+
+    @cached_property
     def system(self) -> System:
         """The chosen one."""
         return self.evaluation.objective.build_system(self.outcome.chosen.params)
@@ -83,15 +125,20 @@ class HeldOutGains:
         All verdicts of the run are one family.
         """
         mask, per_type = self.evaluation.split.held_out, self.outcome.per_type
-        rows = [(self.tuned[mask], self.default[mask])]
+        evaluation, objective = self.evaluation, self.evaluation.objective
+        rows, trials = [(self.tuned[mask], self.default[mask])], [self.gain_by_trial]
         if per_type is not None:
             rows.append((per_type.values[mask], per_type.overall[mask]))
+            sides = map(objective.evaluate_by_trial, (per_type.system, per_type.base))
+            trials.append(_subtract(*sides))
         rows += [
             (each.utilities(each.tuned), each.utilities(each.default)) for each in self.thresholds
         ]
-        gain, *others = self.evaluation.judge_family(rows)
+        gain, *others = evaluation.judge_family(rows, trials)
         if self.fit is not None:
-            gain = adopt_fit(gain, self.fit, is_bounded=self.evaluation.is_bounded)
+            terms = list_trial_terms(self.gain_by_trial, objective.group_codes)
+            fit = widen_fit(self.fit, terms, objective.group_codes)
+            gain = adopt_fit(gain, fit, is_bounded=evaluation.is_bounded)
         return gain, (others.pop(0) if per_type is not None else None), others
 
     @cached_property
@@ -106,9 +153,7 @@ class HeldOutGains:
         objective = self.evaluation.objective
         if self.fit is None:
             return self._checker.compare(self.system, objective.system)
-        split, tuning = self.evaluation.split, self.evaluation.tuning
-        params, codes = params_by_query(objective, split, tuning, self.outcome.result, self.fit)
-        systems = [objective.build_system(each) for each in params]
+        systems, codes = self._systems_by_query(self.fit)
         return self._checker.compare_by_query(systems, codes, objective.system)
 
     def compare_classes_unjudged(self) -> UnjudgedDifference | None:
@@ -142,4 +187,12 @@ class HeldOutGains:
         names = sorted(set(values[held_out]), key=lambda name: (name is None, name or ""))
         for name in names if len(names) > 1 else ():
             mask = held_out & np.equal(values, name)
-            yield name, self.evaluation.measure_gain(self.tuned, self.default, mask)
+            yield (
+                name,
+                self.evaluation.measure_gain(self.tuned, self.default, mask, self.gain_by_trial),
+            )
+
+
+def _subtract(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
+    """First − second, (T, Q); None = there is one trial."""
+    return None if first is None or second is None else first - second

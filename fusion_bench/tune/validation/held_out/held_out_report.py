@@ -15,7 +15,7 @@ from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.report.tuning_records.class_gains import IntentGain, TypeGain
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.split_choice import SplitChoice
-from fusion_bench.tune.validation.floor import UntunedValues, judge_floor
+from fusion_bench.tune.validation.floor import UntunedValues, judge_floor, select_trials
 from fusion_bench.tune.validation.gains import estimate_needed
 from fusion_bench.tune.validation.held_out.data_facts import measure_facts
 from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
@@ -71,6 +71,7 @@ class HeldOutReport:
             trials=tuple(trial_model.Trial(**vars(trial)) for trial in result.trials),
             held_out_queries=tuple(self._evaluation.objective.runs.queries[q] for q in rows),
             held_out_values=tuple(values),
+            list_trials=1 if gains.default_by_trial is None else len(gains.default_by_trial),
             interrupted=result.interrupted or bool(front and front.interrupted),
             provenance=provenance,
         )
@@ -114,11 +115,12 @@ class HeldOutReport:
         unjudged = gains.compare_unjudged()
         choice = describe_choice(outcome.result, outcome.chosen)
         verdict = evaluation.decide_with_unjudged(held_out, choice, unjudged)
-        tune = evaluation.measure_gain(gains.chosen, gains.default, evaluation.split.tune)
+        on_tuning = evaluation.split.tune, gains.chosen_gain_by_trial
+        tune = evaluation.measure_gain(gains.chosen, gains.default, *on_tuning)
         prior = None if gains.fit else tune
         nested = cross and evaluation.measure_gain(cross.values, gains.default, cross.fold >= 0)
         needed = estimate_needed(
-            evaluation.pair_values(gains.tuned[mask], gains.default[mask]),
+            evaluation.pair_values(gains.tuned[mask], gains.default[mask], gains.gain_by_trial),
             held_out,
             evaluation.tuning.min_gain,
             factor=evaluation.next_factor,
@@ -188,4 +190,5 @@ class HeldOutReport:
             min_gain=evaluation.tuning.min_gain,
             alpha=2 * evaluation.verdict_level,
             seed=evaluation.tuning.seed,
+            tuned_trials=select_trials(self.gains.tuned_by_trial, mask),
         )

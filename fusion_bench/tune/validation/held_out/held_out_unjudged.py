@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.data.ordering import IntArray
+from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
 from fusion_bench.evaluation.unjudged.judgment_kind import judgment_kind
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
@@ -83,13 +84,17 @@ class HeldOutUnjudged:
     def _evidence(self, system: System) -> UnjudgedEvidence:
         """Of all queries."""
         objective = self.objective
-        values = measure_unjudged(
-            system,
-            objective.runs,
-            [objective.measure],
-            spaces=objective.spaces,
-            qrels=self.dataset.qrels,
-        )
+        trials = [
+            measure_unjudged(
+                system,
+                runs,
+                [objective.measure],
+                spaces=objective.spaces,
+                qrels=self.dataset.qrels,
+            )
+            for runs in (objective.runs, *objective.later_trials)
+        ]
+        values = trials[0] if len(trials) == 1 else mean_unjudged(trials)
         return UnjudgedEvidence.of_measure(values)
 
 

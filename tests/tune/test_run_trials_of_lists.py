@@ -1,0 +1,58 @@
+"""Tuning on lists of several files, from the command to the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.cli import main
+from tests.tiny import edit
+from tests.tune import made
+
+OPTIONS = ("--trials", "4", "--no-plots", "--json")
+#: What one list of a run and two equal ones may tell apart.
+OTHER = {"provenance", "look", "list_trials", "data", "fingerprint"}
+
+
+def tune(root: Path, out: Path) -> dict[str, Any]:
+    folders = ["--out", str(out), "--datasets", str(root / "datasets")]
+    assert main(["tune", str(root / "experiments" / "e.yaml"), *folders, *OPTIONS]) == 0
+    record: dict[str, Any] = json.loads((out / "tuning.json").read_text(encoding="utf-8"))
+    return record
+
+
+def make(root: Path, *, changes: bool) -> Path:
+    """The made dataset with two trials of ``good``: equal, or the second with other scores."""
+    made.make(root)
+    folder = root / "datasets" / "made"
+    edit(root, "datasets/made/dataset.yaml", "path: good.trec", 'path: "good-*.trec"')
+    text = (folder / "good.trec").read_text(encoding="utf-8")
+    (folder / "good.trec").rename(folder / "good-1.trec")
+    second = (folder / "bad.trec").read_text(encoding="utf-8") if changes else text
+    (folder / "good-2.trec").write_text(second, encoding="utf-8")
+    return root
+
+
+def test_equal_trials_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = tune(made.make(tmp_path / "alone"), tmp_path / "out-alone")
+    equal = tune(make(tmp_path / "equal", changes=False), tmp_path / "out-equal")
+    assert (alone["list_trials"], equal["list_trials"]) == (1, 2)
+    assert {k: v for k, v in equal.items() if k not in OTHER} == {
+        k: v for k, v in alone.items() if k not in OTHER
+    }
+    capsys.readouterr()
+    page = (tmp_path / "out-equal" / "tuning.md").read_text(encoding="utf-8")
+    assert "Values are means over 2 trials of the lists." in page
+
+
+def test_the_objective_is_the_mean_over_trials(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tune(make(tmp_path / "other", changes=True), tmp_path / "out")
+    capsys.readouterr()
+    default = [low for low, _ in other["held_out_values"]]
+    assert other["held_out"]["default"] == pytest.approx(sum(default) / len(default))
+    assert {info["trial"] for info in other["data"]["runs"] if info["name"] == "good"} == {1, 2}
