@@ -12,6 +12,7 @@ from fusion_bench.connector import Connector
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
+from fusion_bench.fuse import Fusion
 
 #: The name of the system that an engine's own fusion is.
 FUSED = "fused"
@@ -44,7 +45,6 @@ class FusedByDialect(Connector):
         if self.fused is not None:
             try:
                 system = self.fused_system(1)
-                system.fusion.source_weights([*self.legs], [*self._leg_roles().values()])
             except ConfigError as error:
                 text = str(error)
                 prefix = "" if text.startswith(f"{FUSED}.") else f"{FUSED}."
@@ -65,7 +65,7 @@ class FusedByDialect(Connector):
         """
         windows = {name: self.window_of(name, depth) for name in self.legs}
         is_common = len({*windows.values()}) == 1
-        return System(
+        system = System(
             FUSED,
             [*windows],
             dialect=self.dialect,
@@ -73,6 +73,16 @@ class FusedByDialect(Connector):
             depth=next(iter(windows.values())) if is_common else windows,
             top_k=depth,
         )
+        return system.model_copy(update={"fusion": self._name_weights(system.fusion)})
+
+    def _name_weights(self, fusion: Fusion) -> Fusion:
+        """The fusion with a weight for each leg, where it has weights by leg or role."""
+        roles = self._leg_roles()
+        weights = fusion.source_weights([*roles], [*roles.values()]).tolist()
+        if not getattr(fusion, "weights", None):
+            return fusion
+        by_leg = dict(zip(roles, weights, strict=True))
+        return fusion.model_copy(update={"weights": by_leg})
 
     def fused_options(self) -> dict[str, Any]:
         """The fusion as the system has it: by default as it is configured."""

@@ -281,3 +281,11 @@ def test_the_engine_fuses_as_many_legs_as_it_can(name: str, count: int) -> None:
         fused.pop("weights")
     with pytest.raises(ConfigError, match=r"^fused\.runs: .*\(runs are legs\)"):
         build(name, legs={f"leg{n}": leg for n in range(count)}, fused=fused)
+
+
+def test_weights_may_name_roles() -> None:
+    fused = {"method": "rrf", "weights": {"keyword": 3}}
+    connector = build("elasticsearch", fused=fused)
+    entries = connector.fused_request(QUERY, 5)["retriever"]["rrf"]["retrievers"]
+    assert [entry["weight"] for entry in entries] == [3.0, 1.0]
+    assert connector.describe_replay()["fusion"]["weights"] == {"words": 3.0, "dense": 1.0}
