@@ -97,7 +97,12 @@ def check_policy(
     inputs.progress("finding the largest losses", 0, 1)
     losses = (
         find_worst_queries(
-            pair.task, pair.before, pair.after, (pair.reference, candidate), count=policy.worst
+            pair.task,
+            pair.before,
+            pair.after,
+            (pair.reference, candidate),
+            count=policy.worst,
+            trials=pair.trials,
         )
         for pair in pairs
     )

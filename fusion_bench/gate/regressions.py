@@ -13,6 +13,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
 from fusion_bench.gate.records.changes import DocumentChange, QueryRegression
+from fusion_bench.gate.trials.check_trials import PairedTrials
 from fusion_bench.io.excerpts import query_excerpt, read_titles
 from fusion_bench.stats.comparison import NOISE
 
@@ -31,8 +32,11 @@ def find_worst_queries(
     systems: tuple[System | None, System],
     *,
     count: int,
+    trials: PairedTrials | None = None,
 ) -> Iterator[QueryRegression]:
     """The queries of a collection that lost most in the policy's first measure.
+
+    Of several trials the ranks are those of the trial in which a query lost most.
 
     Args:
         task: The collection.
@@ -40,12 +44,17 @@ def find_worst_queries(
         after: Values of the candidate.
         systems: The baseline's system, None where its lists are gone, and the candidate.
         count: Maximum number of queries.
+        trials: The values of each trial; None = one a side.
     """
     measure = task.measures[0].name
     difference = after[measure] - before[measure]
     order = np.argsort(difference, kind="stable")[:count].tolist()
     worst = [q for q in order if difference[q] < -NOISE]
-    rankings = {q: _explain_both(task, task.runs.queries[q], systems) for q in worst}
+    chosen = {q: 0 if trials is None else trials.find_worst_trial(measure, q) for q in worst}
+    rankings = {
+        q: _explain_both(task.trials[trial], task.runs.queries[q], systems)
+        for q, trial in chosen.items()
+    }
     grades = task.dataset.qrels.to_dict() if worst else {}
     relevance = task.dataset.spec.binary_relevance
     changes = {}
@@ -68,6 +77,7 @@ def find_worst_queries(
             value_after=float(after[measure][q]),
             top_k=(old and old.top_k, new.top_k),
             has_old_ranks=old is not None,
+            trial=chosen[q] + 1 if trials is not None and measure in trials.candidate else None,
             documents=tuple(
                 change.model_copy(update={"title": titles.get(change.document, "")})
                 for change in changes[q]

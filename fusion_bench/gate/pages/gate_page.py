@@ -205,6 +205,8 @@ def _describe_loss(query: QueryRegression) -> Finding:
         details.append(f"{more}: same rank, or in neither list")
     name = quote_text(f"query {query.query}", query.text)
     text = f"{query.collection}, {name}: {query.measure} {before} → {after}"
+    if query.trial is not None:
+        text += f" (mean over trials; ranks of trial {query.trial})"
     return Finding(text, details=tuple(details))
 
 

@@ -80,6 +80,7 @@ class QueryRegression(StoredRecord):
         documents: Its relevant documents: those that moved first.
         text: The beginning of the query's text; empty where the dataset has none.
         has_old_ranks: Whether the old ranks are known; after a change of the lists they are not.
+        trial: The candidate's trial that the ranks are of, from 1; None where it has one.
     """
 
     collection: str
@@ -91,3 +92,4 @@ class QueryRegression(StoredRecord):
     documents: tuple[DocumentChange, ...]
     text: str = ""
     has_old_ranks: bool = True
+    trial: int | None = None

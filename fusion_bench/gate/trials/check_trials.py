@@ -89,3 +89,19 @@ class PairedTrials:
         if before is None and after is None:
             return None
         return CheckTrials(before, after, self.is_shared, self.borrows)
+
+    def find_worst_trial(self, measure: str, query: int) -> int:
+        """The candidate's trial in which a query lost most, from 0; 0 where it has one.
+
+        Args:
+            measure: The measure.
+            query: The row of the query.
+        """
+        after = self.candidate.get(measure)
+        if after is None:
+            return 0
+        before = self.baseline.get(measure)
+        lost = after[:, query]
+        if self.is_shared and before is not None and len(before) == len(after):
+            lost = lost - before[:, query]
+        return int(np.argmin(lost))

@@ -135,6 +135,20 @@ def test_a_golden_query_must_hold_in_every_trial(tmp_path: Path) -> None:
     assert (golden.rank, golden.holds) == (4, False)
 
 
+def test_a_loss_shows_the_ranks_of_the_trial_in_which_it_is_largest(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(3, share=0.0))
+    renew_baseline(root)
+    places = draw_places(3, share=0.0)
+    places[1] = {**places[1], 7: 5}
+    write_trials(root, *places)
+    verdict = gate_verdict(root)
+    [loss] = verdict.regressions
+    assert (loss.query, loss.trial) == ("q7", 2)
+    assert loss.value_after == pytest.approx((1 + 0.2 + 1) / 3)
+    assert loss.documents[0].rank_after == 5
+    assert "(mean over trials; ranks of trial 2)" in format_text(verdict)
+
+
 def test_an_empty_trial_is_refused(tmp_path: Path) -> None:
     root = make_trials(tmp_path, *draw_places(2))
     edit(root, EXPERIMENT, "dataset: mine\n", "dataset: mine\nquery_type: local\n")
