@@ -22,6 +22,7 @@ from fusion_bench.util.files.atomic_files import write_atomic
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "gate-mutants.md"
 CHECKS, VERDICT = "gate/checks.py", "gate/verdict.py"
+ESTIMATES = "gate/estimates.py"
 SIGN_FLIPS = "stats/randomization_tests.py"
 #: A mutant whose self-test takes longer is one that hangs.
 SECONDS = 900
@@ -178,13 +179,17 @@ MUTANTS = (
         "return np.full(len(task.runs.queries), True)",
         "return np.arange(len(task.runs.queries)) % 10 == 0",
     ),
-    _in_checks(
+    Mutant(
         "the betting bound is the mean",
-        "betting_bound=betting_bound(check.difference, check.groups, alpha=alpha)",
-        "betting_bound=estimate.mean",
+        ESTIMATES,
+        "bound = betting_bound(difference, groups, alpha=alpha)",
+        "bound = estimate.mean",
     ),
-    _in_checks(
-        "every fall is a regression", "if not error > 0:", "return 0.0\n    if not error > 0:"
+    Mutant(
+        "every fall is a regression",
+        ESTIMATES,
+        "if not error > 0:",
+        "return 0.0\n    if not error > 0:",
     ),
     _in_checks(
         "printed alarm rate × 9",
