@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.simulations.promise import Promise
+from benchmarks.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.estimates import estimate_check
 from fusion_bench.gate.trials.check_trials import CheckTrials
@@ -35,16 +35,16 @@ def run(*, draws: int) -> list[Promise]:
             rng = np.random.default_rng([int(1000 * trial_sd), *counts])
             alarms = passes = 0
             for seed in range(draws):
-                sides = [draw_side(rng, count, trial_sd) for count in counts]
                 shared = QUERY_SD * rng.standard_normal(QUERIES)
-                before, after = (side + shared for side in sides)
+                before, after = (shared + draw_side(rng, count, trial_sd) for count in counts)
                 alarms += decide(before, after, seed) in ALARMS
                 passes += decide(before, after - MAX_DROP, seed) == "pass"
             design = (
                 f"sd of trials {trial_sd:g}, {pluralize(counts[0], 'trial')} against {counts[1]}"
             )
             is_promised = max(counts) > 1 or not trial_sd
-            limit, side = (0.05, "at most") if is_promised else (None, "none")
+            limit = 0.05 if is_promised else None
+            side: Side = "at most" if is_promised else "none"
             results += [
                 Promise(design, "alarm without a drop", alarms, draws, limit, side),
                 Promise(design, "pass at a drop of m", passes, draws, limit, side),
