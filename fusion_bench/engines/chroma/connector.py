@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -36,12 +36,11 @@ class ChromaLeg(LegSettings):
 
     Attributes:
         key: The embedding: ``#embedding`` is the collection's own; others need the search API.
-        search: What is sent: the query's vector, its sparse vector, or, with the search API, its
-            text, which the server embeds.
+        search: What is sent: the query's vector or, with the search API, its sparse vector.
     """
 
     key: str = EMBEDDING
-    search: QueryForm = "vector"
+    search: Literal["vector", "sparse_vector"] = "vector"
 
     @property
     def query_form(self) -> QueryForm:
@@ -58,7 +57,7 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
         tenant: Whose it is.
         database: Name of its database.
         search_api: Whether lists come from the search API, which Chroma Cloud has: it alone knows
-            keys other than ``#embedding``, texts, and the fusion ``rrf``.
+            keys other than ``#embedding``, sparse vectors, and the fusion ``rrf``.
         where: A filter of metadata as JSON: only the documents that it admits are searched.
     """
 
@@ -138,10 +137,10 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
 
     def _knn(self, leg: str, query: PullQuery, depth: int, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         settings = self.legs[leg]
-        value: Any = query.text
+        value: Any
         if settings.search == "vector":
             value = vector_of(query, leg)
-        elif settings.search == "sparse_vector":
+        else:
             weights = sorted(sparse_vector_of(query, leg).items())
             value = {
                 "#type": "sparse_vector",

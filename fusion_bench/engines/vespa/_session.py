@@ -56,14 +56,16 @@ class VespaSession:
     async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
         text_field = require_text_field(self._connector.text_field, texts=texts)
         data = await self._ask(body, self._connector.answer_bytes(depth, texts=True))
-        rows = value_at(data, "root", "children")
+        # Without any hit there are no children.
+        has_hits = value_at(data, "root", "fields", "totalCount") != 0
+        rows = rows_at(data, "root", "children") if has_hits else []
         return [
             make_hit(
                 read_id(row, self._connector.id_field),
                 row.get("relevance"),
                 field_at(row.get("fields"), text_field) if text_field else None,
             )
-            for row in (rows_at(data, "root", "children") if rows is not None else [])
+            for row in rows
         ]
 
     async def _ask(self, body: dict[str, Any], extra_bytes: int) -> Any:  # noqa: ANN401 - JSON

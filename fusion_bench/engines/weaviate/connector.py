@@ -94,7 +94,7 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
         """The fusion, with the name of the vector search."""
         vectors = [name for name, leg in self.legs.items() if leg.vector is not None]
         if len(self.legs) != 2 or len(vectors) != 1:
-            raise ConfigError("legs: a keyword search and a vector search are fused, and no more")
+            raise ConfigError("alpha: it weighs a keyword search and a vector search, no more legs")
         return {"vector": vectors[0], **super().fused_options()}
 
     def window_of(self, leg: str, depth: int) -> int:  # noqa: ARG002 - the same of each leg
@@ -102,7 +102,7 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
         return max(self.window or SERVER_WINDOW, depth)
 
     def describe_replay(self) -> Mapping[str, Any] | None:
-        """Without a window: the legs that may be pulled are as long as the server fuses them."""
+        """No window: legs that are pulled with a fused answer are as long as the server's lists."""
         replay = super().describe_replay()
         return None if replay is None else {**replay, "depth": None}
 

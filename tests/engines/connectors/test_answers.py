@@ -81,10 +81,11 @@ def test_no_hit_at_all_is_an_empty_list() -> None:
     with serving(FakeVespa()) as engine:
         engine.change = lambda answer: {"root": {**answer["root"], "children": []}}
         assert read(build("vespa", engine), "words", 3) == ()
-        engine.change = lambda answer: {
-            "root": {k: v for k, v in answer["root"].items() if k != "children"}
-        }
+        engine.change = lambda _: {"root": {"fields": {"totalCount": 0}}}
         assert read(build("vespa", engine), "words", 3) == ()
+        engine.change = lambda _: {"root": {"fields": {"totalCount": 9}}}
+        with pytest.raises(ProviderError, match="no list of objects"):
+            read(build("vespa", engine), "words", 3)
 
 
 @pytest.mark.parametrize(
