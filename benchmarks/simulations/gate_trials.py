@@ -35,8 +35,9 @@ def run(*, draws: int) -> list[Promise]:
             rng = np.random.default_rng([int(1000 * trial_sd), *counts])
             alarms = passes = 0
             for seed in range(draws):
+                sides = [draw_side(rng, count, trial_sd) for count in counts]
                 shared = QUERY_SD * rng.standard_normal(QUERIES)
-                before, after = (shared + draw_side(rng, count, trial_sd) for count in counts)
+                before, after = (shared + each for each in sides)
                 alarms += decide(before, after, seed) in ALARMS
                 passes += decide(before, after - MAX_DROP, seed) == "pass"
             design = (

@@ -75,7 +75,8 @@ class CheckResult(CheckOutcome):
         t_bound: One-sided 95 % lower bound of the difference by Student's t; None with one group.
         betting_bound: One-sided 95 % lower bound that also holds with rare losses of up to 1;
             None where a difference is below −1.
-        p: One-sided, of the sign-flip test of "no drop", unadjusted.
+        p: One-sided, of the sign-flip test of "no drop", unadjusted; where trials add variance,
+            never below Student's.
         p_fell: The same, adjusted over all checks.
         p_regressed: One-sided, of the t test of "a drop of at most m", adjusted likewise.
         min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where

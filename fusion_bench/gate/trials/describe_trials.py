@@ -35,7 +35,7 @@ def describe_trials(
         candidate_sd=_measure_sd(trials.candidate),
         share=estimate.trial_variance / error**2 if estimate.trial_variance > 0 else 0.0,
         is_paired=trials.is_paired,
-        is_borrowed=trials.borrows,
+        is_borrowed=trials.borrows and (trials.baseline is None or trials.candidate is None),
         single=decide_single_trials(trials.single_differences(means), groups, rule),
     )
 

@@ -77,6 +77,14 @@ def test_the_gate_asks_both_tests() -> None:
     assert with_trials.needed is None
 
 
+@pytest.mark.parametrize(("after", "is_borrowed"), [(1, True), (3, False)])
+def test_only_a_side_of_one_trial_borrows(after: int, is_borrowed: bool) -> None:
+    [result] = run_checks([contest(3, after, trial_sd=0.05, seed=7)], resamples=500)
+    assert result.trials is not None
+    assert result.trials.is_borrowed is is_borrowed
+    assert (result.trials.candidate_sd is None) is is_borrowed
+
+
 def test_single_differences_pair_what_belongs_together() -> None:
     before, after = np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(3, 2) * 10
     means = (before.mean(axis=0), after.mean(axis=0))

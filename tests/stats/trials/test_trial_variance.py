@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.trials.trial_spread import TrialSpread, measure_trial_spread
 from fusion_bench.stats.trials.trial_variance import (
@@ -83,10 +83,10 @@ def test_a_quantile_keeps_its_tail() -> None:
     assert move_quantile(t_quantile(7, 0.999), 7, 90) == pytest.approx(t_quantile(90, 0.999))
 
 
-def covers(values: FloatArray, truth: float) -> bool:
+def covers(values: FloatArray, truth: float, groups: IntArray | None = None) -> bool:
     """Whether the interval of the means over trials holds the true mean."""
-    terms = make_trial_terms((values,))
-    estimate = add_trial_variance(estimate_mean(values.mean(axis=0)), terms)
+    terms = make_trial_terms((values,), groups)
+    estimate = add_trial_variance(estimate_mean(values.mean(axis=0), groups), terms)
     return estimate.low <= truth <= estimate.high
 
 
@@ -97,6 +97,20 @@ def test_intervals_cover_for_new_trials_and_queries(trial_sd: float) -> None:
         covers(crossed(3, 40, query_sd=0.2, trial_sd=trial_sd, seed=seed), 0.0)
         for seed in range(draws)
     )
+    low, high = binomial_bounds(hits, draws)
+    assert low <= 0.97
+    assert high >= 0.93
+
+
+@pytest.mark.parametrize("trial_sd", [0.0, 0.05])
+def test_intervals_cover_where_queries_come_in_groups(trial_sd: float) -> None:
+    """A group's queries share their values, and what a trial does to them."""
+    draws, groups = 400, np.repeat(np.arange(30), [1] * 10 + [2] * 10 + [4] * 10)
+    hits = 0
+    for seed in range(draws):
+        shared = crossed(3, 30, query_sd=0.2, trial_sd=trial_sd, seed=seed)[:, groups]
+        alone = crossed(3, len(groups), query_sd=0.1, seed=draws + seed)
+        hits += covers(shared + alone, 0.0, groups)
     low, high = binomial_bounds(hits, draws)
     assert low <= 0.97
     assert high >= 0.93
