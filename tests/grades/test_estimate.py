@@ -118,6 +118,13 @@ def test_queries_that_the_machine_did_not_grade_are_refused() -> None:
         estimate(people, machine)
 
 
+def test_three_queries_of_people_are_too_few() -> None:
+    machine = make_values("llm", 20, shift=0.1)
+
+    with pytest.raises(ConfigError, match="--people people: people judged queries of 3 groups"):
+        estimate(take(machine, 3), machine)
+
+
 @pytest.mark.usefixtures("project")
 def test_command_prints_what_both_judges_say(capsys: Capture) -> None:
     assert main([*ESTIMATE, "--people", "people", "--json"]) == 0

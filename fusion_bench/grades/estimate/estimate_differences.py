@@ -15,7 +15,7 @@ from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.answers import MIN_CHANGED, Answer
 from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.intervals import MeanEstimate
-from fusion_bench.stats.prediction_powered.plan_judging import plan_judging
+from fusion_bench.stats.prediction_powered.plan_judging import JudgingPlan, plan_judging
 from fusion_bench.stats.prediction_powered.powered_mean import PoweredMean, estimate_powered_mean
 from fusion_bench.util.formatting import list_names, pluralize
 
@@ -53,7 +53,10 @@ def estimate_differences(
                 paired_difference(judge.values[name][m], judge.values[baseline][m])
                 for judge in (people, machine)
             )
-            estimate = estimate_powered_mean(own, every, sampled, groups, alpha=level)
+            try:
+                estimate = estimate_powered_mean(own, every, sampled, groups, alpha=level)
+            except ConfigError as error:
+                raise ConfigError(f"--people {people.judge}: {error}") from None
             if is_bounded(measure):
                 estimate = estimate.clip(-1, 1)
             differing = int((np.abs(own - every[sampled]) > NOISE).sum())
@@ -93,7 +96,7 @@ def _describe(
     few = differing < MIN_CHANGED
     answer = None if family is None else _decide(estimate, alpha, min_gain, few_changes=few)
     at_hand, total = estimate.people.queries, estimate.machine.queries
-    plan = plan_judging(estimate, (2 * at_hand, 4 * at_hand, total), alpha=alpha)
+    sizes = (2 * at_hand, 4 * at_hand, total)
     return EstimatedDifference(
         measure=measure,
         candidate=candidate,
@@ -110,14 +113,23 @@ def _describe(
         few_changes=few,
         people=_record_mean(estimate.people),
         machine=_record_mean(estimate.machine),
-        judging=JudgingRecord(
-            half_width=plan.half_width,
-            halving=plan.halving,
-            added=None if plan.halving is None else plan.halving - at_hand,
-            least_half_width=plan.least_half_width,
-            expected=plan.expected,
-            people_alone=plan.people_alone,
-        ),
+        judging=_record_plan(plan_judging(estimate, sizes, alpha=alpha), at_hand),
+    )
+
+
+def _record_plan(plan: JudgingPlan, at_hand: int) -> JudgingRecord:
+    def count_added(size: int | None) -> int | None:
+        return None if size is None else size - at_hand
+
+    least, most = plan.halving_range
+    return JudgingRecord(
+        half_width=plan.half_width,
+        halving=plan.halving,
+        added=count_added(plan.halving),
+        added_range=(count_added(least), count_added(most)),
+        least_half_width=plan.least_half_width,
+        expected=plan.expected,
+        people_alone=plan.people_alone,
     )
 
 

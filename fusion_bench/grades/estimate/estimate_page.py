@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.grades.estimate.records import EstimatedDifference, GradeEstimate
+from fusion_bench.grades.estimate.records import (
+    EstimatedDifference,
+    GradeEstimate,
+    JudgingRecord,
+)
 from fusion_bench.report.answer_texts import FEW_CHANGES, find_answer_tone, format_answer
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.stats.answers import MIN_CHANGED
@@ -152,7 +156,7 @@ def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifferen
                 each.candidate,
                 format_number(each.judging.half_width),
                 *(format_number(each.judging.expected.get(size)) for size in sizes),
-                "out of reach" if each.judging.added is None else f"{each.judging.added:,}",
+                _format_added(each.judging),
                 f"{each.judging.people_alone:,}",
             )
         )
@@ -162,9 +166,19 @@ def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifferen
         f"Expected half widths of the interval where people judge so many of the "
         f"{estimate.queries:,} queries. λ and the spread stay as they are. Judge a number that is "
         "set beforehand: who stops when the answer pleases gets intervals that cover less.",
-        "Out of reach: not even all of them would halve the interval; more queries would.",
+        "In brackets: the range that the uncertain spread of people's values leaves. Out of reach: "
+        "not even all of them would halve the interval; more queries would.",
     )
     return Table("What more queries of people would do", columns, rows, notes)
+
+
+def _format_added(judging: JudgingRecord) -> str:
+    """``57 (12 to 190)``; ``out of reach`` where not even all queries would do."""
+    if judging.added is None:
+        return "out of reach"
+    least, most = judging.added_range
+    more = "or more" if most is None else f"to {most:,}"
+    return f"{judging.added:,} ({least or 1:,} {more})"
 
 
 def _describe(estimate: GradeEstimate, each: EstimatedDifference) -> str:
@@ -178,7 +192,7 @@ def _describe(estimate: GradeEstimate, each: EstimatedDifference) -> str:
     more = (
         "Not even all queries at hand would halve the interval."
         if judging.added is None
-        else f"{judging.added:,} more queries of people would halve the interval."
+        else f"About {_format_added(judging)} more queries of people would halve the interval."
     )
     return (
         f"{start} on {estimate.dataset}, {each.measure} {interval} from "

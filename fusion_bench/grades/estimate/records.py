@@ -33,6 +33,7 @@ class JudgingRecord(ReportRecord):
         halving: Queries that people would have to judge in all for half the width; None = judging
             all queries at hand would not do.
         added: How many more that are; None likewise.
+        added_range: The same with the spread of people's values at the ends of its 95 % interval.
         least_half_width: Half width where people judge all queries at hand.
         expected: Number of queries of people → expected half width.
         people_alone: Queries that people would need for this interval without the machine.
@@ -41,6 +42,7 @@ class JudgingRecord(ReportRecord):
     half_width: float
     halving: int | None
     added: int | None
+    added_range: tuple[int | None, int | None]
     least_half_width: float
     expected: dict[int, float]
     people_alone: int
