@@ -117,6 +117,8 @@ def _describe_power(check: CheckResult) -> str:
     needed = "no number suffices" if check.max_drop == 0 else "an unknown number is needed"
     if check.needed is not None:
         needed = f"{check.needed} are needed"
+    elif check.max_drop > 0 and check.trials is not None and check.trials.share > 0:
+        needed = "more trials are needed, as queries alone never remove their effect,"
     groups = ""
     if check.groups < check.queries:
         groups = f" in {pluralize(check.groups, 'group')}"

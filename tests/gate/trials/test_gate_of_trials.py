@@ -82,6 +82,7 @@ def test_an_effect_of_trials_is_no_regression(tmp_path: Path) -> None:
     text = format_text(verdict)
     assert "one trial cannot tell (9 pairs of single trials:" in text
     assert "baseline 3 (sd of their means 0.1000)" in text
+    assert "more trials are needed, as queries alone never remove their effect, to pass" in text
 
 
 def test_the_same_fall_in_every_trial_is_one(tmp_path: Path) -> None:
