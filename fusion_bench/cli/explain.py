@@ -47,6 +47,9 @@ def explain(
     top: Annotated[
         int, typer.Option(help="Number of documents to list.", min=1, max=MOST_RANK)
     ] = 10,
+    trial: Annotated[
+        int, typer.Option(help="Which file of each list that has several.", min=1, metavar="N")
+    ] = 1,
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
     json: base.JsonFlag = False,
@@ -67,7 +70,11 @@ def explain(
     folders = base.folders_for(datasets, experiment)
     with base.open_experiment(experiment, overrides) as (parsed, source):
         explanation = explain_query(
-            parsed, source, query, system=system, dataset=dataset, folders=folders
+            *(parsed, source, query),
+            system=system,
+            dataset=dataset,
+            folders=folders,
+            trial=trial,
         )
     traces = select_traces(explanation, document, against=against, top=top)
     titles = read_titles(explanation.documents, {trace.document for trace in traces})

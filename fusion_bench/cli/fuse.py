@@ -58,6 +58,14 @@ def fuse_command(
             metavar="NAME",
         ),
     ] = None,
+    trial: Annotated[
+        int | None,
+        typer.Option(
+            help="Which file of each list that has several. Default: the first.",
+            min=1,
+            metavar="N",
+        ),
+    ] = None,
     sources: Annotated[
         bool,
         typer.Option("--sources", help="Write the rank and score of each document in each list."),
@@ -101,10 +109,11 @@ def fuse_command(
                 dataset=dataset,
                 split=split,
                 out=out,
+                trial=trial or 1,
             )
     else:
         given = {"--system": system, "--dataset": dataset, "--split": split, "--datasets": datasets}
-        base.refuse_options("run files", given)
+        base.refuse_options("run files", {**given, "--trial": trial})
         layout = parse_run_columns(run_columns)
         fusion = {"method": method or "rrf", **_parse_keys(change or [])}
         lists = fuse_files(_parse_files(inputs, out), fusion, layout)

@@ -49,6 +49,7 @@ def serve(
     from dataclasses import replace
 
     from fusion_bench.cli._progress_lines import end_lines
+    from fusion_bench.evaluation.trials.select_trial import describe_selection
     from fusion_bench.serve.console.open_session import open_session
     from fusion_bench.serve.http.server import open_socket, require_packages, serve_session
 
@@ -72,6 +73,8 @@ def serve(
             dataset=dataset,
             system=system,
         )
+        if (shown := describe_selection(session.dataset)) is not None:
+            base.echo_notes([f"the console shows {shown}"])
         serve_session(
             replace(session, folders=tuple(datasets or ())),
             listener,

@@ -18,6 +18,7 @@ from fusion_bench.evaluation.ranking.final_lists import (
     make_final_lists,
 )
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.trials.select_trial import select_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
@@ -39,6 +40,7 @@ def fuse_experiment(
     dataset: str | None = None,
     split: str | None = None,
     out: Path | None = None,
+    trial: int = 1,
 ) -> FinalLists:
     """The final lists of one system of an experiment.
 
@@ -50,6 +52,7 @@ def fuse_experiment(
         dataset: As the experiment names it; needed if it names several.
         split: Only queries of this split; None = every query that a run answers, judged or not.
         out: The file that the lists go to; it may not be one of the dataset's files.
+        trial: Which file of each list that has several.
 
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
@@ -65,7 +68,9 @@ def fuse_experiment(
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {system: chosen}})
     alone.check_datasets(roles, spec.rerank, source)
-    loaded = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)
+    loaded = select_trial(
+        load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names), trial
+    )
     check_predictions([chosen], source, loaded)
     runs = align_all_queries(
         [loaded.runs[name] for name in chosen.base_runs],

@@ -18,6 +18,7 @@ from fusion_bench.evaluation.run_experiment import (
     report_provenance,
 )
 from fusion_bench.evaluation.selected_systems import prepare_datasets, select_systems
+from fusion_bench.evaluation.trials.select_trial import describe_selection
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.explain.diagnose_changes import describe_system
 from fusion_bench.explain.diagnose_failures import (
@@ -110,6 +111,7 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         relevant=len(relevant.rows),
         missed_by_all=int(missed.sum()),
         binary_relevance=spec.binary_relevance,
+        trial=describe_selection(task.dataset),
         runs=tuple(task_list_infos(task)),
         judge=describe_judge(task.dataset),
         baseline=task.experiment.baseline,

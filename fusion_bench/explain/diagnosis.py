@@ -138,6 +138,7 @@ class DiagnosedCollection(ReportRecord):
         relevant: Relevant documents of these queries.
         missed_by_all: Those that no list of any of the systems returned.
         binary_relevance: The grade from which a document is relevant.
+        trial: Which trial of which lists was diagnosed; null = every list has one file.
         runs: The input lists, and what was noticed about each.
         judge: The machine judge whose grades these are; null = people gave them.
         baseline: The system that the others are compared with.
@@ -155,6 +156,7 @@ class DiagnosedCollection(ReportRecord):
     relevant: int
     missed_by_all: int
     binary_relevance: int
+    trial: str | None = None
     runs: tuple[ListInfo, ...]
     judge: JudgeInfo | None = None
     baseline: str

@@ -10,6 +10,7 @@ from typing import Any
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
+from fusion_bench.evaluation.trials.select_trial import describe_selection, select_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
@@ -29,6 +30,7 @@ def explain_query(
     system: str | None = None,
     dataset: str | None = None,
     folders: Collection[Path],
+    trial: int = 1,
 ) -> Explanation:
     """Explain a query of any split under one system of an experiment.
 
@@ -39,6 +41,7 @@ def explain_query(
         system: Name of the system; by default the gated one, or the experiment's baseline.
         dataset: As the experiment names it; by default its only one, or its first.
         folders: Where named datasets live.
+        trial: Which file of each list that has several.
 
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
@@ -53,7 +56,8 @@ def explain_query(
     changed = {"systems": {chosen.name: chosen}, **ALL_JUDGED}
     alone = experiment.model_copy(update=changed)
     alone.check_datasets(roles, spec.rerank, source)
-    loaded = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)
+    every = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)
+    loaded = select_trial(every, trial)
     task = prepare_dataset(alone, source, loaded)
     if query not in task.runs.queries:
         raise ConfigError(
@@ -62,7 +66,12 @@ def explain_query(
         )
     explanation = explain_ranking(task.fit_system(chosen), task.runs, query, loaded.spaces)
     text = query_excerpt(loaded.queries.get(query))
-    return replace(explanation, query_text=text, documents=loaded.documents)
+    return replace(
+        explanation,
+        query_text=text,
+        documents=loaded.documents,
+        trial=describe_selection(every, trial),
+    )
 
 
 def _select_system(experiment: Experiment, name: str | None) -> System:
@@ -116,6 +125,7 @@ def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
     record = {
         **asdict(trace),
         "contributions": trace.contributions,
+        "trial": explanation.trial,
         "switched_off": dict(explanation.switched_off),
         "policy": None if explanation.policy is None else asdict(explanation.policy),
     }

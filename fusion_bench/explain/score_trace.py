@@ -169,6 +169,7 @@ class Explanation:
         intent: The intent whose numbers were used; None = no numbers by intent.
         switched_off: Source that is off for the query → why.
         policy: What the system's policy picked; None = it has none.
+        trial: Which trial of which lists this is; None = every list has one file.
     """
 
     system: str
@@ -184,6 +185,7 @@ class Explanation:
     intent: str | None = None
     switched_off: Mapping[str, str] = field(default_factory=dict)
     policy: PolicyTrace | None = None
+    trial: str | None = None
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""

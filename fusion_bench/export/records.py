@@ -34,7 +34,8 @@ class ReplayRecord(ReportRecord):
         export_mean: The same of what was written.
         comparison: What was written against the system, paired by query.
         top: So many documents at the top of each list are compared.
-        changed_queries: Queries whose top differs, ties of equal scores apart.
+        changed_queries: Queries whose top differs, ties of equal scores apart; of lists with
+            several trials in the first.
         changed_sets: Those of them whose top has other documents.
         tied_queries: Queries whose top differs only among documents whose scores are equal in the
             engine's precision.

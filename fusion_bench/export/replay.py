@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.compare_collections import (
     INFERENCE_KEYS,
@@ -11,6 +14,7 @@ from fusion_bench.evaluation.compare_collections import (
 )
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.results import record_comparison
+from fusion_bench.evaluation.trials.assess_trials import mean_assessment
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -49,20 +53,21 @@ def replay_system(
         FusionBenchError: The dataset does not fit them.
     """
     task = prepare_dataset(_select_pair(experiment, system, exported), source, dataset)
-    spaces, qrels = dataset.spaces, dataset.qrels
     fitted = [task.fit_system(item) for item in (system, exported)]
-    assessments = {
-        item.name: assess_system(item, task.runs, task.measures, spaces=spaces, qrels=qrels)
-        for item in fitted
-    }
-    values = {name: assessment.values for name, assessment in assessments.items()}
+    assessments = {item.name: _assess_trials(task, item) for item in (system, exported)}
     names = tuple(measure.name for measure in task.measures)
-    contrast = Contrast(names, task.experiment.baseline, values, task.runs.groups)
+    contrast = Contrast(
+        names,
+        task.experiment.baseline,
+        {name: assessment.values for name, assessment in assessments.items()},
+        task.runs.groups,
+        *_describe_trials(task, assessments),
+    )
     settings = task.experiment.model_dump(include=set(INFERENCE_KEYS))
     ((comparison,),) = compare_contrasts([contrast], settings)
     unjudged = _compare_unjudged(task, assessments[exported.name], assessments[system.name])
     changes = compare_lists(
-        fitted[0], fitted[1], task.runs, spaces, precision=dialect.precision, top=TOP
+        fitted[0], fitted[1], task.runs, dataset.spaces, precision=dialect.precision, top=TOP
     )
     return ReplayRecord(
         dataset=dataset.name,
@@ -82,6 +87,31 @@ def replay_system(
         changed_sets=int(changes.is_other_set.sum()),
         tied_queries=int(changes.is_tied.sum()),
     )
+
+
+def _assess_trials(task: EvaluationSet, system: System) -> Assessment:
+    """What was measured of a system, over the trials of its lists."""
+    return mean_assessment(
+        [
+            assess_system(
+                trial.fit_system(system),
+                trial.runs,
+                trial.measures,
+                spaces=trial.dataset.spaces,
+                qrels=trial.dataset.qrels,
+            )
+            for trial in task.trials[: task.count_trials(system)]
+        ]
+    )
+
+
+def _describe_trials(
+    task: EvaluationSet, assessments: Mapping[str, Assessment]
+) -> tuple[dict[str, FloatArray], dict[str, frozenset[str]]]:
+    """The values of the trials of each system that has several, and the lists that differ."""
+    values = {name: each.trials for name, each in assessments.items() if each.trials is not None}
+    systems = task.experiment.systems
+    return values, {name: task.trial_lists(systems[name]) for name in values}
 
 
 def _compare_unjudged(

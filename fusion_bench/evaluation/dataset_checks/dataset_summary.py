@@ -50,9 +50,14 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "intents": _counts(query.intent for query in queries),
         "fields": _describe_fields(queries),
         "groups": len({query.group or query.id for query in queries}),
-        "runs": [_run_row(dataset, run) for run in dataset.runs.values()],
+        "runs": [
+            _run_row(dataset, run) | _count_trials(dataset, f"runs/{run.name}")
+            for run in dataset.runs.values()
+        ],
         "rerank_lists": [
-            _row(run) | {"score_space": dataset.spaces[run.name]}
+            _row(run)
+            | {"score_space": dataset.spaces[run.name]}
+            | _count_trials(dataset, f"rerank/{run.name}")
             for run in dataset.rerankers.values()
         ],
         "judges": [_describe_judge(dataset, name) for name in dataset.spec.judges],
@@ -88,6 +93,13 @@ def _run_row(dataset: Dataset, run: Run) -> dict[str, object]:
     on = len(judged) if run.switch is None else len(run.switch.queries.intersection(judged))
     condition = "" if run.switch is None else format_condition(run.switch.condition)
     return _row(run) | {"when": condition or None, "on_queries": on}
+
+
+def _count_trials(dataset: Dataset, key: str) -> dict[str, int]:
+    """The files of a list, where some list has several."""
+    if not dataset.later_trials:
+        return {}
+    return {"trials": len(dataset.trials) if key in dataset.trial_lists else 1}
 
 
 def _row(run: Run) -> dict[str, object]:

@@ -87,15 +87,7 @@ def _assess_trial(
 
 def _mean_over_trials(trials: Sequence[AssessedSystem]) -> AssessedSystem:
     """The means of everything; the trials' own values are kept beside them."""
-    parts = [trial.assessment for trial in trials]
-    values = np.stack([part.values for part in parts])
-    assessment = Assessment(
-        values=mean_of_trials(values),
-        ties=_mean_ties([part.ties for part in parts]),
-        unjudged=mean_unjudged([part.unjudged for part in parts]),
-        candidates=round(sum(part.candidates for part in parts) / len(parts)),
-        trials=values,
-    )
+    assessment = mean_assessment([trial.assessment for trial in trials])
     inside = [trial.source_ties for trial in trials]
     sampled = [each.settlements for each in inside if each.settlements is not None]
     source_ties = SourceTies(
@@ -104,6 +96,20 @@ def _mean_over_trials(trials: Sequence[AssessedSystem]) -> AssessedSystem:
         unknown=frozenset().union(*(each.unknown for each in inside)),
     )
     return AssessedSystem(assessment, source_ties)
+
+
+def mean_assessment(trials: Sequence[Assessment]) -> Assessment:
+    """The means over trials, with the values of each; of one trial itself."""
+    if len(trials) == 1:
+        return trials[0]
+    values = np.stack([part.values for part in trials])
+    return Assessment(
+        values=mean_of_trials(values),
+        ties=_mean_ties([part.ties for part in trials]),
+        unjudged=mean_unjudged([part.unjudged for part in trials]),
+        candidates=round(sum(part.candidates for part in trials) / len(trials)),
+        trials=values,
+    )
 
 
 def _mean_ties(trials: Sequence[TieSensitivity]) -> TieSensitivity:

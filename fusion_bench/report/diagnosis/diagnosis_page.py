@@ -114,6 +114,8 @@ def _is_applicable(collection: DiagnosedCollection, kind: FailureKind) -> bool:
 def _list_findings(collection: DiagnosedCollection) -> Iterator[Finding]:
     """What no table says: kinds that cannot occur, and what no list has."""
     baseline = collection.system(collection.baseline)
+    if collection.trial is not None:
+        yield Finding(f"The failures are those of {collection.trial}.", key="trial")
     for kind in KINDS:
         reason = baseline.count(kind).not_applicable
         if not _is_applicable(collection, kind):
