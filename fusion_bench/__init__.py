@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from fusion_bench.api.page import page as page
     from fusion_bench.api.plot import plot as plot
     from fusion_bench.api.power import power as power
+    from fusion_bench.api.pull import pull as pull
     from fusion_bench.api.rerank import rerank as rerank
     from fusion_bench.api.results.comparisons import Comparisons as Comparisons
     from fusion_bench.api.results.tuning_result import TuningResult as TuningResult
@@ -107,6 +108,7 @@ _HOME = {
     "parse_measure": "api.evaluate",
     "plot": "api.plot",
     "power": "api.power",
+    "pull": "api.pull",
     "read_experiment": "experiment.experiment",
     "read_report": "evaluation.report_records.report",
     "rerank": "api.rerank",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from fusion_bench.api.datasets import locate_dataset
+from fusion_bench.api.event_loop import outside_event_loop
 from fusion_bench.rerank.run import RerankOptions, WrittenList, score_list
 
-T = TypeVar("T")
 PathLike = str | os.PathLike[str]
 
 
@@ -76,19 +73,9 @@ def rerank(
         reranker=None,
         fallback_list=None,
     )
-    return _outside_event_loop(lambda: score_list(options, lambda _done, _total, _spent: None))
+    return outside_event_loop(lambda: score_list(options, lambda _done, _total, _spent: None))
 
 
 def _format_yaml(value: object) -> str:
     """A value as YAML that reads back as the same: text in quotes, None as null."""
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _outside_event_loop(work: Callable[[], T]) -> T:
-    """The result of work that runs an event loop of its own, also from within another."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:  # no loop runs here
-        return work()
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(work).result()

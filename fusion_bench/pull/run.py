@@ -44,7 +44,7 @@ class PullOptions:
 
     Attributes:
         connector: The engine.
-        queries: JSON Lines with the id and the text of each query.
+        queries: JSON Lines with the id and the text of each query; or query id → text.
         out: The dataset's folder.
         name: The dataset's name; None = the folder's.
         depth: Most hits per query and list.
@@ -56,7 +56,7 @@ class PullOptions:
     """
 
     connector: Connector
-    queries: Path
+    queries: Path | Mapping[str, str]
     out: Path
     name: str | None = None
     depth: int = 100
@@ -165,12 +165,18 @@ def _open_stores(options: PullOptions) -> Iterator[tuple[PullStore, AnswerStore]
                 shutil.rmtree(options.out, ignore_errors=True)
 
 
-def _read_queries(path: Path) -> dict[str, dict[str, Any]]:
+def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """The queries as their file has them, by id.
 
     Raises:
         DataError: A line breaks a rule, or a query has no text.
     """
+    if not isinstance(given, Path):
+        rows = {str(query): {"id": str(query), "text": text} for query, text in given.items()}
+        if not rows or not all(str(row["text"]).strip() and row["id"] for row in rows.values()):
+            raise DataError("queries: {id: text} is needed, at least one, each with a text")
+        return rows
+    path = given
     known = load_queries(path)
     objects = {}
     for number, item in read_objects(path):

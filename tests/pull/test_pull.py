@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import fusion_bench
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.pull.run import PulledDataset
 from tests.pull import functions
 from tests.pull.cases import DENSE, KEYWORD, MODULE, pull, write_queries
 
@@ -316,3 +318,26 @@ def test_the_fused_answer_is_no_source_of_a_fusion(tmp_path: Path) -> None:
     everything = {"runs": ["bm25", "engine-fused"]}
     with pytest.raises(ConfigError, match=r"'engine-fused' is an engine's final list"):
         fusion_bench.compare(path, None, {"all": everything, "bm25": "bm25"}, "RR@10")
+
+
+def test_from_python_inside_an_event_loop(tmp_path: Path) -> None:
+    config = tmp_path / "pull.yaml"
+    config.write_text(f"legs: {{bm25: {{function: '{MODULE}:keyword'}}}}\n", encoding="utf-8")
+
+    async def work() -> PulledDataset:
+        queries = {"q1": "alpha one", "q2": "two"}
+        settings = {"legs": {"bm25": {"roles": ["keyword"]}, "ids": leg("ids")}}
+        return fusion_bench.pull(
+            "python", queries, tmp_path / "mine", config=config, settings=settings, depth=1
+        )
+
+    pulled = asyncio.run(work())
+    assert pulled.to_pandas()["hits"].tolist() == [2, 2]
+    assert repr(pulled).endswith("2 queries; bm25, ids)")
+    assert (
+        load_dataset(tmp_path / "mine/dataset.yaml", every_query=True).queries["q2"].text == "two"
+    )
+    with pytest.raises(DataError, match="each with a text"):
+        fusion_bench.pull(
+            "python", {"q1": " "}, tmp_path / "other", settings={"legs": {"a": leg("ids")}}
+        )
