@@ -44,6 +44,7 @@ from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.power.sample_size import upper_tail
 from fusion_bench.stats.prediction_powered.jackknife import fit_line, means_without_groups
 from fusion_bench.stats.resampling import group_codes
+from fusion_bench.util.formatting import pluralize
 
 #: Fewest groups of queries that people judged: two degrees of freedom are left.
 LEAST_GROUPS = 4
@@ -115,8 +116,8 @@ def estimate_powered_mean(
     own_codes, count = group_codes(codes[sampled], len(people))
     if count < LEAST_GROUPS:
         raise ConfigError(
-            f"people judged queries of {count} groups, and at least {LEAST_GROUPS} are needed: "
-            "let them judge more"
+            f"people judged queries of {pluralize(count, 'group')}, and at least {LEAST_GROUPS} "
+            "are needed: let them judge more"
         )
     total, own = estimate_mean(machine, codes, alpha=alpha), machine[sampled]
     line = fit_line(people, own, total.mean)
