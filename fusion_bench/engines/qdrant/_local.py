@@ -63,6 +63,7 @@ async def open_folder(connector: QdrantConnector, path: str) -> AsyncIterator[En
             f"qdrant-client's local mode (it has no {DATABASE_FILE})"
         )
     try:
+        session.read_signs()
         yield session
     finally:
         session.close()
@@ -78,8 +79,19 @@ class LocalSession:
     def __init__(self, connector: QdrantConnector) -> None:
         self._connector = connector
         self._lock = asyncio.Lock()
-        self._signs = dict.fromkeys(connector.legs, 1)
+        self._config: dict[str, Any] = {}
+        self._signs: dict[str, int] = {}
         self._bm25: Any = None
+
+    def read_signs(self) -> None:
+        """See which legs have distances.
+
+        Raises:
+            ConfigError: A leg searches by a vector that the collection does not have.
+        """
+        info = {"config": self._config}
+        legs = self._connector.legs
+        self._signs = {name: leg_sign(info, leg) for name, leg in legs.items()}
 
     async def read_leg(
         self, leg: str, query: PullQuery, *, depth: int, texts: bool
@@ -150,9 +162,8 @@ class EdgeSession(LocalSession):
         self._edge = import_optional("qdrant_edge", extra="qdrant", purpose=PURPOSE)
         with wrap_errors(Qdrant.title):
             self._shard = self._edge.EdgeShard.load(str(folder))
-            self._config = json.loads((folder / SHARD_FILE).read_text(encoding="utf-8"))
-        info = {"config": {"params": self._config}}
-        self._signs = {name: leg_sign(info, leg) for name, leg in connector.legs.items()}
+            text = (folder / SHARD_FILE).read_text(encoding="utf-8")
+        self._config = {"params": json.loads(text)}
 
     def close(self) -> None:
         """Close the shard."""
@@ -220,8 +231,6 @@ class ClientSession(LocalSession):
                 self._client.close()
                 raise ConfigError(f"collection: {error}") from None
         self._config = info.config.model_dump(mode="json")
-        params = {"config": self._config}
-        self._signs = {name: leg_sign(params, leg) for name, leg in connector.legs.items()}
 
     def close(self) -> None:
         """Close the database, which unlocks its folder."""

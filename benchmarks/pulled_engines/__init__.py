@@ -1,0 +1,1 @@
+"""Real engines over nfcorpus: do our dialects replay their own fused answers?"""

@@ -1,0 +1,73 @@
+"""Lists of a real LanceDB, and its own rerankers beside our dialect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.pulled_engines.indexes import Settings, build_lancedb
+from fusion_bench.errors import ConfigError, ProviderError
+from tests.engines.local.cases import (
+    CORPUS,
+    build,
+    check_fingerprint,
+    check_legs,
+    check_replays,
+    read,
+)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return build_lancedb(CORPUS, tmp_path_factory.mktemp("lancedb") / "db")
+
+
+def test_each_leg_has_the_order_of_its_search(settings: Settings) -> None:
+    check_legs(build("lancedb", settings), "bm25")
+    assert check_fingerprint(build("lancedb", settings))["version"]
+
+
+def test_the_dialect_replays_every_reranker(settings: Settings, tmp_path: Path) -> None:
+    check_replays("lancedb", settings, tmp_path)
+
+
+def test_the_fused_answer_has_texts(settings: Settings) -> None:
+    (hit,) = read(build("lancedb", settings, fused={}), "", 1, texts=True)
+    assert hit.text == CORPUS.texts[hit.document]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"path": "nowhere"}, "'docs' was not found"),
+        ({"table": "other"}, "'other' was not found"),
+        ({"id_field": "other"}, "No field named other"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    settings: Settings, tmp_path: Path, changes: dict[str, str], message: str
+) -> None:
+    if "path" in changes:
+        changes = {"path": str(tmp_path / changes["path"])}
+    with pytest.raises(ProviderError, match=message) as caught:
+        read(build("lancedb", settings, **changes), "dense")
+    assert caught.value.kind == "refused"
+    assert "\n" not in str(caught.value)
+
+
+def test_texts_need_the_name_of_their_column(settings: Settings) -> None:
+    with pytest.raises(ConfigError, match="set text_field"):
+        read(build("lancedb", settings, text_field=None), "bm25", texts=True)
+
+
+def test_a_hybrid_search_needs_a_pair(settings: Settings) -> None:
+    legs = dict.fromkeys(("dense", "other"), settings["legs"]["dense"])
+    with pytest.raises(ConfigError, match=r"one leg of 'search: text'.*given vector, vector"):
+        build("lancedb", settings, legs=legs, fused={})
+
+
+def test_hits_in_the_wrong_width_are_refused(settings: Settings) -> None:
+    leg = {"search": "vector", "field": "body"}
+    with pytest.raises(ProviderError):
+        read(build("lancedb", settings, legs={"dense": leg}), "dense")

