@@ -56,7 +56,11 @@ def print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy) 
 
 def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
     """Level, path in the experiment and text of whatever did not pass."""
-    from fusion_bench.gate.pages.check_texts import describe_check, describe_query_check
+    from fusion_bench.gate.pages.check_texts import (
+        describe_check,
+        describe_query_check,
+        judge_line_of,
+    )
     from fusion_bench.gate.verdict import ACCEPTED
 
     for refusal in verdict.refusals:
@@ -67,7 +71,7 @@ def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[st
         is_error = check.error is not None or check.status in verdict.blocking
         if is_error or check.status not in ACCEPTED:
             level = "error" if is_error else "warning"
-            text = f"{check.name}: {check.status}: {describe_check(check)}"
+            text = f"{check.name}: {check.status}: {describe_check(check, judge_line_of(verdict))}"
             yield level, ("gate", "checks", keys[i % len(keys)]), text
     collections = len(verdict.guards) // max(1, len(policy.guards))
     for i, guard in enumerate(verdict.guards):

@@ -42,7 +42,8 @@ def after_eval(
             )
             yield NextStep(command, f"the query on which {system} loses most")
     if has_decided(report):
-        yield next_judgments(experiment, datasets=datasets, overrides=overrides)
+        options = _decided_options(report, parsed)
+        yield next_judgments(experiment, *options, datasets=datasets, overrides=overrides)
     name = _system_to_tune(report, parsed)
     if name is not None and not (experiment.parent / "tuning.json").exists():
         system_option = () if parsed.tune is not None else ("--system", name)
@@ -124,13 +125,39 @@ def has_decided(report: Report) -> bool:
     )
 
 
+def _decided_options(report: Report, parsed: Experiment) -> Iterator[str]:
+    """The first comparison that unjudged documents decide, as options of ``judge``."""
+    names = parsed.dataset_names
+    for name, collection in zip(names, report.collections, strict=True):
+        for comparison in collection.comparisons:
+            if comparison.answer == "unjudged decide":
+                yield from ("--dataset", name) if len(names) > 1 else ()
+                yield from ("--candidate", comparison.candidate)
+                return
+
+
 def next_judgments(
-    experiment: Path, *, datasets: Sequence[Path] | None, overrides: Sequence[str] = ()
+    experiment: Path,
+    *options: str,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] = (),
+    is_pool: bool = False,
 ) -> NextStep:
-    """List what to judge next, where unjudged documents decide."""
-    words = ("dataset", "unjudged", experiment)
+    """Judge what could still change the answer, where unjudged documents decide.
+
+    Args:
+        experiment: Its file.
+        options: Which dataset and systems.
+        datasets: Folders of named datasets.
+        overrides: Values of ``--set``.
+        is_pool: No two systems of the experiment are compared: judge what is returned.
+    """
+    from fusion_bench.report.judge_line import BUDGET
+
+    order = ("--order", "pool") if is_pool else ("--next", BUDGET)
+    words = ("judge", experiment, *options, *order)
     command = format_command(*words, datasets=datasets, overrides=overrides)
-    return NextStep(command, "list what to judge next, as unjudged documents decide")
+    return NextStep(command, "judge these first, as unjudged documents decide")
 
 
 def after_update(
@@ -222,7 +249,10 @@ def after_gate(
         )
         yield NextStep(command, f"look closer: {loss.measure} of this query fell most")
     if any(check.status == "unjudged decide" for check in verdict.checks):
-        yield next_judgments(experiment, datasets=datasets, overrides=overrides)
+        options = ("--system", verdict.system)
+        yield next_judgments(
+            experiment, *options, datasets=datasets, overrides=overrides, is_pool=True
+        )
     changes = (verdict.list_changes, verdict.config_changes, verdict.policy_changes)
     if not overrides and (verdict.exit_code or any(changes)):
         purpose = "make this the baseline"

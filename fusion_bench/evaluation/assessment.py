@@ -12,6 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds
 from fusion_bench.evaluation.details.rank_collector import Observer
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.list_positions import cut_positions
@@ -31,6 +32,8 @@ class Assessment:
         ties: What the order of ties could make of the values.
         unjudged: What unjudged documents could change in the primary measure, its only one.
         candidates: Documents returned over all queries.
+        bounds: What completions of the judgments make of the primary measure; None = complete
+            judgments, or not known.
         trials: Shape (T, M, Q): the values of each trial, where everything else is the mean over
             T trials; None = there is one.
     """
@@ -39,6 +42,7 @@ class Assessment:
     ties: TieSensitivity
     unjudged: UnjudgedValues
     candidates: int
+    bounds: QueryBounds | None = None
     trials: FloatArray | None = None
 
 
@@ -65,7 +69,7 @@ def assess_system(
     values, extremes = np.zeros(size), np.zeros((3, *size))
     unjudged = UnjudgedCollector(runs, measures[:1], qrels)
     affected = np.zeros(size[0], dtype=np.int64)
-    candidates = 0
+    candidates, parts = 0, []
     for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
         view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
         positions = cut_positions(placed, plain.top_k)
@@ -77,10 +81,12 @@ def assess_system(
         extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
         affected += ties.affected
         candidates += int((positions > 0).sum())
+        parts.append((index, view, positions))
         if observe is not None:
             observe(index, view, positions)
     ties = TieSensitivity(affected, *extremes)
-    return Assessment(values, ties, unjudged.make_values(), candidates)
+    bounds = find_bounds(measures[0], runs, parts, qrels)
+    return Assessment(values, ties, unjudged.make_values(), candidates, bounds)
 
 
 def perfect_order_values(

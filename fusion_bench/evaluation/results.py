@@ -107,6 +107,7 @@ def system_result(
         judged_only=tuple(assessment.unjudged.judged_only[0].tolist()),
         filled=() if filled is None else tuple(_nan_to_none(filled)),
         unjudged_share=float(assessment.unjudged.share.mean()),
+        bounds=None if assessment.bounds is None else assessment.bounds.record,
         returned_documents=assessment.candidates,
         trials=describe_trials(task, system, assessment),
     )

@@ -14,6 +14,7 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
 )
 from fusion_bench.report.evaluation.data_warnings import list_findings
+from fusion_bench.report.judge_line import format_judge_line
 from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
@@ -69,8 +70,8 @@ def _describe_unjudged(item: CollectionComparison) -> Iterator[Finding]:
             views = item.unjudged[comparison.candidate].description
             text = (
                 f"Unjudged documents decide the difference of {comparison.candidate} from "
-                f"{comparison.baseline} ({difference}): {views}. Judge more documents: "
-                "fusion-bench dataset unjudged lists them."
+                f"{comparison.baseline} ({difference}): {views}. Judge these first: "
+                f"{format_judge_line('')}."
             )
             yield Finding(text, "warning", "unjudged decide")
 

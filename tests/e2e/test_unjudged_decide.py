@@ -29,7 +29,7 @@ def test_eval(root: Path, capsys: Capture) -> None:
     assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
     out = capsys.readouterr().out
     assert "+0.2500" in out
-    assert f"fusion-bench dataset unjudged {EXPERIMENT}" in out
+    assert f"fusion-bench judge {EXPERIMENT} --candidate fresh --next 50" in out
     [collection] = read_report(root / "out/report.json").collections
     item = collection.comparison("fresh", "RR@10")
     assert item is not None
@@ -83,7 +83,7 @@ def test_eval_with_complete_judgments(root: Path) -> None:
 def test_tune(root: Path, capsys: Capture) -> None:
     """The list of the pool seems to gain; the other is better on the documents judged."""
     assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 3
-    assert "fusion-bench dataset unjudged out/tuned.yaml" in capsys.readouterr().out
+    assert "fusion-bench judge out/tuned.yaml --next 50" in capsys.readouterr().out
     report = json.loads((root / "out/tuning.json").read_text())
     assert report["verdict"] == "unjudged decide"
     assert report["held_out"]["low"] > 0
@@ -117,4 +117,4 @@ def test_gate(root: Path, capsys: Capture) -> None:
     out = capsys.readouterr().out
     assert "over judged documents only +0.2500" in out
     assert "unjudged filled +0.2500" in out
-    assert f"fusion-bench dataset unjudged {EXPERIMENT}" in out
+    assert f"fusion-bench judge {EXPERIMENT} --system pooled --order pool" in out

@@ -35,6 +35,24 @@ class SourceTieResult(TieResult):
     settlements: int | None = None
 
 
+class CompletionBounds(ReportRecord):
+    """What the unjudged documents of a system could make of its mean.
+
+    A completion gives each of them some grade of the scale; ideals are computed again.
+
+    Attributes:
+        depth: The k of Judged@k: the measure's cutoff, or 10.
+        judged: Mean of Judged@k.
+        low: Mean of the least values over completions.
+        high: Mean of the greatest.
+    """
+
+    depth: int
+    judged: float
+    low: float
+    high: float
+
+
 class MeasureResult(ReportRecord):
     """One system on one measure.
 
@@ -73,6 +91,8 @@ class SystemResult(ReportRecord):
             system's judged documents at its rank; empty likewise, and where the measure has no
             formula for it; None = no list has a judged document.
         unjudged_share: Mean share of unjudged documents in the top 10.
+        bounds: What unjudged documents could make of its mean on the primary measure; None with
+            complete judgments, and where it is not known.
         returned_documents: Documents ranked, over all queries; of several trials the mean.
         trials: How far its trials lie apart; None = there is one.
     """
@@ -85,5 +105,6 @@ class SystemResult(ReportRecord):
     judged_only: tuple[float | None, ...] = ()
     filled: tuple[float | None, ...] = ()
     unjudged_share: OptionalFloat = None
+    bounds: CompletionBounds | None = None
     returned_documents: int = 0
     trials: TrialsResult | None = None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fusion_bench.gate.records.check_result import (
     CheckOutcome,
     CheckResult,
     GoldenResult,
     GuardResult,
 )
+from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALARMS
+from fusion_bench.report.judge_line import format_pool_line
 from fusion_bench.report.page import Column, Tone
 from fusion_bench.util.formatting import format_number, pluralize
 
@@ -34,6 +38,8 @@ CHECK_COLUMNS = (
     Column("P(alarm)", is_optional=True),
     Column("P(passes) at −max_drop", is_optional=True),
 )
+#: Where the experiment is not known.
+POOL_LINE: Final = "fusion-bench judge EXPERIMENT --order pool"
 
 
 def check_tone(check: CheckOutcome) -> Tone:
@@ -66,8 +72,13 @@ def _format_rate(rate: float | None) -> str:
     return "n/a" if rate is None else f"{100 * rate:.1f} %"
 
 
-def describe_check(check: CheckResult) -> str:
-    """A check's statistics in one sentence."""
+def describe_check(check: CheckResult, judge_line: str = POOL_LINE) -> str:
+    """A check's statistics in one sentence.
+
+    Args:
+        check: The check.
+        judge_line: The command that asks for what to judge next.
+    """
     if check.error is not None:
         return f"not checked: {check.error}"
     is_decided = check.status == "unjudged decide"
@@ -80,10 +91,15 @@ def describe_check(check: CheckResult) -> str:
     if check.trials is not None:
         text += f"; {check.trials.description}"
     if is_decided:
-        text += "; fusion-bench dataset unjudged lists what to judge next"
+        text += f"; judge these first: {judge_line}"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         text += f"; {_describe_power(check)}"
     return text
+
+
+def judge_line_of(verdict: GateVerdict) -> str:
+    """The command that asks for the documents of the gated system."""
+    return format_pool_line(f"{verdict.experiment}.yaml", verdict.system)
 
 
 def describe_query_check(check: GuardResult | GoldenResult) -> str:

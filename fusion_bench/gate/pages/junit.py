@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from fusion_bench.gate.pages.check_texts import describe_check, describe_query_check
+from fusion_bench.gate.pages.check_texts import (
+    describe_check,
+    describe_query_check,
+    judge_line_of,
+)
 from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ACCEPTED, CheckStatus
@@ -22,7 +26,9 @@ def render_junit(verdict: GateVerdict) -> str:
         _add_case(suite, "baseline", "comparable", "; ".join(verdict.refusals), "error")
     for check in verdict.checks:
         kind = "error" if check.error is not None else _find_kind(check.status, verdict)
-        _add_case(suite, check.collection, check.name, describe_check(check), kind)
+        _add_case(
+            suite, check.collection, check.name, describe_check(check, judge_line_of(verdict)), kind
+        )
     for item in verdict.query_checks:
         name = (
             f"guard {item.measure} −{item.max_loss:g}"

@@ -35,7 +35,7 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     yield from list_findings(warn_near_duplicates(collection.near_duplicates))
     yield from list_findings(warn_synthetic(collection.synthetic_queries))
     warnings = (
-        *_unjudged_warnings(collection),
+        *_unjudged_warnings(collection, report.provenance.source),
         *_tie_warnings(collection),
     )
     yield from (Finding(text, "warning", key) for key, text in warnings)
@@ -53,12 +53,12 @@ def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
     return (Finding(warning.text, "warning", warning.key) for warning in warnings)
 
 
-def _unjudged_warnings(collection: Collection) -> Warnings:
+def _unjudged_warnings(collection: Collection, source: str) -> Warnings:
     """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
     is_sparse = not collection.has_irrelevant_judgments
     yield from unjudged_warnings(shares, collection.judgments, is_sparse=is_sparse)
-    if decided := describe_decided(collection):
+    if decided := describe_decided(collection, source):
         yield "unjudged decide", decided
 
 

@@ -6,6 +6,7 @@ from fusion_bench.evaluation.fusion_systems import has_idle_reranker
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.report.judge_line import format_judge_line
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -40,7 +41,8 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
     text = f"{claims[result.verdict]} {_describe_pair(report, result)}"
     if result.unjudged is not None:
         pair = " against ".join(result.contradicted)
-        text += f" They contradict it in {pair}: {result.unjudged.description}."
+        text += f" They contradict it in {pair}: {result.unjudged.description}. "
+        text += f"Judge these first: {format_judge_line(report.provenance.source, result.fusion)}."
     if result.is_reranked:
         text += " No fusion without a reranker was evaluated."
     if has_idle_reranker(collection.system(result.fusion).config):

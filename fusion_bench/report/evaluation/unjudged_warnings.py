@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.unjudged_result import SPARSE
+from fusion_bench.report.judge_line import format_judge_line
 from fusion_bench.util.formatting import format_number, format_percent, list_names
 
 #: Warn where more of the top 10 than this is unjudged.
@@ -33,8 +34,13 @@ def unjudged_warnings(
         )
 
 
-def describe_decided(collection: Collection) -> str:
-    """Which differences unjudged documents decide, with both others; empty = none."""
+def describe_decided(collection: Collection, source: str) -> str:
+    """Which differences unjudged documents decide, with both others; empty = none.
+
+    Args:
+        collection: What was compared.
+        source: Name of the experiment's file.
+    """
     decided = [c for c in collection.ranked_comparisons if c.answer == "unjudged decide"]
     if not decided:
         return ""
@@ -43,6 +49,6 @@ def describe_decided(collection: Collection) -> str:
     return (
         f"Unjudged documents decide the difference of {list_names(names)} from the baseline. "
         f"{first.candidate} differs by {format_number(first.difference, signed=True)}{views}. "
-        "Judge more documents: fusion-bench dataset unjudged lists them. If unlisted documents "
+        f"Judge these first: {format_judge_line(source, first.candidate)}. If unlisted documents "
         "are not relevant, set judgments: complete."
     )

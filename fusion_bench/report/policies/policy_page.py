@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusion_bench.report.judge_line import format_judge_line
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
 from fusion_bench.util.formatting import pluralize
@@ -40,7 +41,11 @@ def build_policy_page(study: PolicyStudy) -> Page:
         "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
     }
     details = [*map(_describe, paying)]
-    details += [_describe_unjudged(r) for r in study.results if r.verdict == "unjudged decide"]
+    decided = [r for r in study.results if r.verdict == "unjudged decide"]
+    details += map(_describe_unjudged, decided)
+    if decided:
+        line = format_judge_line(provenance.source, decided[0].system)
+        details.append(f"Judge these first: {line}.")
     summary = f"{provenance.source}, {provenance.created}; {facts['settings']}"
     return Page(
         f"Policies: {study.name}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusion_bench.report.judge_line import format_judge_line
 from fusion_bench.report.tuning.look_texts import advise_next_look
 from fusion_bench.report.tuning.pareto_findings import format_paired
 from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
@@ -10,7 +11,8 @@ from fusion_bench.util.formatting import format_number
 
 #: By verdict.
 ADVICE = {
-    "unjudged decide": "keep the default, and judge the documents that the tuned system brings up. "
+    "unjudged decide": "keep the default, and judge the documents that the tuned system brings up: "
+    f"{format_judge_line('tuned.yaml')}. "
     "Unjudged documents decide this comparison.",
     "too few tuning queries": "keep the default, and judge more queries to tune on, or tune fewer "
     "parameters.",

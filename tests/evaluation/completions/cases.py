@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 from hypothesis import strategies as st
@@ -16,12 +17,13 @@ from fusion_bench.evaluation.completions.top_documents import TopDocuments, coll
 from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.experiment.system import System
 
+Case: TypeAlias = tuple[dict[str, int], list[str], list[str]]
 SCALE = (0, 1, 2)
 DOCUMENTS = "abcdefgh"
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[dict[str, int], list[str], list[str]]:
+def cases(draw: st.DrawFn) -> Case:
     """Grades of the judged documents, and two lists; at most 5 documents are unjudged."""
     first = draw(st.permutations(DOCUMENTS))[: draw(st.integers(1, 6))]
     second = draw(st.permutations(DOCUMENTS))[: draw(st.integers(1, 6))]

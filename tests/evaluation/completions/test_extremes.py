@@ -13,6 +13,7 @@ from fusion_bench.evaluation.completions.measure_models import build_model
 from fusion_bench.measures import parse_measure
 from tests.evaluation.completions.cases import (
     SCALE,
+    Case,
     cases,
     make_top,
     of_last_query,
@@ -20,7 +21,6 @@ from tests.evaluation.completions.cases import (
 )
 
 NAMES = {"exp": "nDCG(dcg='exp-log2')"}
-Case = tuple[dict[str, int], list[str], list[str]]
 
 
 def make_model(name: str, case: Case, cutoff: int) -> CompletionModel:

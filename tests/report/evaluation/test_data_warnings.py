@@ -132,7 +132,7 @@ def test_answers_that_unjudged_documents_decide() -> None:
     assert list(found) == ["unjudged decide"]
     for text in ("+0.4000", "40.0 %", "-0.2000 [-0.3000, -0.1000]", "-0.0500"):
         assert text in found["unjudged decide"]
-    assert "fusion-bench dataset unjudged" in found["unjudged decide"]
+    assert "Judge these first: fusion-bench judge" in found["unjudged decide"]
     shown = compared("high", 0.4, "better", unjudged=UNJUDGED)
     assert warnings(collection(*rows, comparisons=[shown])) == {}
 
