@@ -25,6 +25,7 @@ class FusedByDialect(Connector):
 
     Attributes:
         limit_name: What limits the depth of a list, for messages.
+        limit_advice: What to do about it.
         window_advice: How the engine fuses fewer documents of a leg, for messages.
         has_window_by_leg: Whether the engine fuses a number of documents that differs by leg.
         fused: A fusion as an experiment of this dialect has it; None = no fused answer is pulled.
@@ -33,6 +34,7 @@ class FusedByDialect(Connector):
     """
 
     limit_name: ClassVar[str] = "the engine"
+    limit_advice: ClassVar[str] = "ask for fewer, or raise it there and set most_documents"
     has_window_by_leg: ClassVar[bool] = False
     window_advice: ClassVar[str] = "set a smaller window"
 
@@ -101,8 +103,7 @@ class FusedByDialect(Connector):
             place = f"legs.{leg}" if leg else FUSED
             raise ConfigError(
                 f"{place}: depth {depth:,} is more than the {self.most_documents:,} documents that "
-                f"{self.limit_name} allows: ask for fewer, or raise it there and set "
-                "most_documents"
+                f"{self.limit_name} allows: {self.limit_advice}"
             )
         if leg or self.fused is None:
             return

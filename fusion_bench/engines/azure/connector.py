@@ -86,6 +86,7 @@ class AzureConnector(FusedByDialect, HttpConnector):
     has_window_by_leg: ClassVar[bool] = True
     window_advice: ClassVar[str] = "set an api_version that ends in -preview, and a smaller window"
     limit_name: ClassVar[str] = "one answer of Azure AI Search"
+    limit_advice: ClassVar[str] = "ask for fewer"
 
     method: str = "azure"
     index: str = Field(min_length=1)

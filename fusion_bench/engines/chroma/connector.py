@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
+from fusion_bench.config.limits import MOST_RANK, Rank
 from fusion_bench.connector import (
     EngineSession,
     LegName,
@@ -65,7 +66,8 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
     dialect: ClassVar[str] = Chroma.name
     key_header: ClassVar[KeyHeader] = KeyHeader("x-chroma-token")
     has_window_by_leg: ClassVar[bool] = True
-    limit_name: ClassVar[str] = "Chroma"
+    limit_name: ClassVar[str] = "most_documents"
+    limit_advice: ClassVar[str] = "ask for fewer, or raise it"
 
     method: str = "chroma"
     collection: str
@@ -74,6 +76,7 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
     legs: Annotated[Mapping[LegName, ChromaLeg], Field(min_length=1)]
     search_api: bool = False
     where: dict[str, JsonValue] | None = None
+    most_documents: Rank = MOST_RANK
 
     @model_validator(mode="after")
     def _check_api(self) -> ChromaConnector:

@@ -76,6 +76,8 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
     dialect: ClassVar[str] = Qdrant.name
     key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
     has_window_by_leg: ClassVar[bool] = True
+    limit_name: ClassVar[str] = "most_documents"
+    limit_advice: ClassVar[str] = "ask for fewer, or raise it"
 
     method: str = "qdrant"
     collection: str

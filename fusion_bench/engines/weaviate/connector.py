@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, ClassVar, Final, TypeAlias
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, model_validator
 
@@ -23,15 +23,13 @@ from fusion_bench.engines._answers import (
     vector_of,
 )
 from fusion_bench.engines._fused import FusedByDialect
-from fusion_bench.engines.weaviate._graphql import write_literal
+from fusion_bench.engines.weaviate._graphql import Boosted, CollectionName, Property, write_literal
 from fusion_bench.engines.weaviate._session import WeaviateSession
 from fusion_bench.engines.weaviate.dialect import WINDOW, Weaviate
 from fusion_bench.errors import ConfigError
 
 #: Documents of each search that a server fuses where nothing else is set.
 SERVER_WINDOW: Final = 100
-Property: TypeAlias = Annotated[str, Field(pattern=r"^[_A-Za-z][_0-9A-Za-z]*$")]
-Boosted: TypeAlias = Annotated[str, Field(pattern=r"^[_A-Za-z][_0-9A-Za-z]*(\^\d+(\.\d+)?)?$")]
 
 
 class WeaviateLeg(LegSettings):
@@ -77,7 +75,7 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
     limit_name: ClassVar[str] = "QUERY_MAXIMUM_RESULTS"
 
     method: str = "weaviate"
-    collection: Annotated[str, Field(pattern=r"^[A-Z][_0-9A-Za-z]*$")]
+    collection: CollectionName
     tenant: str | None = None
     legs: Annotated[Mapping[LegName, WeaviateLeg], Field(min_length=1)]
     id_field: Property | None = None

@@ -289,3 +289,17 @@ def test_weights_may_name_roles() -> None:
     entries = connector.fused_request(QUERY, 5)["retriever"]["rrf"]["retrievers"]
     assert [entry["weight"] for entry in entries] == [3.0, 1.0]
     assert connector.describe_replay()["fusion"]["weights"] == {"words": 3.0, "dense": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"collection": "docs"}, "begins with a capital letter"),
+        ({"id_field": "a b"}, "'a b' is no property"),
+        ({"legs": {"a": {"properties": ["b{"]}}, "fused": None}, "'b{' is no property"),
+        ({"legs": {"a": {"properties": ["b^x"]}}, "fused": None}, "a boost is a whole number"),
+    ],
+)
+def test_names_of_weaviate_fit_graphql(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build("weaviate", **settings)
