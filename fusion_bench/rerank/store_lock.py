@@ -16,6 +16,9 @@ from fusion_bench.util.files.file_locks import take_lock
 
 log = logging.getLogger("fusion_bench.rerank")
 
+#: A lock that has vanished so often while it was opened is in a folder that takes no files.
+MOST_VANISHED = 1000
+
 
 @contextmanager
 def lock_models(store: Path, identities: Iterable[Identity]) -> Iterator[None]:
@@ -49,13 +52,15 @@ def _hold_lock(path: Path, conflict: str) -> Iterator[None]:
 def _wait_for_lock(path: Path, conflict: str) -> int | None:
     """The descriptor that holds a lock; None where there are no locks."""
     has_waited = False
-    while True:
+    vanished = 0
+    while vanished < MOST_VANISHED:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
             lock = take_lock(path, wait=has_waited)
         except FileNotFoundError:
-            continue  # the run that held it has just removed it
+            vanished += 1  # the run that held it has just removed it, or the folder takes no file
+            continue
         except OSError:
             return None
         if lock is not None:
@@ -63,6 +68,7 @@ def _wait_for_lock(path: Path, conflict: str) -> int | None:
         if not has_waited:
             log.warning("%s and keeps its scores there: waiting for its end", conflict)
         has_waited = True
+    return None
 
 
 def _lock_path(store: Path, identity: Identity) -> Path:

@@ -9,6 +9,8 @@ import pytest
 
 from fusion_bench.classify.chat_client import ChatClassifierClient
 from fusion_bench.errors import FusionBenchError, ProviderError
+from fusion_bench.judge.llm.answer import GradeAnswer
+from fusion_bench.judge.llm.model import SLOT, JudgeModel, make_key
 from fusion_bench.rerank.calls.chain import ProviderChain
 from fusion_bench.rerank.calls.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.clients import HttpProvider, providers
@@ -136,7 +138,7 @@ MESSAGES: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("name", "message"), MESSAGES, ids=[name for name, _ in MESSAGES])
 def test_messages_of_a_language_model(name: str, message: str) -> None:
-    """Taken or refused as malformed by the classifier, the writer and the reranker."""
+    """Taken or refused as malformed by the classifier, the writer, the reranker and the judge."""
 
     def answer(_: Request) -> Iterable[bytes]:
         return plain_json({"choices": [{"message": {"content": message}}], "usage": {}})
@@ -156,9 +158,19 @@ def test_messages_of_a_language_model(name: str, message: str) -> None:
         async with chat.open_reranker() as reranker:
             assert len((await reranker.score("q", DOCUMENTS)).scores) == 2
 
+    async def judge(url: str) -> None:
+        model = JudgeModel(model="m", base_url=url, key=None)
+        store, key = ScoreStore(), make_key("prompt", 1, 1)
+        async with model.connect(store, (0, 1)) as judging:
+            assert (await judging.score(key, SLOT)).unread == (0,), "no such message is a grade"
+        problem = GradeAnswer.from_json(store.read_answer(model.model_identity, key))
+        assert problem.problem == "malformed"
+        assert len(problem.reason) < 300
+        problem.reason.encode()
+
     failures: list[ProviderError] = []
     with serve_answers(answer) as server:
-        for ask in (classify, write, rerank):
+        for ask in (classify, write, rerank, judge):
             try:
                 asyncio.run(ask(server.url))
             except ProviderError as error:

@@ -14,6 +14,7 @@ import pytest
 
 from fusion_bench.classify.chat_client import ChatClassifierClient
 from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.judge.llm.model import SLOT, JudgeModel, make_key
 from fusion_bench.rerank.clients import providers
 from fusion_bench.rerank.protocol import Reranker
 from fusion_bench.rerank.store import ScoreStore
@@ -151,6 +152,13 @@ def test_other_clients_show_and_store_no_echo(tmp_path: Path) -> None:
         async with client.connect(store) as classifier:
             reply = await classifier.score("q", ())
         stored = store.read_answer(client.model_identity, "q") or ""
+        judge = JudgeModel(**options)
+        key = make_key("prompt", 1, 1)
+        async with judge.connect(store, (0, 1)) as judging:
+            told = f"{await judging.score(key, SLOT)}"
+        told += store.read_answer(judge.model_identity, key) or ""
+        assert "malformed" in told
+        assert_hidden(told, KEY)
         store.close()
         encoder = encoders.build({"method": "tei", "base_url": url, "key": VARIABLE})
         async with encoder.open_model() as model:

@@ -62,3 +62,9 @@ def test_where_there_are_no_locks_nobody_waits(
     monkeypatch.setattr(store_lock, "take_lock", refuse)
     with lock_models(tmp_path / "s.sqlite", [FIRST]), lock_models(tmp_path / "s.sqlite", [FIRST]):
         pass
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the system has no /proc")
+def test_a_folder_that_takes_no_file_has_no_lock() -> None:
+    with lock_models(Path("/proc/no-store.sqlite"), [FIRST]):
+        pass

@@ -54,6 +54,8 @@ def describe_agreement(judge: JudgeInfo) -> str:
     )
     if judge.is_measured:
         return f"Its {measured}."
+    if judge.kappa is None:
+        return f"Nothing measures its {measured}, as both give one grade alone: {MEASURE_IT}."
     return f"Too few pairs measure its {measured}: {MEASURE_IT}."
 
 

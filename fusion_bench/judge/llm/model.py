@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.io.specs.families import Family
 from fusion_bench.judge.llm.answer import parse_grade
 from fusion_bench.rerank.clients import HttpProvider
@@ -47,9 +46,10 @@ class JudgeModel(HttpProvider):
     family: Family | None = None
     base_url: str = "https://api.openai.com/v1"
     key: str | None = "OPENAI_API_KEY"
-    space: ScoreSpace = "unbounded"
-    batch: int = 1
-    max_tokens: int | None = None
+    space: Literal["unbounded"] = "unbounded"
+    batch: Literal[1] = 1
+    max_tokens: None = None
+    tokenizer: None = None
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     answer_tokens: Annotated[int, Field(ge=1)] = 300
 
@@ -97,7 +97,8 @@ class _ConnectedJudge:
     def __init__(
         self, model: JudgeModel, remote: JsonClient, store: ScoreStore, grades: Sequence[int]
     ) -> None:
-        self.identity, self.batch = model.model_identity, model.batch
+        self.identity = model.model_identity
+        self.batch: int = model.batch
         self._model, self._remote, self._store, self._grades = model, remote, store, grades
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:

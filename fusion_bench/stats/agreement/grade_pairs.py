@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.qrels import Qrels
 
@@ -39,13 +41,14 @@ class GradePairs:
 
 def pair_grades(first: Qrels, second: Qrels) -> GradePairs:
     """What two judges gave to the pairs that both graded; none is possible."""
-    left, right = first.to_dict(), second.to_dict()
     rows: list[tuple[int, int, int]] = []
     queries: list[str] = []
-    for query in sorted(left.keys() & right.keys()):
-        mine, other = left[query], right[query]
-        shared = mine.keys() & other.keys()
-        rows += [(len(queries), mine[document], other[document]) for document in shared]
+    common = set(first.queries) & set(second.queries)
+    for (query, left), (_, right) in zip(
+        _grades_by_query(first, common), _grades_by_query(second, common), strict=True
+    ):
+        shared = left.keys() & right.keys()
+        rows += [(len(queries), left[document], right[document]) for document in shared]
         queries += [query] if shared else []
     grades = sorted({grade for row in rows for grade in row[1:]})
     counts = np.zeros((len(queries), len(grades), len(grades)), np.int64)
@@ -54,3 +57,13 @@ def pair_grades(first: Qrels, second: Qrels) -> GradePairs:
         codes = np.searchsorted(grades, table[:, 1:])
         np.add.at(counts, (table[:, 0], codes[:, 0], codes[:, 1]), 1)
     return GradePairs(tuple(queries), tuple(grades), counts)
+
+
+def _grades_by_query(
+    qrels: Qrels, queries: Collection[str]
+) -> Iterator[tuple[str, dict[str, int]]]:
+    """Document → grade of each of these queries, in the order of the queries' ids."""
+    for query, rows in query_slices(qrels.queries, qrels.offsets):
+        if query in queries:
+            codes, grades = qrels.documents[rows], qrels.grades[rows].tolist()
+            yield query, dict(zip((qrels.vocabulary[c] for c in codes), grades, strict=True))
