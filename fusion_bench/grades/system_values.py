@@ -10,6 +10,7 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.judge_checks.list_families import list_families
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.evaluation.run_experiment import (
@@ -90,6 +91,13 @@ def with_grades(dataset: Dataset, grades: Qrels) -> Dataset:
     """The dataset, and the later trials of its lists, under other grades."""
     trials = tuple(replace(trial, qrels=grades) for trial in dataset.later_trials)
     return replace(dataset, qrels=grades, later_trials=trials)
+
+
+def list_related(dataset: Dataset, judge: str) -> tuple[str, ...]:
+    """The lists that were read and come from the judge's own model family."""
+    spec = dataset.spec.judges.get(judge) or dataset.spec.qrels
+    family = None if spec is None else spec.family
+    return tuple(each.name for each in list_families(dataset) if family and each.family == family)
 
 
 def load_graded_dataset(

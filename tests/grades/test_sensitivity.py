@@ -141,6 +141,19 @@ def test_judges_without_a_common_query_are_refused(project: Path, capsys: Captur
     assert "no query that all of these judges graded (llm: 60, other: 1)" in capsys.readouterr().err
 
 
+def test_judge_of_the_family_of_a_list_is_named(project: Path, capsys: Capture) -> None:
+    replace_in_dataset(
+        project, "{path: llm.txt, kind: machine", "{path: llm.txt, kind: machine, family: GPT"
+    )
+    replace_in_dataset(project, "a: {path: a.trec,", "a: {path: a.trec, family: gpt,")
+
+    assert main([*COMMAND, "--judge", "qrels", "--judge", "llm"]) == 0
+    assert "'llm' is of the same model family as a, and may favor them" in capsys.readouterr().out
+    estimate = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "llm"]
+    assert main(estimate) == 0
+    assert "'llm' is of the same model family as a: its own" in capsys.readouterr().out
+
+
 def test_system_of_several_trials_is_their_mean(project: Path, capsys: Capture) -> None:
     mine = project / "datasets/mine"
     (mine / "a-1.trec").write_text((mine / "a.trec").read_text("utf-8"), encoding="utf-8")

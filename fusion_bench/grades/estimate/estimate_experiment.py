@@ -11,7 +11,11 @@ from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, re
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.grades.estimate.estimate_differences import estimate_differences
 from fusion_bench.grades.estimate.records import GradeEstimate
-from fusion_bench.grades.system_values import load_graded_dataset, measure_systems
+from fusion_bench.grades.system_values import (
+    list_related,
+    load_graded_dataset,
+    measure_systems,
+)
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.util.files.output_folder import name_experiment
@@ -69,6 +73,7 @@ def estimate_experiment(
         min_gain=chosen.min_gain,
         unjudged={"people": dict(own.unjudged), "machine": dict(every.unjudged)},
         trials=dict(every.trials),
+        related=list_related(loaded, machine),
         differences=tuple(differences),
         provenance=report_provenance(chosen, source),
     )

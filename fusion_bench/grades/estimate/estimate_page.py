@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fusion_bench.evaluation.judge_checks.judge_warnings import SHARED_FAMILY
 from fusion_bench.grades.estimate.records import (
     EstimatedDifference,
     GradeEstimate,
@@ -70,6 +71,12 @@ def _list_warnings(
                 "which count as not relevant: the estimate is that of these grades as they are."
             )
             yield Finding(text, "warning", "unjudged documents")
+    if estimate.related:
+        text = (
+            f"{estimate.machine!r} is of the same model family as {list_names(estimate.related)}: "
+            "its own difference may favor them. People's correction takes that out of the estimate."
+        )
+        yield Finding(text, "warning", SHARED_FAMILY)
     if estimate.trials:
         text = (
             f"The values of {list_names([*estimate.trials])} are means over trials. The intervals "

@@ -104,6 +104,7 @@ class GradeEstimate(ReportRecord):
         min_gain: A smaller difference is not worth a change.
         unjudged: ``people`` or ``machine`` → system → share of the top 10 that has no grade.
         trials: System → its trials, where it has several; the intervals hold for these trials.
+        related: The lists that come from the machine's own model family.
         differences: By measure, in the order of the systems.
         provenance: What made it.
     """
@@ -120,6 +121,7 @@ class GradeEstimate(ReportRecord):
     min_gain: float
     unjudged: dict[str, dict[str, float]]
     trials: dict[str, int] = Field(default_factory=dict)
+    related: tuple[str, ...] = ()
     differences: tuple[EstimatedDifference, ...] = Field(min_length=1)
     provenance: Provenance
 

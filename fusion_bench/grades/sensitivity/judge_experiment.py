@@ -19,7 +19,7 @@ from fusion_bench.evaluation.run_experiment import (
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.grades.sensitivity.compare_judges import compare_orders, compare_systems
 from fusion_bench.grades.sensitivity.records import ComparedJudge, JudgeSensitivity
-from fusion_bench.grades.system_values import load_graded_dataset, with_grades
+from fusion_bench.grades.system_values import list_related, load_graded_dataset, with_grades
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.util.files.output_folder import name_experiment
@@ -142,4 +142,5 @@ def _describe_judges(
             queries=len(grades[name].queries),
             sample=None if judge is None else judge.sample,
             unjudged={row.name: row.unjudged_share for row in collection.competitors.values()},
+            related=list_related(dataset, name),
         )

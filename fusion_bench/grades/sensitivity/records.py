@@ -23,6 +23,7 @@ class ComparedJudge(ReportRecord):
         queries: The queries that it graded.
         sample: How these were chosen; None = not stated.
         unjudged: System → share of its top 10 without a grade, over the common queries.
+        related: The lists that come from the judge's own model family.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ComparedJudge(ReportRecord):
     queries: int
     sample: Literal["random", "chosen"] | None
     unjudged: dict[str, OptionalFloat]
+    related: tuple[str, ...] = ()
 
 
 class JudgeVerdict(ReportRecord):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fusion_bench.evaluation.judge_checks.judge_warnings import SHARED_FAMILY
 from fusion_bench.grades.sensitivity.records import (
     JudgeSensitivity,
     OrderAgreement,
@@ -66,6 +67,12 @@ def _list_warnings(sensitivity: JudgeSensitivity) -> Iterator[Finding]:
                 f"{sensitivity.queries:,} that all of these judges graded: choose with --judge."
             )
             yield Finding(text, "warning", "common queries")
+        if judge.related:
+            text = (
+                f"{judge.name!r} is of the same model family as {list_names(judge.related)}, and "
+                "may favor them."
+            )
+            yield Finding(text, "warning", SHARED_FAMILY)
         if judge.sample == "chosen":
             text = (
                 f"The queries of {judge.name!r} were chosen by what they could change: these "
