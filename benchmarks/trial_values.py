@@ -6,7 +6,7 @@ The agents are in ``weaviate-agents`` of the parity data; FUSION_BENCH_PARITY_DA
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -24,6 +24,8 @@ AGENTS = ("effort-medium", "effort-high", "effort-ultrahigh")
 #: It gave the same lists in each trial.
 FIXED = "hybrid-search"
 TRIALS = 3
+#: What is compared.
+KINDS = ("two agents", "an agent and a fixed list", "two agents, the second seen once")
 MEASURE = parse_measure("nDCG@10")
 
 
@@ -35,11 +37,13 @@ class Contrast:
         name: ``collection: first − second``.
         first: Shape (T, Q): an agent by trial.
         second: The other agent, or the fixed search, shape (1, Q).
+        seen: Trials that are drawn of the second system.
     """
 
     name: str
     first: FloatArray
     second: FloatArray
+    seen: int = TRIALS
 
     @property
     def truth(self) -> float:
@@ -47,9 +51,11 @@ class Contrast:
         return float(self.first.mean() - self.second.mean())
 
     @property
-    def is_fixed(self) -> bool:
-        """Whether the second system has one trial."""
-        return len(self.second) == 1
+    def kind(self) -> str:
+        """One of :data:`KINDS`."""
+        if len(self.second) == 1:
+            return KINDS[1]
+        return KINDS[0] if self.seen > 1 else KINDS[2]
 
     def draw(self, rng: np.random.Generator, trial_sd: float) -> tuple[FloatArray, FloatArray]:
         """New trials on new queries of the same kind.
@@ -65,9 +71,10 @@ class Contrast:
         queries = self.first.shape[1]
         drawn = rng.integers(0, queries, queries)
         sides = []
-        for side in (self.first, self.second):
-            trials = rng.integers(0, len(side), (len(side), queries))
-            moved = trial_sd * rng.standard_normal((len(side), 1)) * (len(side) > 1)
+        for side, most in ((self.first, TRIALS), (self.second, self.seen)):
+            count = min(most, len(side))
+            trials = rng.integers(0, len(side), (count, queries))
+            moved = trial_sd * rng.standard_normal((count, 1)) * (len(side) > 1)
             sides.append(side[trials, drawn] + moved)
         return sides[0], sides[1]
 
@@ -94,11 +101,15 @@ def _load_collection(folder: Path) -> dict[str, FloatArray]:
 
 
 def make_contrasts(agents: dict[str, dict[str, FloatArray]]) -> list[Contrast]:
-    """Each pair of agents of a collection, and each agent against the fixed search."""
+    """Each pair of agents of a collection, and each agent against the fixed search.
+
+    Last come the pairs once more, with one trial of the second agent.
+    """
     contrasts = []
     for collection, values in agents.items():
         for first, second in (*combinations(AGENTS[::-1], 2), *((name, FIXED) for name in AGENTS)):
             trials = values[second][:1] if second == FIXED else values[second]
             name = f"{collection}: {first} − {second}"
             contrasts.append(Contrast(name, values[first], trials))
-    return contrasts
+    once = [replace(each, seen=1) for each in contrasts if each.kind == KINDS[0]]
+    return [*contrasts, *once]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -16,7 +17,7 @@ import numpy as np
 
 from benchmarks.simulations.promise import Promise
 from benchmarks.table import replace_between_marks
-from benchmarks.trial_values import AGENTS, FIXED, Contrast, load_agents, make_contrasts
+from benchmarks.trial_values import AGENTS, FIXED, KINDS, Contrast, load_agents, make_contrasts
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.verdict import ALARMS
@@ -32,6 +33,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "trials.md"
 DRAWS = 2_000
 TRIAL_SDS = (0.0, 0.01, 0.02, 0.05)
 WAYS = ("one trial", "mean over trials", "trials counted as queries", "crossed model")
+#: Of one trial against several, as the gate has it.
+BORROWED = "crossed model, spread borrowed"
 #: What coverage is promised of the crossed model.
 LOW, HIGH = 0.93, 0.97
 #: Tolerance of the gate.
@@ -44,16 +47,16 @@ class Coverage:
 
     Attributes:
         contrast: Its name.
-        is_fixed: Whether the second system has one trial.
+        kind: One of ``KINDS``.
         trial_sd: Main effect of trials that was planted.
-        way: One of ``WAYS``.
+        way: One of ``WAYS``, or ``BORROWED``.
         hits: Draws whose interval held it.
         draws: All draws.
         half_width: Mean half width of the intervals.
     """
 
     contrast: str
-    is_fixed: bool
+    kind: str
     trial_sd: float
     way: str
     hits: int
@@ -75,25 +78,33 @@ class Coverage:
 def make_intervals(first: FloatArray, second: FloatArray) -> dict[str, MeanEstimate]:
     """The interval of the mean difference in each way, from trials of shape (T, Q)."""
     by_query = first.mean(axis=0) - second.mean(axis=0)
-    means = estimate_mean(by_query)
-    return {
+    means, terms = estimate_mean(by_query), make_trial_terms((first, second))
+    intervals = {
         WAYS[0]: estimate_mean(first[0] - second[0]),
         WAYS[1]: means,
         WAYS[2]: estimate_mean((first - second).ravel()),
-        WAYS[3]: add_trial_variance(means, make_trial_terms((first, second))),
+        WAYS[3]: add_trial_variance(means, terms),
     }
+    if len(second) == 1:
+        borrowed = make_trial_terms((first, None), borrow=True)
+        intervals[BORROWED] = add_trial_variance(means, borrowed)
+    return intervals
 
 
 def simulate(contrast: Contrast, trial_sd: float, draws: int, seed: int) -> list[Coverage]:
     """The coverage of each way on one contrast."""
     rng = np.random.default_rng(seed)
-    hits, widths = dict.fromkeys(WAYS, 0), dict.fromkeys(WAYS, 0.0)
+    hits: defaultdict[str, int] = defaultdict(int)
+    widths: defaultdict[str, float] = defaultdict(float)
     for _ in range(draws):
         for way, interval in make_intervals(*contrast.draw(rng, trial_sd)).items():
             hits[way] += interval.low <= contrast.truth <= interval.high
             widths[way] += (interval.high - interval.low) / 2
-    kind = (contrast.name, contrast.is_fixed, trial_sd)
-    return [Coverage(*kind, way, int(hits[way]), draws, widths[way] / draws) for way in WAYS]
+    ways = [way for way in widths if way != BORROWED or contrast.kind == KINDS[2]]
+    return [
+        Coverage(contrast.name, contrast.kind, trial_sd, way, hits[way], draws, widths[way] / draws)
+        for way in ways
+    ]
 
 
 def _percent(share: float) -> str:
@@ -106,12 +117,10 @@ def format_coverage(rows: Sequence[Coverage]) -> str:
         "| compared | sd of trials | interval | coverage, least–most | in 93–97 % | half width |",
         "|:--|--:|:--|--:|--:|--:|",
     ]
-    for is_fixed in (False, True):
+    for kind in KINDS:
         for trial_sd in TRIAL_SDS:
-            for way in WAYS:
-                part = [
-                    r for r in rows if (r.is_fixed, r.trial_sd, r.way) == (is_fixed, trial_sd, way)
-                ]
+            for way in (*WAYS, BORROWED):
+                part = [r for r in rows if (r.kind, r.trial_sd, r.way) == (kind, trial_sd, way)]
                 if part:
                     lines.append(_format_part(part, show_design=way == WAYS[0]))
     return "\n".join(lines)
@@ -119,9 +128,7 @@ def format_coverage(rows: Sequence[Coverage]) -> str:
 
 def _format_part(part: Sequence[Coverage], *, show_design: bool) -> str:
     shares = [row.share for row in part]
-    design = (
-        ("an agent and a fixed list" if part[0].is_fixed else "two agents") if show_design else ""
-    )
+    design = part[0].kind if show_design else ""
     sd = f"{part[0].trial_sd:g}" if show_design else ""
     coverage = (
         f"{_percent(float(np.mean(shares)))} %, {_percent(min(shares))}–{_percent(max(shares))}"
@@ -133,9 +140,13 @@ def _format_part(part: Sequence[Coverage], *, show_design: bool) -> str:
 
 def describe_coverage(rows: Sequence[Coverage]) -> str:
     """What the table shows, in words and its own numbers."""
-    crossed = [row for row in rows if row.way == WAYS[3]]
-    naive = [row.share for row in rows if row.way == WAYS[2]]
-    plain = [row for row in rows if row.way == WAYS[1]]
+    once = [row for row in rows if row.kind == KINDS[2]]
+    several = [row for row in rows if row.kind != KINDS[2]]
+    crossed = [row for row in several if row.way == WAYS[3]]
+    naive = [row.share for row in several if row.way == WAYS[2]]
+    plain = [row for row in several if row.way == WAYS[1]]
+    fixed = [row.share for row in once if row.way == WAYS[3]]
+    borrowed = [row.share for row in once if row.way == BORROWED]
     exact = [row for row in plain if not row.trial_sd]
     shares = [row.share for row in crossed]
     return (
@@ -144,7 +155,10 @@ def describe_coverage(rows: Sequence[Coverage]) -> str:
         f"counted as queries cover {_percent(min(naive))}–{_percent(max(naive))} %. The plain "
         f"paired test of the means over trials is already right where trials have no effect of "
         f"their own ({sum(row.holds for row in exact)} of {len(exact)} designs); with one it "
-        f"covers down to {_percent(min(row.share for row in plain))} %. A share counts as "
+        f"covers down to {_percent(min(row.share for row in plain))} %. An agent that is seen once "
+        f"and counts as fixed lets the crossed model cover down to {_percent(min(fixed))} %; with "
+        f"the spread of the other agent it covers {_percent(min(borrowed))}–"
+        f"{_percent(max(borrowed))} %. A share counts as "
         f"in 93–97 % where its 95 % Clopper–Pearson interval reaches there."
     )
 
@@ -176,7 +190,7 @@ def format_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
 
 def describe_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
     """What the crossed model says of the real contrasts, and the gate of pairs of trials."""
-    contrasts = make_contrasts(agents)
+    contrasts = [each for each in make_contrasts(agents) if each.kind != KINDS[2]]
     intervals = [make_intervals(each.first, each.second) for each in contrasts]
     same = sum(each[WAYS[1]] is each[WAYS[3]] for each in intervals)
     wider = max(

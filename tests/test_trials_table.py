@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.trial_values import FIXED, TRIALS, Contrast, load_agents, make_contrasts
+from benchmarks.trial_values import FIXED, KINDS, TRIALS, Contrast, load_agents, make_contrasts
 from benchmarks.trials_table import (
+    BORROWED,
     WAYS,
     Coverage,
     count_alarms,
@@ -50,18 +51,21 @@ def test_a_draw_moves_every_query_of_a_trial_alike() -> None:
 
 def test_contrasts_are_all_pairs_of_agents_and_each_against_the_fixed_search() -> None:
     contrasts = make_contrasts(agents())
-    assert len(contrasts) == 6
-    assert [each.is_fixed for each in contrasts] == [False] * 3 + [True] * 3
+    kinds = [kind for kind in KINDS for _ in range(3)]
+    assert [each.kind for each in contrasts] == kinds
+    first, second = contrasts[-1].draw(np.random.default_rng(1), 0.5)
+    assert (len(first), len(second)) == (TRIALS, 1)
 
 
 def test_each_way_is_counted_and_described() -> None:
     contrasts = make_contrasts(agents())
-    rows = [row for c in (contrasts[0], contrasts[3]) for row in simulate(c, 0.05, 40, seed=1)]
-    assert [row.way for row in rows] == [*WAYS, *WAYS]
+    chosen = (contrasts[0], contrasts[3], contrasts[6])
+    rows = [row for c in chosen for row in simulate(c, 0.05, 40, seed=1)]
+    assert [row.way for row in rows] == [*WAYS, *WAYS, *WAYS, BORROWED]
     shares = {row.way: row.share for row in rows[:4]}
     assert shares["trials counted as queries"] < shares["crossed model"]
     assert len(format_coverage(rows).splitlines()) == 2 + len(rows)
-    rows += [Coverage("c", False, 0.0, WAYS[1], 95, 100, 0.1)]
+    rows += [Coverage("c", KINDS[0], 0.0, WAYS[1], 95, 100, 0.1)]
     assert "already right" in describe_coverage(rows)
     assert "(1 of 1 designs)" in describe_coverage(rows)
 
@@ -69,7 +73,7 @@ def test_each_way_is_counted_and_described() -> None:
 def test_coverage_holds_within_its_monte_carlo_error() -> None:
     hits = {9_000: False, 9_280: True, 9_500: True, 9_720: True, 9_900: False}
     for count, holds in hits.items():
-        assert Coverage("c", False, 0.0, WAYS[3], count, 10_000, 0.1).holds is holds
+        assert Coverage("c", KINDS[0], 0.0, WAYS[3], count, 10_000, 0.1).holds is holds
 
 
 def test_the_real_agents_have_their_published_figures() -> None:

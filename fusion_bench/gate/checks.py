@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.gate.estimates import CheckEstimates, estimate_check
 from fusion_bench.gate.power.rule_power import RulePower, compute_power
 from fusion_bench.gate.records.check_result import CheckResult, Reference, check_name
+from fusion_bench.gate.records.check_trials import CheckTrialsResult
 from fusion_bench.gate.trials.check_trials import CheckTrials, PairedTrials
 from fusion_bench.gate.trials.describe_trials import describe_trials
 from fusion_bench.gate.trials.single_trials import SingleRule
@@ -23,7 +23,7 @@ from fusion_bench.gate.trials.trial_power import compute_trial_power
 from fusion_bench.gate.unjudged_values import PairedUnjudged, decides_status
 from fusion_bench.gate.verdict import ALPHA, decide_status
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.intervals import MeanEstimate, exact_mean
 from fusion_bench.stats.randomization_tests import (
     adjust_holm,
     default_resamples,
@@ -172,26 +172,15 @@ def run_checks(
             power[i] = compute_trial_power(estimates, check.max_drop, **levels)
     p_regressed = np.array([1.0 if each is None else each.p_regressed for each in statistics])
     adjusted = [np.minimum(1, runs * adjust_holm(p)) for p in (p_fell, p_regressed)]
-    results = []
-    for i, (check, estimates) in enumerate(zip(checks, statistics, strict=True)):
-        result = _describe(check)
-        if estimates is not None:
-            p_values = (float(p_fell[i]), float(adjusted[0][i]), float(adjusted[1][i]))
-            numbers = _decide(check, estimates, p_values, power[i])
-            trials = (
-                None
-                if check.trials is None
-                else describe_trials(
-                    check.trials,
-                    (check.baseline, check.candidate),
-                    check.groups,
-                    estimate=estimates.estimate,
-                    rule=SingleRule(check.max_drop, len(checks), runs, seed),
-                )
-            )
-            result = result.model_copy(update={**numbers, "trials": trials})
-        results.append(result)
-    return tuple(results)
+    rules = (SingleRule(check.max_drop, len(checks), runs, seed) for check in checks)
+    return tuple(
+        _describe(check)
+        if estimates is None
+        else _build_result(
+            check, estimates, (p_fell[i], adjusted[0][i], adjusted[1][i]), power[i], rule
+        )
+        for i, (check, estimates, rule) in enumerate(zip(checks, statistics, rules, strict=True))
+    )
 
 
 def _group_by_queries(checks: Sequence[Check]) -> list[list[int]]:
@@ -240,16 +229,16 @@ def _describe(check: Check) -> CheckResult:
     )
 
 
-def _decide(
+def _build_result(
     check: Check,
     estimates: CheckEstimates,
     p_values: tuple[float, float, float],
     power: RulePower,
-) -> dict[str, Any]:
-    """The status of a check and its statistics, as fields of its record."""
+    rule: SingleRule,
+) -> CheckResult:
     difference, estimate = check.difference, estimates.estimate
     changed = int((difference != 0).sum())
-    p, p_fell, p_regressed = p_values
+    p, p_fell, p_regressed = map(float, p_values)
     status = decide_status(
         changed=changed,
         mean=estimate.mean,
@@ -261,7 +250,7 @@ def _decide(
     )
     if decides_status(status, check.unjudged, check.max_drop):
         status = "unjudged decide"
-    return {
+    numbers = {
         "sd": _nan_to_none(estimate.sd),
         "t_bound": _nan_to_none(estimate.low),
         "betting_bound": _nan_to_none(estimates.betting_bound),
@@ -281,7 +270,19 @@ def _decide(
         "alarm_rate": power.alarm_rate,
         "false_pass_rate": power.false_pass_rate,
         "needed": estimates.needed,
+        "trials": _describe_trials(check, estimate, rule),
     }
+    return _describe(check).model_copy(update=numbers)
+
+
+def _describe_trials(
+    check: Check, estimate: MeanEstimate, rule: SingleRule
+) -> CheckTrialsResult | None:
+    """The record of the trials of a check; None with one a side."""
+    if check.trials is None:
+        return None
+    means = (check.baseline, check.candidate)
+    return describe_trials(check.trials, means, check.groups, estimate=estimate, rule=rule)
 
 
 def _nan_to_none(value: float) -> float | None:

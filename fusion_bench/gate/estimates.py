@@ -82,7 +82,7 @@ def add_trial_gap(mean: float, bound: float, terms: Sequence[TrialTerm], *, alph
     The mean is the sum of a part that queries move and an independent part that trials move. The
     distances of their bounds are combined as √(a² + b²) (the method of variance estimates recovery:
     Zou & Donner 2008, "Construction of confidence limits about effect measures", Statistics in
-    Medicine 27, equation 2).
+    Medicine 27).
 
     Args:
         mean: The mean difference.

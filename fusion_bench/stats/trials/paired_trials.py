@@ -13,7 +13,7 @@ def paired_sides(
     Systems that read the same trials of a list, such as an agent and a fusion with this agent,
     move together: trial t of the one was made from what trial t of the other was made from. Then
     only their differences, trial by trial, are independent of each other (paired replicates;
-    Brennan 2001, "Generalizability Theory", section 4.1: an effect common to both cancels).
+    Brennan 2001, "Generalizability Theory", chapter 4: an effect common to both cancels).
 
     Args:
         first: Shape (T, Q); None = one trial.

@@ -5,7 +5,7 @@ The variance of a mean or a paired difference, as expected with Q′ queries and
     V′ = (Q/Q′)·(R + Σ W_s/T′_s) + Σ σ²_τs/T′_s,
 
 where W_s/T_s is what ε_s adds to the variance V_q over queries, and R = V_q − Σ W_s/T_s is the
-rest, at least 0 (a decision study of Brennan 2001, "Generalizability Theory", chapter 4).
+rest, at least 0 (a decision study of Brennan 2001, "Generalizability Theory", chapter 2).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The model is crossed: every trial t of a system has every query q, and trials be
     y_tq = μ + α_q + τ_t + ε_tq,
 
 with random effects of queries, of trials, and of one trial on one query (Brennan 2001,
-"Generalizability Theory", section 3.1; Voorhees, Samarov & Soboroff 2017, "Using Replicates in
+"Generalizability Theory", chapter 2; Voorhees, Samarov & Soboroff 2017, "Using Replicates in
 Information Retrieval Evaluation", ACM TOIS 36(2)). τ moves all queries of a trial together. It is
 what averaging over queries does not remove.
 """
@@ -45,7 +45,7 @@ class TrialSpread:
     def variance(self) -> float:
         """σ²_τ, by the analysis of variance; a negative estimate is 0.
 
-        Searle, Casella & McCulloch 1992, "Variance Components", section 4.4.
+        Searle, Casella & McCulloch 1992, "Variance Components", chapter 4.
         """
         return self.between - self.within if self.between > self.within else 0.0
 

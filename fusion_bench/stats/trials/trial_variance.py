@@ -78,7 +78,7 @@ def add_trial_variance(
     The variance is V = V_q + Σ f·σ²_τ, with V_q over queries and f of each term. Its degrees of
     freedom are Satterthwaite's, V² ÷ (V_q²/ν_q + Σ f²·(B²/(T − 1) + W²/ν_W)), where σ²_τ = B − W
     (Satterthwaite 1946, "An approximate distribution of estimates of variance components",
-    Biometrics Bulletin 2, equation 17). A term whose estimate is not above 0 takes no part.
+    Biometrics Bulletin 2). A term whose estimate is not above 0 takes no part.
 
     Args:
         estimate: Over queries, of the means over trials.

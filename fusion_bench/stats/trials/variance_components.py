@@ -40,7 +40,7 @@ def split_variance(
     """Variance components by the analysis of variance; negative estimates are 0.
 
     With the mean squares of queries, trials and residual, σ²_ε = MS_ε,
-    σ²_τ = (MS_τ − MS_ε) ÷ Q and σ²_α = (MS_α − MS_ε) ÷ T (Brennan 2001, section 3.3).
+    σ²_τ = (MS_τ − MS_ε) ÷ Q and σ²_α = (MS_α − MS_ε) ÷ T (Brennan 2001, chapter 2).
 
     Args:
         values: Shape (T, Q), T ≥ 2, finite.
