@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid policies verdict-pages simulations methods pictures schemas docs test test-browser check lint layers types tests torture coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid engines policies verdict-pages simulations methods pictures schemas docs test test-browser check lint layers types tests torture coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -61,6 +61,9 @@ leaderboard: $(VENV)/.dev ## Run every method on every collection (half an hour;
 
 hybrid: $(VENV)/.dev ## Compare semche's retriever over Chroma with its figures on nfcorpus (some three minutes)
 	$(BIN)/python -m benchmarks.hybrid
+
+engines: $(VENV)/.dev ## Replay what real engines fuse on nfcorpus, and renew a table of docs/pull.md (ten minutes)
+	$(BIN)/python -m benchmarks.pulled_engines
 
 methods: $(VENV)/.dev ## Renew experiments/methods.yaml from the registries
 	$(BIN)/python -m benchmarks.leaderboard.methods

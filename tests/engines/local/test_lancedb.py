@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from benchmarks.pulled_engines.indexes import Settings, build_lancedb
+from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.local.cases import (
     CORPUS,
@@ -14,6 +23,7 @@ from tests.engines.local.cases import (
     check_fingerprint,
     check_legs,
     check_replays,
+    pull_of,
     read,
 )
 
@@ -71,3 +81,41 @@ def test_hits_in_the_wrong_width_are_refused(settings: Settings) -> None:
     leg = {"search": "vector", "field": "body"}
     with pytest.raises(ProviderError):
         read(build("lancedb", settings, legs={"dense": leg}), "dense")
+
+
+def test_a_killed_pull_asks_only_what_is_missing(settings: Settings, tmp_path: Path) -> None:
+    pull = pull_of("lancedb", settings)
+    whole = pull.write({}, tmp_path / "whole").dataset
+    words, dataset = ["pull", *pull.prepare({}, tmp_path / "killed")], tmp_path / "killed/dataset"
+    # At this rate the 90 answers take 45 seconds.
+    program = [sys.executable, "-m", "fusion_bench", *words, "--requests-per-minute=120"]
+    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        while count_answers(dataset) < 5:
+            assert process.poll() is None, "it ended before it was killed"
+            time.sleep(0.05)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    stored = count_answers(dataset)
+    assert main(words) == 0
+    record = json.loads((dataset / "pull.json").read_text(encoding="utf-8"))
+    assert record["asked"] == 3 * len(CORPUS.queries) - stored
+    assert 5 <= stored < 3 * len(CORPUS.queries)
+    for run in ("bm25", "dense", "engine-fused"):
+        killed, uninterrupted = (
+            gzip.decompress((folder / f"runs/{run}.trec.gz").read_bytes())
+            for folder in (dataset, whole)
+        )
+        assert killed == uninterrupted
+
+
+def count_answers(dataset: Path) -> int:
+    """How many answers an unfinished pull has stored."""
+    path = dataset / ".pull" / "answers.sqlite"
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path)) as store:
+        try:
+            (count,) = store.execute("SELECT COUNT(*) FROM answers").fetchone()
+        except sqlite3.OperationalError:  # it is being made
+            return 0
+    return int(count)
