@@ -152,3 +152,42 @@ def test_lists_that_no_compared_system_reads_are_no_circle(
     update, code, shown = gate_twice(tmp_path, capsys)
     assert (update, code) == (0, 0), shown
     assert "so is" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["grades", "sensitivity", EXPERIMENT], "Judge 'qrels' is of the family gpt, and so is r"),
+        (
+            ["grades", "estimate", EXPERIMENT, "--people", "people", "--machine", "qrels"],
+            "Judge 'qrels' is of the family gpt, and so is r",
+        ),
+        (
+            ["policies", EXPERIMENT, "--system", "chosen", "--trials", "2", "--shufflings", "40"],
+            "The grades are those of a machine judge of the family gpt",
+        ),
+    ],
+    ids=["sensitivity", "estimate", "policies"],
+)
+def test_other_reports_begin_with_the_judge(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    words: list[str],
+    says: str,
+) -> None:
+    people = "judges: {people: {path: people.csv, kind: human, sample: random}}\n"
+    make(tmp_path, "kind: machine, family: gpt", more=people, rerank=", family: gpt")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / EXPERIMENT
+    policy = "{method: overlap_rules, threshold: 0.5, below: {weights: {a: 2}}}"
+    more = f"systems:\n  chosen: {{runs: [a, b], policy: {policy}}}\n"
+    text = path.read_text(encoding="utf-8").replace("systems:\n", more)
+    path.write_text(text, encoding="utf-8")
+    assert main(words) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.index(says) < 200
+    assert main([*words, "--json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["data_warnings"]
+    assert {each["key"] for each in warnings} <= {"machine judge", "shared family"}
+    assert warnings

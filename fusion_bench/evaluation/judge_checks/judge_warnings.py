@@ -59,7 +59,9 @@ def describe_agreement(judge: JudgeInfo) -> str:
     return f"Too few pairs measure its {measured}: {MEASURE_IT}."
 
 
-def describe_shared_family(judge: JudgeInfo, lists: Iterable[ListFamily]) -> str:
+def describe_shared_family(
+    judge: JudgeInfo, lists: Iterable[ListFamily], *, who: str = "The judge"
+) -> str:
     """Which lists come from the judge's own family, and what to do; empty = none is known."""
     shared = [each for each in lists if judge.family and each.family == judge.family]
     if not shared:
@@ -67,7 +69,7 @@ def describe_shared_family(judge: JudgeInfo, lists: Iterable[ListFamily]) -> str
     names = list_names([f"{each.name} ({each.kind})" for each in shared])
     verb = "is" if len(shared) == 1 else "are"
     return (
-        f"The judge is of the family {judge.family}, and so {verb} {names}. A model may prefer "
+        f"{who} is of the family {judge.family}, and so {verb} {names}. A model may prefer "
         "what its own family ranks high: take the grades of people or of another family as 'qrels'."
     )
 

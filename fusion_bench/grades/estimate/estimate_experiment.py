@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.judge_checks.dataset_judges import find_shared_families
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, report_provenance
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.grades.estimate.estimate_differences import estimate_differences
@@ -75,6 +76,7 @@ def estimate_experiment(
         trials=dict(every.trials),
         related=list_related(loaded, machine),
         differences=tuple(differences),
+        data_warnings=tuple(find_shared_families(loaded, [machine])),
         provenance=report_provenance(chosen, source),
     )
 

@@ -11,6 +11,7 @@ from fusion_bench.grades.estimate.records import (
     JudgingRecord,
 )
 from fusion_bench.report.answer_texts import FEW_CHANGES, find_answer_tone, format_answer
+from fusion_bench.report.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.stats.answers import MIN_CHANGED
 from fusion_bench.util.formatting import (
@@ -48,7 +49,8 @@ def build_estimate_page(estimate: GradeEstimate) -> Page:
     )
     lines = [_describe(estimate, each) for each in primary]
     headline = Finding(lines[0], key="decision", details=tuple(lines[1:]))
-    return Page(f"Estimate: {estimate.name}", (section,), headline, _provenance(estimate))
+    sections = (*judge_section(estimate.data_warnings), section)
+    return Page(f"Estimate: {estimate.name}", sections, headline, _provenance(estimate))
 
 
 def _list_facts(estimate: GradeEstimate) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.stats.answers import Answer
@@ -106,6 +107,7 @@ class GradeEstimate(ReportRecord):
         trials: System → its trials, where it has several; the intervals hold for these trials.
         related: The lists that come from the machine's own model family.
         differences: By measure, in the order of the systems.
+        data_warnings: The machine, where its family also made a list that the systems read.
         provenance: What made it.
     """
 
@@ -123,6 +125,7 @@ class GradeEstimate(ReportRecord):
     trials: dict[str, int] = Field(default_factory=dict)
     related: tuple[str, ...] = ()
     differences: tuple[EstimatedDifference, ...] = Field(min_length=1)
+    data_warnings: tuple[DataWarning, ...] = ()
     provenance: Provenance
 
     def difference(self, candidate: str, measure: str | None = None) -> EstimatedDifference:

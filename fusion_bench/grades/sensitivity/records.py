@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.io.specs.judgment_specs import JudgeKind
@@ -113,6 +114,7 @@ class JudgeSensitivity(ReportRecord):
         judges: The first is the reference.
         systems: In the order of the experiment.
         orders: One a pair of judges.
+        data_warnings: Judges whose family also made a list that the systems read.
         provenance: What made it.
     """
 
@@ -126,6 +128,7 @@ class JudgeSensitivity(ReportRecord):
     judges: tuple[ComparedJudge, ...]
     systems: tuple[SystemSensitivity, ...]
     orders: tuple[OrderAgreement, ...]
+    data_warnings: tuple[DataWarning, ...] = ()
     provenance: Provenance
 
     @property

@@ -11,6 +11,7 @@ from fusion_bench.grades.sensitivity.records import (
     SystemSensitivity,
 )
 from fusion_bench.report.answer_texts import format_answer
+from fusion_bench.report.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -49,7 +50,8 @@ def build_sensitivity_page(sensitivity: JudgeSensitivity) -> Page:
         "versions": ", ".join(f"{name} {v}" for name, v in made.versions.items()),
     }
     provenance = Section("Provenance", summary=f"{made.source}, {made.created}", facts=facts)
-    return Page(f"Judges of {sensitivity.name}", (section,), headline, provenance)
+    sections = (*judge_section(sensitivity.data_warnings), section)
+    return Page(f"Judges of {sensitivity.name}", sections, headline, provenance)
 
 
 def _list_facts(sensitivity: JudgeSensitivity) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusion_bench.report.judge_line import format_judge_line
+from fusion_bench.report.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
 from fusion_bench.util.formatting import pluralize
@@ -24,7 +25,7 @@ def build_policy_page(study: PolicyStudy) -> Page:
     Args:
         study: What was judged.
     """
-    sections = []
+    sections = [*judge_section(study.data_warnings)]
     for name in dict.fromkeys(result.collection for result in study.results):
         results = [result for result in study.results if result.collection == name]
         sections.append(_build_section(name, results))

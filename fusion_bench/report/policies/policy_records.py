@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fusion_bench.config.models import StrictModel
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 
@@ -80,6 +81,7 @@ class PolicyStudy(StrictModel):
         name: Of the experiment.
         settings: Trials, folds, shufflings and seed.
         results: One for each policy and collection.
+        data_warnings: What speaks against the judges of the collections.
         provenance: Of the run.
     """
 
@@ -88,4 +90,5 @@ class PolicyStudy(StrictModel):
     name: str
     settings: dict[str, object]
     results: tuple[PolicyResult, ...]
+    data_warnings: tuple[DataWarning, ...] = ()
     provenance: Provenance

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.judge_checks.dataset_judges import find_dataset_warnings
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.run_experiment import (
     Progress,
     find_datasets,
@@ -54,8 +56,10 @@ def study_experiment(
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         experiment.check_datasets(roles, spec.rerank, source)
     results = []
+    warnings: list[DataWarning] = []
     for path in paths:
         loaded = load_lists(path, chosen, progress)
+        warnings += find_dataset_warnings(loaded)
         kept = {system.name: system for system in chosen}
         narrow = experiment.model_copy(update={"systems": kept})
         task = prepare_dataset(narrow, source, loaded)
@@ -77,6 +81,7 @@ def study_experiment(
         name=name_experiment(source.path),
         settings=dict(vars(budget)),
         results=tuple(results),
+        data_warnings=tuple(warnings),
         provenance=report_provenance(experiment, source),
     )
 

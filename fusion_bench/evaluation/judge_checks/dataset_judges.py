@@ -1,0 +1,40 @@
+"""The warnings of judges where a dataset is at hand, and no record of its lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
+from fusion_bench.evaluation.judge_checks.judge_warnings import (
+    SHARED_FAMILY,
+    describe_shared_family,
+    find_judge_warnings,
+)
+from fusion_bench.evaluation.judge_checks.list_families import list_families
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
+from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
+from fusion_bench.io.dataset import Dataset
+
+
+def find_dataset_warnings(dataset: Dataset) -> tuple[DataWarning, ...]:
+    """What speaks against the judge of a dataset's judgments.
+
+    Args:
+        dataset: With the lists that the systems read.
+    """
+    return tuple(find_judge_warnings(describe_judge(dataset), list_families(dataset)))
+
+
+def find_shared_families(dataset: Dataset, judges: Iterable[str]) -> Iterator[DataWarning]:
+    """The judges whose family also made a list that the systems read.
+
+    Args:
+        dataset: With these lists.
+        judges: Names of ``judges``, or ``qrels``.
+    """
+    lists = list_families(dataset)
+    for name in judges:
+        spec = dataset.spec.judges.get(name) or dataset.spec.qrels
+        judge = JudgeInfo(family=None if spec is None else spec.family)
+        if text := describe_shared_family(judge, lists, who=f"Judge {name!r}"):
+            yield DataWarning(key=SHARED_FAMILY, text=text)
