@@ -34,7 +34,7 @@ class EngineSession(Protocol):
 
     Each call is one question; the caller repeats it, limits the calls at once and their rate, and
     checks every hit. Calls may run at the same time. A blocking library is called by
-    ``asyncio.to_thread``.
+    ``call_in_thread``.
     """
 
     async def read_leg(

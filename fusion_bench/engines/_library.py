@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
+from fusion_bench.connector import call_in_thread
 from fusion_bench.errors import FusionBenchError, ProviderError
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ async def call_library(title: str, question: Callable[[], T], timeout: float) ->
     """
     try:
         with wrap_errors(title):
-            return await asyncio.wait_for(asyncio.to_thread(question), timeout)
+            return await asyncio.wait_for(call_in_thread(question), timeout)
     except TimeoutError:
         raise ProviderError(
             f"{title}: no answer within {timeout:g} seconds", kind="timeout"

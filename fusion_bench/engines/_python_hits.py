@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fusion_bench.connector import Hit, make_hit
+from fusion_bench.connector import Hit, call_in_thread, make_hit
 from fusion_bench.engines._answers import signed_score
 from fusion_bench.util.http.json_fields import malformed_error
 
@@ -21,7 +20,7 @@ async def call_function(function: Callable[..., Any], *given: Any, **options: An
     """What a function returns: one that is no coroutine function runs in a thread."""
     if inspect.iscoroutinefunction(function):
         return await function(*given, **options)
-    answer = await asyncio.to_thread(function, *given, **options)
+    answer = await call_in_thread(function, *given, **options)
     return await answer if inspect.isawaitable(answer) else answer
 
 

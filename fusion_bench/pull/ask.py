@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ from fusion_bench.util.calls.retries import REPEATED, RetryRules, call_with_retr
 
 #: Failures in a row after which no further query is skipped.
 MOST_FAILURES: Final = 5
+#: Least seconds for connecting: a library may have to open an index.
+CONNECTING_SECONDS: Final = 300.0
 #: Characters of the fingerprint of an index.
 LONGEST_FINGERPRINT: Final = 100_000
 
@@ -58,7 +61,9 @@ async def ask_questions(work: PullWork) -> None:
         ConfigError: The answers in the store are of other settings, or of another index.
         ProviderError: A question failed for good; answers that came before are stored.
     """
-    async with work.connector.connect() as session:
+    async with AsyncExitStack() as stack:
+        opening = stack.enter_async_context(work.connector.connect())
+        session = await limit_call(opening, max(work.connector.timeout, CONNECTING_SECONDS))
         work.fingerprint = await _read_fingerprint(session, work)
         _check_identity(work)
         known = work.store.find_answers([question.key for question in work.questions])
@@ -150,8 +155,9 @@ class _Workers:
                 started = time.monotonic()
                 hits = await limit_call(self._read_list(question), connector.timeout)
                 seconds.append(time.monotonic() - started)
-            surplus.append(max(0, len(hits) - question.plan.depth) if hits else 0)
-            return check_hits(hits, question.plan.depth)
+            checked = check_hits(hits, question.plan.depth)
+            surplus.append(len(hits) - len(checked))
+            return checked
 
         seconds: list[float] = []
         surplus: list[int] = []

@@ -19,6 +19,8 @@ from fusion_bench.util.formatting import pluralize
 
 FORMAT_VERSION: Final = 1
 RECORD_FILE: Final = "pull.json"
+#: From so many queries on, equally long lists are no accident.
+MANY_QUERIES: Final = 10
 PERCENTILES: Final = (50, 95, 99)
 
 
@@ -33,6 +35,7 @@ class ListRecord(StrictModel):
         queries: Queries that were asked.
         empty: Queries without a hit.
         hits: Hits over all queries.
+        longest: Hits of the longest answer.
         surplus: Hits beyond the depth, which were dropped.
         unordered: Queries whose scores do not fall from the first hit to the last.
         rising: Queries whose scores rise from the first hit to the last.
@@ -47,6 +50,7 @@ class ListRecord(StrictModel):
     queries: int
     empty: int
     hits: int
+    longest: int
     surplus: int
     unordered: int
     rising: int
@@ -113,6 +117,7 @@ def summarize_list(
         queries=len(answers),
         empty=sum(not answer.hits for answer in answers),
         hits=sum(len(answer.hits) for answer in answers),
+        longest=max(len(answer.hits) for answer in answers),
         surplus=sum(answer.surplus for answer in answers),
         unordered=sum(not is_falling(answer) for answer in answers),
         rising=sum(is_rising(answer) for answer in answers),
@@ -163,6 +168,8 @@ def _list_notes(record: ListRecord) -> Sequence[str]:
     elif record.empty:
         rest = f"{record.empty} of {record.queries} queries"
         notes.append(f"{record.name} returned nothing for {rest}.")
+    if record.hits and record.longest * (record.queries - record.empty) == record.hits:
+        notes += _note_short_lists(record)
     if record.surplus:
         notes.append(f"{record.name} sent {record.surplus:,} hits beyond its depth: dropped.")
     if record.rising and record.rising >= record.queries - record.empty:
@@ -176,3 +183,14 @@ def _list_notes(record: ListRecord) -> Sequence[str]:
             f"{record.queries} queries. The ranks are the engine's (rank_from: column)."
         )
     return notes
+
+
+def _note_short_lists(record: ListRecord) -> Sequence[str]:
+    """What equally long lists that are shorter than the depth hint at."""
+    if record.longest == record.depth or record.queries < MANY_QUERIES:
+        return ()
+    return (
+        f"{record.name} returned {pluralize(record.longest, 'document')} for each query, and "
+        f"{record.depth:,} were asked for: the index holds no more, or a limit of the engine's own "
+        "applies.",
+    )

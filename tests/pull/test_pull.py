@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -341,3 +343,35 @@ def test_from_python_inside_an_event_loop(tmp_path: Path) -> None:
         fusion_bench.pull(
             "python", {"q1": " "}, tmp_path / "other", settings={"legs": {"a": leg("ids")}}
         )
+
+
+def test_a_function_that_never_returns_is_not_waited_for(tmp_path: Path) -> None:
+    released = threading.Event()
+    functions.HOOKS.append(lambda *_: released.wait(60) and None)
+    try:
+        with pytest.raises(ProviderError, match=r"no answer within 0\.05 s"):
+            pull(tmp_path, {"ids": leg("ids")}, timeout=0.05)
+    finally:
+        released.set()
+
+
+@pytest.mark.parametrize("answer", [5, None, {"a": 1.0}, "ab", [["a", 1, "t", "more"]], [b"a"]])
+def test_what_is_no_list_of_hits(tmp_path: Path, answer: object) -> None:
+    functions.STATE["answer"] = answer
+    with pytest.raises(ProviderError, match="malformed answer"):
+        pull(tmp_path, {"any": leg("anything")})
+
+
+def test_calls_per_minute_are_spaced(tmp_path: Path) -> None:
+    started = time.monotonic()
+    pull(tmp_path, {"a": leg("ids"), "b": leg("unsorted")}, requests_per_minute=1200)
+    assert time.monotonic() - started >= 3 * 60 / 1200  # four calls; more time is no matter
+
+
+def test_lists_that_a_limit_of_the_engine_cuts_are_noted(tmp_path: Path) -> None:
+    text = "".join(f'{{"id": "q{n}", "text": "t{n}"}}\n' for n in range(10))
+    pulled = pull(tmp_path, {"ids": leg("ids")}, text=text, depth=5)
+    assert pulled.notes == [
+        "ids returned 3 documents for each query, and 5 were asked for: the index holds no more, or "
+        "a limit of the engine's own applies."
+    ]
