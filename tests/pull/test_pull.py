@@ -372,6 +372,6 @@ def test_lists_that_a_limit_of_the_engine_cuts_are_noted(tmp_path: Path) -> None
     text = "".join(f'{{"id": "q{n}", "text": "t{n}"}}\n' for n in range(10))
     pulled = pull(tmp_path, {"ids": leg("ids")}, text=text, depth=5)
     assert pulled.notes == [
-        "ids returned 3 documents for each query, and 5 were asked for: the index holds no more, or "
-        "a limit of the engine's own applies."
+        "ids returned 3 documents for each query, and 5 were asked for: the index holds no more, "
+        "or a limit of the engine's own applies."
     ]
