@@ -138,7 +138,7 @@ def _dataset_text(folder: Path, pulled: PulledLists, suffix: str) -> str:
     hint = ""
     if "qrels" not in data:
         command = f"fusion-bench judge {quote(str(folder))}"
-        hint = f"# Missing: the judgments, which '{command}' makes.\n"
+        hint = f"# Pulled without judgments. '{command}' makes them; then add 'qrels: FILE'.\n"
     return f"{WRITTEN_BY}{hint}{_to_yaml(data)}"
 
 
