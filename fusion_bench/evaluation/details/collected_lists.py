@@ -156,9 +156,10 @@ class CollectedLists:
         first, *rest = self.wanted
         names = dict.fromkeys((first, _best_system(collection), *rest))
         primary = collection.primary_measure
-        values: dict[str, FloatArray] = {
-            name: np.array(collection.system(name).measures[primary].values, dtype=np.float64)
-            for name in names
+        results = {name: collection.system(name).measures[primary] for name in names}
+        values: dict[str, FloatArray] = {  # the runs are those of the first trial
+            name: np.array(each.trials[0] if each.trials else each.values, dtype=np.float64)
+            for name, each in results.items()
         }
         return DetailedSet(
             systems=tuple(self.systems[name] for name in names),

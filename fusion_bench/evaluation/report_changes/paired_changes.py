@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.compare_collections import (
     Contrast,
     compare_contrasts,
@@ -90,17 +91,48 @@ def _contrast(old: Collection, new: Collection) -> Contrast:
     measure = new.primary_measure
     before = old.competitors
     values = {THEN: np.zeros((1, len(new.queries)))}
+    trials = {}
     for row in new.competitors.values():
         if row.name not in before:
             continue
-        results = (row.measures.get(measure), before[row.name].measures.get(measure))
-        if results[0] is None or results[1] is None:
+        new_result = row.measures.get(measure)
+        old_result = before[row.name].measures.get(measure)
+        if new_result is None or old_result is None:
             continue
-        now, then = (np.array(each.values, np.float64) for each in results if each is not None)
+        now, then = (np.array(each.values, np.float64) for each in (new_result, old_result))
         difference = paired_difference(now, then)
         if np.isfinite(difference).all():
             values[row.name] = difference[np.newaxis]
-    return Contrast((measure,), THEN, values, new.groups)
+            moved = _trial_differences(
+                np.array(new_result.trials, np.float64),
+                np.array(old_result.trials, np.float64),
+                now,
+                then,
+            )
+            if moved is not None:
+                trials[row.name] = moved[:, np.newaxis]
+    return Contrast((measure,), THEN, values, new.groups, trials)
+
+
+def _trial_differences(
+    now: FloatArray, then: FloatArray, now_mean: FloatArray, then_mean: FloatArray
+) -> FloatArray | None:
+    """(T, Q): the trials of now - those of then; None where both have one.
+
+    A side of one trial counts as fixed. Of two numbers of trials the smaller one counts, so that
+    the variance over trials is not too small.
+
+    Args:
+        now: Shape (T, Q); empty = one trial.
+        then: Likewise.
+        now_mean: Shape (Q,).
+        then_mean: Shape (Q,).
+    """
+    if not (len(now) or len(then)):
+        return None
+    count = min(len(side) for side in (now, then) if len(side))
+    first = now[:count] if len(now) else now_mean
+    return np.asarray(first - (then[:count] if len(then) else then_mean))
 
 
 def _by_system(

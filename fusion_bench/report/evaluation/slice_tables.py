@@ -14,6 +14,7 @@ from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Column, Row, Table
+from fusion_bench.stats.trials.paired_trials import paired_sides
 from fusion_bench.util.formatting import format_coverage, format_interval, format_number
 
 #: So many of the best systems are shown for each slice.
@@ -83,13 +84,31 @@ def _masked_mean(collection: Collection, row: SystemResult, mask: NDArray[np.boo
     return format_number(float(finite.mean()) if len(finite) else None)
 
 
+def _trial_sides(
+    collection: Collection, first: SystemResult, second: SystemResult
+) -> tuple[FloatArray | None, ...]:
+    """What of two systems varies over their trials."""
+    if first.trials is None and second.trials is None:
+        return ()
+    values = (
+        np.array(row.measures[collection.primary_measure].trials, dtype=np.float64)
+        if row.trials
+        else None
+        for row in (first, second)
+    )
+    lists = (frozenset(row.trials.lists if row.trials else ()) for row in (first, second))
+    return paired_sides(*values, is_shared=not next(lists).isdisjoint(next(lists)))
+
+
 def _difference_cells(
     report: Report, collection: Collection, row: SystemResult, mask: NDArray[np.bool_]
 ) -> tuple[str, str, str]:
     """Difference from the baseline, interval, wins/ties/losses."""
     pair = (row, collection.system(collection.baseline))
     values = [item.measures[collection.primary_measure].values for item in pair]
-    result = paired_difference(report, collection, *values, mask=mask)
+    result = paired_difference(
+        report, collection, *values, mask=mask, trials=_trial_sides(collection, *pair)
+    )
     if result is None:
         return ("n/a", "n/a", "")
     first, second = (_values(collection, item, mask) for item in pair)

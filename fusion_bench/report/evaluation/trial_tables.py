@@ -36,7 +36,7 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
     yield Finding(
         f"Values are means over {pluralize(count, 'trial')} of "
         f"{list_names([row.name for row, _ in rows])}. Their intervals hold for new trials and new "
-        "queries. Documents of single queries are those of trial 1.",
+        "queries. Documents of single queries, lists left out and depths are those of trial 1.",
         key="trials",
         details=tuple(details),
     )

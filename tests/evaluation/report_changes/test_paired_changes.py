@@ -137,3 +137,31 @@ def test_rows_have_intervals_as_json_and_as_a_frame() -> None:
     assert frame.loc["gone", ["low", "high", "p_adjusted"]].isna().all()
     record = json.loads(json.dumps(change.to_dict()))
     assert record["collections"][0]["systems"][1]["comparison"]["wins"] == 40
+
+
+def with_trials(report: Report, name: str, trials: np.ndarray) -> Report:
+    """The report with the values of each trial, (T, Q), of one system."""
+    [collection] = report.collections
+    row = collection.system(name)
+    result = row.measures[PRIMARY].model_copy(update={"trials": tuple(map(tuple, trials.tolist()))})
+    changed = row.model_copy(update={"measures": {**row.measures, PRIMARY: result}})
+    systems = tuple(changed if each.name == name else each for each in collection.systems)
+    collection = collection.model_copy(update={"systems": systems})
+    return report.model_copy(update={"collections": (collection,)})
+
+
+def answer_of(old: Report, new: Report) -> str | None:
+    rows = {row.name: row for row in change_of(old, new).collections[0].systems}
+    return rows["mine"].answer
+
+
+def test_a_change_that_trials_explain_is_not_shown() -> None:
+    new = of_values(("base", BEFORE), ("mine", BETTER))
+    moves = np.array([-0.2, 0.0, 0.2])[:, None]
+    assert answer_of(OLD, new) == "better"
+    assert answer_of(OLD, with_trials(new, "mine", BETTER + moves)) == "not shown"
+    assert answer_of(with_trials(OLD, "mine", BEFORE + moves), new) == "not shown"
+    before = with_trials(OLD, "mine", BEFORE - moves[:2])
+    assert answer_of(before, with_trials(new, "mine", BETTER + moves)) == "not shown"
+    steady = with_trials(new, "mine", BETTER + 0 * moves)
+    assert answer_of(with_trials(OLD, "mine", BEFORE + 0 * moves), steady) == "better"

@@ -10,6 +10,7 @@ from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.evaluation.evaluation_page import build_page
+from fusion_bench.report.evaluation.slice_tables import slice_table
 from fusion_bench.report.evaluation.trial_tables import trial_findings, trial_tables
 from fusion_bench.report.page import Table
 from tests.tiny import EXPERIMENT
@@ -73,6 +74,19 @@ def test_warnings_name_the_trial_of_a_list(report: Report) -> None:
         ("a", 2),
         ("a", 3),
     ]
+
+
+def test_intervals_of_slices_hold_for_new_trials(report: Report) -> None:
+    [collection] = report.collections
+    table = slice_table(report, collection, "type")
+    assert table is not None
+    rows = [row for row in collection.systems if row.trials is not None]
+    plain = {row.name: row.model_copy(update={"trials": None}) for row in rows}
+    systems = tuple(plain.get(row.name, row) for row in collection.systems)
+    other = slice_table(report, collection.model_copy(update={"systems": systems}), "type")
+    assert other is not None
+    assert [row.cells[4] for row in table.rows] == [row.cells[4] for row in other.rows]
+    assert [row.cells[5] for row in table.rows] != [row.cells[5] for row in other.rows]
 
 
 def test_without_trials_nothing_is_said_of_them(tmp_path: Path) -> None:
