@@ -17,7 +17,10 @@ from fusion_bench.evaluation.dataset_checks.compared_warnings import find_compar
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.system_result import (
+    CompletionBounds,
+    SystemResult,
+)
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
 from fusion_bench.stats.comparison import Comparison
@@ -43,6 +46,8 @@ class CollectionComparison(NamedTuple):
         warnings: What speaks against the lists that the compared systems read.
         unjudged: By candidate, what unjudged documents could change in the primary measure; empty
             with complete judgments.
+        bounds: By candidate, what unjudged documents could make of its mean in the primary measure;
+            without those of which it is not known.
     """
 
     collection: str
@@ -55,6 +60,7 @@ class CollectionComparison(NamedTuple):
     v2_enabled: dict[str, bool]
     unjudged: dict[str, UnjudgedResult]
     warnings: tuple[DataWarning, ...] = ()
+    bounds: dict[str, CompletionBounds] = {}  # noqa: RUF012 - never written to
 
 
 def compare_reports(
@@ -127,6 +133,9 @@ def _describe(
         comparisons=tuple(wanted),
         v2_enabled={},
         unjudged=unjudged,
+        bounds={
+            name: bounds for name in plan.wanted if (bounds := plan.rows[name].bounds) is not None
+        },
     )
 
 

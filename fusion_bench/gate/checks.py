@@ -10,6 +10,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.report_records.system_result import CompletionBounds
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.gate.estimates import CheckEstimates, estimate_check
@@ -46,6 +47,7 @@ class Check:
         groups: Shape (Q,): codes of the groups.
         reference: What ``baseline`` holds: the baseline's values, or those of its anchor.
         unjudged: What unjudged documents could change in the difference; None = nothing.
+        bounds: What they could make of the candidate's mean; None = not known.
         trials: The values of each trial, of which those above are the means; None = one a side.
     """
 
@@ -58,6 +60,7 @@ class Check:
     groups: IntArray
     reference: Reference = "baseline"
     unjudged: UnjudgedDifference | None = None
+    bounds: CompletionBounds | None = None
     trials: CheckTrials | None = None
 
     @property
@@ -118,6 +121,9 @@ def build_checks(
                 candidate=after[measure.name][keep],
                 groups=task.groups[keep],
                 unjudged=unjudged.compare(measure.name, keep)
+                if unjudged is not None and keep.any()
+                else None,
+                bounds=unjudged.candidate.select_bounds(measure.name, keep)
                 if unjudged is not None and keep.any()
                 else None,
                 trials=None if trials is None else trials.select(measure.name, keep),
@@ -226,6 +232,7 @@ def _describe(check: Check) -> CheckResult:
         queries=len(check.baseline),
         groups=len(np.unique(check.groups)),
         unjudged=check.unjudged and check.unjudged.record,
+        bounds=check.bounds,
     )
 
 

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import PrivateAttr
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.ranking.list_positions import list_parts
+from fusion_bench.evaluation.report_records.system_result import CompletionBounds
+from fusion_bench.evaluation.trials.mean_bounds import mean_bounds
 from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
@@ -35,6 +40,20 @@ class StoredUnjudged(StoredRecord):
     share: tuple[float, ...]
     judged_only: dict[str, tuple[float, ...]]
     filled: dict[str, tuple[float | None, ...]]
+    _bounds: dict[str, QueryBounds] = PrivateAttr(default_factory=dict)
+
+    def select_bounds(self, measure: str, keep: BoolArray) -> CompletionBounds | None:
+        """What unjudged documents could make of the mean over these queries.
+
+        Args:
+            measure: Its name.
+            keep: Shape (Q,).
+
+        Returns:
+            None of a record that was read from a file, and where it is not known.
+        """
+        bounds = self._bounds.get(measure)
+        return None if bounds is None else bounds.select_queries(keep).record
 
     @property
     def is_sparse(self) -> bool:
@@ -97,9 +116,11 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
             for trial, system in fitted
         ]
     )
-    share = tuple(values.share.tolist())
+    share, bounds = tuple(values.share.tolist()), _find_bounds(task, fitted)
     if task.judgment_kind == "sparse":
-        return StoredUnjudged(share=share, judged_only={}, filled={})
+        stored = StoredUnjudged(share=share, judged_only={}, filled={})
+        stored._bounds = bounds
+        return stored
     filled = {
         name: _nan_to_none(column)
         for name, column in zip(names, values.filled, strict=True)
@@ -107,7 +128,23 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
     }
     rows = zip(names, values.judged_only.tolist(), strict=True)
     judged_only = {name: tuple(row) for name, row in rows}
-    return StoredUnjudged(share=share, judged_only=judged_only, filled=filled)
+    stored = StoredUnjudged(share=share, judged_only=judged_only, filled=filled)
+    stored._bounds = bounds
+    return stored
+
+
+def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> dict[str, QueryBounds]:
+    """By measure; without those that are not known."""
+    qrels = task.dataset.qrels
+    lists = [
+        (trial.runs, list_parts(system, trial.runs, trial.dataset.spaces))
+        for trial, system in fitted
+    ]
+    means = {
+        measure.name: mean_bounds([find_bounds(measure, *each, qrels) for each in lists])
+        for measure in task.measures
+    }
+    return {name: bounds for name, bounds in means.items() if bounds is not None}
 
 
 def _nan_to_none(values: FloatArray) -> tuple[float | None, ...]:

@@ -13,11 +13,13 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
+from fusion_bench.report.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.evaluation.data_warnings import list_findings
 from fusion_bench.report.judge_line import format_judge_line
 from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
+from fusion_bench.stats.comparison import Comparison
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_change,
@@ -99,11 +101,18 @@ def _describe_best(item: CollectionComparison) -> str:
 
 
 def _build_table(item: CollectionComparison) -> Table:
-    coverage = format_coverage(item.alpha)
+    coverage, primary = format_coverage(item.alpha), item.comparisons[0].measure
+    extra = bound_columns(item.bounds.values())
+
+    def find_bounds(comparison: Comparison) -> tuple[str, ...]:
+        known = item.bounds.get(comparison.candidate) if comparison.measure == primary else None
+        return bound_cells(known) if extra else ()
+
     columns = (
         Column("measure", is_text=True),
         Column("system", is_text=True, is_name=True),
         Column("mean", is_optional=True),
+        *extra,
         *map(Column, ("difference", f"{coverage} interval", "p")),
         Column("w/t/l", is_optional=True),
         Column("verdict", is_text=True),
@@ -114,6 +123,7 @@ def _build_table(item: CollectionComparison) -> Table:
                 display_measure(comparison.measure),
                 comparison.candidate,
                 format_number(comparison.candidate_mean),
+                *find_bounds(comparison),
                 format_number(comparison.difference, signed=True),
                 format_compared_interval(comparison),
                 format_adjusted_p(comparison, item.alpha),
@@ -134,5 +144,5 @@ def _build_table(item: CollectionComparison) -> Table:
         f"{item.collection}: {queries}, against {baseline}",
         columns,
         rows,
-        (note, *filter(None, [few])),
+        (note, *filter(None, [few, describe_bounds(item.bounds.values())])),
     )

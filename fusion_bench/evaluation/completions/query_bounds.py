@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.completions.measure_models import build_model, has_model
 from fusion_bench.evaluation.completions.top_documents import (
@@ -45,6 +45,10 @@ class QueryBounds:
     low: FloatArray
     high: FloatArray
     depth: int
+
+    def select_queries(self, keep: BoolArray) -> QueryBounds:
+        """Only the queries where ``keep``, shape (Q,), is true."""
+        return QueryBounds(self.judged[keep], self.low[keep], self.high[keep], self.depth)
 
     @property
     def record(self) -> CompletionBounds:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fusion_bench.evaluation.assessment import Assessment, assess_system
-from fusion_bench.evaluation.completions.query_bounds import QueryBounds
 from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
 from fusion_bench.evaluation.trials.evaluate_trials import mean_of_trials
+from fusion_bench.evaluation.trials.mean_bounds import mean_bounds
 from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.run_experiment import Progress
-
-
-#: Of :class:`QueryBounds`.
-BOUND_FIELDS: Final = ("judged", "low", "high")
 
 
 class AssessedSystem(NamedTuple):
@@ -112,7 +108,7 @@ def mean_assessment(trials: Sequence[Assessment]) -> Assessment:
         values=mean_of_trials(values),
         ties=_mean_ties([part.ties for part in trials]),
         unjudged=mean_unjudged([part.unjudged for part in trials]),
-        bounds=_mean_bounds([part.bounds for part in trials]),
+        bounds=mean_bounds([part.bounds for part in trials]),
         candidates=round(sum(part.candidates for part in trials) / len(trials)),
         trials=values,
     )
@@ -128,14 +124,3 @@ def _mean_ties(trials: Sequence[TieSensitivity]) -> TieSensitivity:
     differs = (minimum != maximum) & ~(np.isnan(minimum) & np.isnan(maximum))
     affected = differs.any(axis=0).sum(axis=1)
     return TieSensitivity(affected, *(mean_of_trials(stack) for stack in stacks))
-
-
-def _mean_bounds(trials: Sequence[QueryBounds | None]) -> QueryBounds | None:
-    """The means over trials: no completion gives the mean over trials a value beyond them."""
-    known = [each for each in trials if each is not None]
-    if len(known) < len(trials):
-        return None
-    judged, low, high = (
-        mean_of_trials(np.stack([getattr(each, name) for each in known])) for name in BOUND_FIELDS
-    )
-    return QueryBounds(judged, low, high, known[0].depth)

@@ -8,6 +8,7 @@ from typing import Any
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.gate.pages.check_texts import (
+    BOUNDS_COLUMNS,
     CHECK_COLUMNS,
     FEW_CHANGED,
     check_cells,
@@ -23,6 +24,7 @@ from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.records.policy_change import PolicyChange, format_side
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA
+from fusion_bench.report.bounds_columns import describe_bounds
 from fusion_bench.report.evaluation.data_warnings import list_findings
 from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
@@ -101,7 +103,10 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
         rows = tuple(Row(check_cells(check), check_tone(check)) for check in verdict.checks)
-        table = Table("Checks", CHECK_COLUMNS, rows, NOTES)
+        bounds = describe_bounds(check.bounds for check in verdict.checks)
+        table = Table("Checks", CHECK_COLUMNS, rows, (*NOTES, *filter(None, [bounds])))
+        if not bounds:
+            table = table.select_columns(lambda i: CHECK_COLUMNS[i] not in BOUNDS_COLUMNS)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table,), key="checks")
     findings = tuple(_build_findings(verdict))

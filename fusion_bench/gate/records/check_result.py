@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
+from fusion_bench.evaluation.report_records.system_result import CompletionBounds
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
 from fusion_bench.gate.records.check_trials import CheckTrialsResult
 from fusion_bench.gate.verdict import CheckStatus
@@ -89,6 +90,8 @@ class CheckResult(CheckOutcome):
             difference; None without tolerance or spread.
         unjudged: What unjudged documents could change in the difference; None with complete
             judgments.
+        bounds: What they could make of the candidate's mean; None likewise, and where it is not
+            known.
         trials: How far trials lie apart, and what single ones would say; None with one trial a
             side.
     """
@@ -114,6 +117,7 @@ class CheckResult(CheckOutcome):
     false_pass_rate: float | None = None
     needed: NeededQueries | None = None
     unjudged: UnjudgedResult | None = None
+    bounds: CompletionBounds | None = None
     trials: CheckTrialsResult | None = None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fusion_bench.config.query_classes import CLASS_KEYS
+from fusion_bench.evaluation.report_records.system_result import CompletionBounds
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning.format_values import (
     MAX_CHOICES,
@@ -44,6 +46,8 @@ def tuning_tables(report: TuningReport) -> Iterator[Table]:
     yield gain_table(report)
     if report.floor:
         yield floor_table(report)
+    if report.data is not None and report.data.bounds:
+        yield bounds_table(report.measure, report.data.bounds)
     yield parameter_table(report)
     for field, gains in report.class_gains.items():
         if gains:
@@ -148,6 +152,19 @@ def floor_table(report: TuningReport) -> Table:
         f"the {len(rows)} rows (max-T).{SHARED_FOLDS if report.is_cross_fitted else ''}"
     )
     return Table(f"{display_measure(report.measure)}: without tuning", columns, rows, (note,))
+
+
+def bounds_table(measure: str, bounds: Mapping[str, CompletionBounds]) -> Table:
+    """What is judged of the default and the tuned system, held out.
+
+    Args:
+        measure: Name of the measure.
+        bounds: By system.
+    """
+    columns = (Column("system", is_text=True), *bound_columns(bounds.values()))
+    rows = tuple(Row((name, *bound_cells(each))) for name, each in bounds.items())
+    title = f"{display_measure(measure)}: judged documents"
+    return Table(title, columns, rows, (f"Held-out queries. {describe_bounds(bounds.values())}",))
 
 
 def class_gain_table(

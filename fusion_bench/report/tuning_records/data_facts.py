@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import ReportRecord
+from fusion_bench.evaluation.report_records.system_result import CompletionBounds
 
 
 class DataFacts(ReportRecord):
@@ -22,6 +25,8 @@ class DataFacts(ReportRecord):
         tied: Queries whose value depends on ties in the final list, of both.
         source_tied: Queries whose value depends on ties inside the lists that are read, of both;
             nothing where that is not computed for the measure.
+        bounds: What unjudged documents could make of the held-out mean, of both; nothing with
+            complete judgments, and where it is not known.
     """
 
     runs: tuple[ListInfo, ...]
@@ -31,3 +36,4 @@ class DataFacts(ReportRecord):
     unjudged_shares: dict[str, float]
     tied: dict[str, int]
     source_tied: dict[str, int]
+    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)

@@ -72,6 +72,9 @@ def measure_facts(
             for name, each in inside.items()
             if objective.measure.name not in each.unknown
         },
+        bounds={
+            name: each.bounds.record for name, each in assessed.items() if each.bounds is not None
+        },
     )
 
 
