@@ -94,7 +94,7 @@ def format_fusion(fusion: Mapping[str, object]) -> str:
     """A fusion as YAML has it, without the metrics that only name what the index has."""
     parts = [str(fusion["method"])]
     parts += [
-        f"{key}: {value}".replace("'", "")
+        f"{key}: {str(value).lower() if isinstance(value, bool) else value}".replace("'", "")
         for key, value in fusion.items()
         if key not in {"method", "metric"}
     ]

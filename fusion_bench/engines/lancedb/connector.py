@@ -64,6 +64,7 @@ class LanceDBConnector(FusedByDialect):
         table: Name of the table.
         id_field: The column that holds a document's id.
         text_field: The column that holds its text.
+        filter: A condition of SQL: only the rows that it admits are searched.
         fused: A reranker of the hybrid search, which has one leg of text and one of vectors.
     """
 
@@ -76,6 +77,7 @@ class LanceDBConnector(FusedByDialect):
     legs: Annotated[Mapping[LegName, LanceLeg], Field(min_length=1)]
     id_field: str = "id"
     text_field: str | None = None
+    filter: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _check_pair(self) -> LanceDBConnector:
@@ -205,14 +207,21 @@ class LanceSession:
         texts: bool,
     ) -> Sequence[Hit]:
         connector, sign = self._connector, -1 if score == DISTANCE else 1
-        rows = await call_library(
-            LanceDB.title, lambda: search().limit(depth).to_list(), connector.timeout
-        )
+        text_field = connector.text_field if texts else None
+
+        def read_rows() -> list[dict[str, Any]]:
+            limited = search().limit(depth)
+            if connector.filter is not None:
+                limited = limited.where(connector.filter, prefilter=True)
+            rows: list[dict[str, Any]] = limited.to_list()
+            return rows
+
+        rows = await call_library(LanceDB.title, read_rows, connector.timeout)
         return [
             make_hit(
                 row[connector.id_field],
                 signed_score(row[score], sign),
-                row[connector.text_field] if texts else None,
+                row[text_field] if text_field else None,
             )
             for row in rows
         ]

@@ -19,7 +19,7 @@ from fusion_bench.engines.pgvector._statements import (
     quote_table,
 )
 from fusion_bench.engines.pgvector.dialect import Pgvector
-from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.util.optional_imports import import_optional
 from fusion_bench.util.secret_matcher import SecretMatcher
 
@@ -88,19 +88,21 @@ class Database:
             ProviderError: The server refused it, took too long, or is gone.
         """
         with self._wrap_errors():
-            connection = self._pool.getconn()
+            connection, is_ready = self._pool.getconn(), False
             try:
                 self._prepare(connection)
+                is_ready = True
                 with connection.cursor() as cursor:
                     cursor.execute(statement, parameters)
                     rows: list[tuple[Any, ...]] = cursor.fetchall()
                     return rows
             finally:
-                self._pool.putconn(connection)
+                # A connection with some of its settings must serve no other call.
+                self._pool.putconn(connection, close=not is_ready)
 
     def _prepare(self, connection: Any) -> None:  # noqa: ANN401 - psycopg2's
         if connection.autocommit:
-            return
+            return  # it was prepared for an earlier call
         connection.set_session(readonly=True, autocommit=True)
         with connection.cursor() as cursor:
             for name, value in self._connector.session.items():
@@ -117,12 +119,13 @@ class Database:
             raise ProviderError(f"{Pgvector.title}: {text}", kind=_kind_of(error)) from None
 
 
-def _kind_of(error: Exception) -> Any:  # noqa: ANN401 - a kind of failure
+def _kind_of(error: Exception) -> FailureKind:
     """What went wrong, by the class of the error that psycopg2 names after the server's code."""
     classes = {parent.__name__ for parent in type(error).__mro__}
     if "QueryCanceled" in classes:
         return "timeout"
-    return "connection" if classes & {"OperationalError", "InterfaceError"} else "refused"
+    passing = {"OperationalError", "InterfaceError", "PoolError"}
+    return "connection" if classes & passing else "refused"
 
 
 class PostgresSession:

@@ -47,12 +47,19 @@ def test_the_fused_answer_has_texts(settings: Settings) -> None:
     assert hit.text == CORPUS.texts[hit.document]
 
 
+def test_a_filter_holds_for_legs_and_fused_answer(settings: Settings) -> None:
+    connector = build("lancedb", settings, filter="id IN ('doc-3', 'doc-4')", fused={})
+    for leg in ("dense", ""):
+        assert {hit.document for hit in read(connector, leg)} == {"doc-3", "doc-4"}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"path": "nowhere"}, "'docs' was not found"),
         ({"table": "other"}, "'other' was not found"),
         ({"id_field": "other"}, "No field named other"),
+        ({"filter": "other = 1"}, "No field named other"),
     ],
 )
 def test_what_is_not_there_is_named(

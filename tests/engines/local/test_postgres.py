@@ -11,11 +11,13 @@ import psycopg2  # type: ignore[import-untyped]
 import pytest
 
 from benchmarks.pulled_engines.indexes import Settings, build_postgres
+from fusion_bench.connector import EngineSession
 from fusion_bench.engines.pgvector import PgvectorConnector
 from fusion_bench.engines.pgvector._statements import fused_statement, leg_statement
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.local.cases import (
     CORPUS,
+    ask,
     build,
     check_fingerprint,
     check_legs,
@@ -154,6 +156,18 @@ def test_a_statement_that_takes_too_long_is_stopped(settings: Settings) -> None:
     with pytest.raises(ProviderError) as caught:
         read(build("pgvector", settings, timeout=0.2, **slow), "x")
     assert caught.value.kind == "timeout"
+
+
+def test_a_connection_with_some_of_its_settings_serves_no_call(settings: Settings) -> None:
+    wrong = {"hnsw.ef_search": 50, "statement_timeout": "soon"}
+    connector = build("pgvector", settings, session=wrong)
+
+    async def ask_twice(session: EngineSession) -> None:
+        for _ in range(2):
+            with pytest.raises(ProviderError, match="statement_timeout"):
+                await session.read_fingerprint()
+
+    ask(connector, ask_twice)
 
 
 def test_sessions_only_read(settings: Settings, address: str) -> None:

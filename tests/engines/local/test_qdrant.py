@@ -85,3 +85,10 @@ def test_a_vector_that_is_not_there_is_named(settings: Settings) -> None:
     for _ in range(2):  # the folder is not left locked
         with pytest.raises(ConfigError, match="no vector 'other'"):
             read(build("qdrant", settings, legs={"x": {"using": "other"}}), "x")
+
+
+def test_a_folder_is_asked_one_question_at_a_time_by_default(settings: Settings) -> None:
+    assert build("qdrant", settings).concurrency == 1
+    assert build("qdrant", settings, concurrency=3).concurrency == 3
+    server = {"path": None, "url": "http://localhost:6333"}
+    assert build("qdrant", settings, **server).concurrency == 4
