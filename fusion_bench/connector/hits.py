@@ -34,6 +34,13 @@ class Hit:
     text: str | None = None
 
 
+def has_control(text: str) -> bool:
+    """Whether a text holds a control character, half of a surrogate pair, or an end of line."""
+    return not text.isprintable() and any(
+        unicodedata.category(character) in REFUSED_CATEGORIES for character in text
+    )
+
+
 def make_hit(document: object, score: object, text: object = None) -> Hit:
     """A hit from values that an engine sent.
 
@@ -51,9 +58,7 @@ def make_hit(document: object, score: object, text: object = None) -> Hit:
         raise malformed_error("a hit without an id")
     if len(document) > LONGEST_ID:
         raise malformed_error(f"an id has more than {LONGEST_ID:,} characters")
-    if not document.isprintable() and any(
-        unicodedata.category(c) in REFUSED_CATEGORIES for c in document
-    ):
+    if has_control(document):
         raise malformed_error(f"the id {document[:80]!r} holds a control character")
     return Hit(document, _to_number(document, score), _to_text(document, text))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fusion_bench.connector import Connector
+from fusion_bench.connector.hits import has_control
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.pull.ask import PullWork, ask_questions
@@ -147,6 +148,7 @@ def _open_stores(options: PullOptions) -> Iterator[tuple[PullStore, AnswerStore]
     folder = options.out / UNFINISHED
     is_new, is_used = not options.out.exists(), False
     with lock_folder(options.out):
+        check_folder(options.out, replace=options.start_over)  # another pull may just have ended
         if options.start_over:
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)
@@ -159,10 +161,10 @@ def _open_stores(options: PullOptions) -> Iterator[tuple[PullStore, AnswerStore]
                 try:
                     yield store, vectors
                 finally:
-                    is_used = store.read_identity() is not None
+                    is_used = store.read_identity() is not None or not vectors.is_empty()
         finally:
-            if not is_used and is_new:  # nothing was asked: leave nothing behind
-                shutil.rmtree(options.out, ignore_errors=True)
+            if not is_used:  # nothing was asked: leave nothing behind
+                shutil.rmtree(options.out if is_new else folder, ignore_errors=True)
 
 
 def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -171,20 +173,24 @@ def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
     Raises:
         DataError: A line breaks a rule, or a query has no text.
     """
-    if not isinstance(given, Path):
-        rows = {str(query): {"id": str(query), "text": text} for query, text in given.items()}
-        if not rows or not all(str(row["text"]).strip() and row["id"] for row in rows.values()):
-            raise DataError("queries: {id: text} is needed, at least one, each with a text")
-        return rows
-    path = given
-    known = load_queries(path)
+    if isinstance(given, Path):
+        known = load_queries(given)
+        rows = [(f"{given}:{number}: ", item) for number, item in read_objects(given)]
+        names = [known[str(item.get("id", item.get("_id")))].id for _, item in rows]
+    else:
+        rows = [("", {"text": text}) for text in given.values()]
+        names = [str(query) for query in given]
+    if not rows:
+        raise DataError("queries: at least one {id: text} is needed")
     objects = {}
-    for number, item in read_objects(path):
-        query = known[str(item.get("id", item.get("_id")))]
-        if query.text is None or not query.text.strip():
-            raise DataError(f"{path}:{number}: query {query.id!r} has no 'text': give it one")
+    for (where, item), name in zip(rows, names, strict=True):
+        text = item.get("text")
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{where}query {name!r} has no 'text': give it one")
+        if not name or has_control(name):
+            raise DataError(f"{where}the id {name!r} is empty or holds a control character")
         rest = {key: value for key, value in item.items() if key not in {"id", "_id"}}
-        objects[query.id] = {"id": query.id, **rest}
+        objects[name] = {"id": name, **rest}
     return objects
 
 

@@ -95,7 +95,11 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     with remove_on_failure() as new:
         new += [path for path in (*lists, *map(folder.joinpath, contents)) if not path.exists()]
         files = [write_run(path, rows) for path, rows in lists.items()]
-        written = [write_atomic(folder / name, text.encode()) for name, text in contents.items()]
+        written = [
+            # Half of a surrogate pair becomes its escape, which JSON reads as the same.
+            write_atomic(folder / name, text.encode(errors="backslashreplace"))
+            for name, text in contents.items()
+        ]
     return [*files, *written]
 
 

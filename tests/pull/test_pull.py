@@ -219,6 +219,7 @@ def test_nothing_at_all_is_an_error(tmp_path: Path) -> None:
         ('{"id": "q1"}\n', "asked.jsonl:1: query 'q1' has no 'text'"),
         ('{"id": "q1", "text": "a"}\n{"id": "q1", "text": "b"}\n', "stands twice"),
         ("[1]\n", "a JSON object is needed"),
+        ('{"id": "q\\u0007", "text": "a"}\n', "holds a control character"),
     ],
 )
 def test_queries_that_break_a_rule(tmp_path: Path, text: str, message: str) -> None:
@@ -339,7 +340,7 @@ def test_from_python_inside_an_event_loop(tmp_path: Path) -> None:
     assert (
         load_dataset(tmp_path / "mine/dataset.yaml", every_query=True).queries["q2"].text == "two"
     )
-    with pytest.raises(DataError, match="each with a text"):
+    with pytest.raises(DataError, match="query 'q1' has no 'text'"):
         fusion_bench.pull(
             "python", {"q1": " "}, tmp_path / "other", settings={"legs": {"a": leg("ids")}}
         )
@@ -379,3 +380,18 @@ def test_lists_that_a_limit_of_the_engine_cuts_are_noted(tmp_path: Path) -> None
         "ids returned 3 documents for each query, and 5 were asked for: the index holds no more, "
         "or a limit of the engine's own applies."
     ]
+
+
+def test_fields_and_ids_of_queries_are_kept_as_they_are(tmp_path: Path) -> None:
+    pull(tmp_path, {"ids": leg("ids")}, text='{"id": "q 1", "text": "x", "seen": ["\\ud800"]}\n')
+    line = (tmp_path / "mine/queries.jsonl").read_text(encoding="utf-8")
+    assert json.loads(line) == {"id": "q 1", "text": "x", "seen": ["\ud800"]}
+    dataset = load_dataset(tmp_path / "mine/dataset.yaml", every_query=True)
+    assert [*dataset.runs["ids"].to_dict()] == ["q 1"]  # not a TREC file, for it has a blank
+
+
+def test_a_failure_before_the_first_question_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        pull(tmp_path, {"a": leg("no_such")})
+    assert [*(tmp_path / "mine").iterdir()] == []

@@ -74,6 +74,11 @@ class AnswerStore:
                 f"{self.where}: not a usable answer store: {explain_error(error)}"
             ) from None
 
+    def is_empty(self) -> bool:
+        """Whether it holds no answer."""
+        with self._wrap_errors():
+            return self._db.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
+
     def read_answers(self, identity: str, texts: Sequence[str]) -> dict[str, bytes]:
         """The stored answers, by text."""
         keys = {_answer_key(identity, text): text for text in texts}
