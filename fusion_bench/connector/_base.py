@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from fusion_bench.config.limits import MOST_WORKERS, Rank
 from fusion_bench.config.models import StrictModel, UniqueNames
@@ -34,6 +34,9 @@ class LegSettings(StrictModel):
             ``module:function``; None = from ``--vectors``, or from ``encoder``.
         encoder: An encoder that makes them: its name, or a mapping with ``method``.
     """
+
+    # Whoever loads an engine for its formulas alone does not wait for these schemas.
+    model_config = ConfigDict(defer_build=True)
 
     roles: UniqueNames = ()
     depth: Rank | None = None
@@ -70,6 +73,8 @@ class Connector(Method, ABC):
     operational: ClassVar[frozenset[str]] = frozenset(
         {"timeout", "concurrency", "requests_per_minute", "attempts", "wait", "key"}
     )
+    model_config = ConfigDict(defer_build=True)
+
     source: ClassVar[str]
     dialect: ClassVar[str] = ""
 

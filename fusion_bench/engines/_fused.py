@@ -84,6 +84,12 @@ class FusedByDialect(Connector):
         if not getattr(fusion, "weights", None):
             return fusion
         by_leg = dict(zip(roles, weights, strict=True))
+        for leg, weight in by_leg.items():
+            if weight == 0:
+                raise ConfigError(
+                    f"weights: 0 for leg {leg!r}: the engine would return its documents all the "
+                    "same, and a replay would not: remove the leg, or give it a weight"
+                )
         return fusion.model_copy(update={"weights": by_leg})
 
     def fused_options(self) -> dict[str, Any]:

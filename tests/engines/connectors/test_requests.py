@@ -303,3 +303,8 @@ def test_weights_may_name_roles() -> None:
 def test_names_of_weaviate_fit_graphql(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         build("weaviate", **settings)
+
+
+def test_a_leg_of_weight_0_has_no_replay() -> None:
+    with pytest.raises(ConfigError, match=r"^fused\.weights: 0 for leg 'dense'"):
+        build("qdrant", fused={"method": "rrf", "weights": {"dense": 0}})
