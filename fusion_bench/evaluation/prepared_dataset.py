@@ -16,7 +16,7 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.data.switches import check_field
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.evaluation.synthetic_queries import refuse_mixture
 from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, judgment_kind
@@ -122,8 +122,13 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         ConfigError: No query is left.
     """
     task = _prepare_trial(experiment, source, dataset)
-    later = tuple(_prepare_trial(experiment, source, trial) for trial in dataset.later_trials)
-    return replace(task, later_trials=later) if later else task
+    later = []
+    for number, trial in enumerate(dataset.later_trials, 2):
+        try:
+            later.append(_prepare_trial(experiment, source, trial))
+        except AlignmentError as error:
+            raise AlignmentError(f"{dataset.name}, trial {number}: {error}") from None
+    return replace(task, later_trials=tuple(later)) if later else task
 
 
 def _prepare_trial(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:

@@ -53,7 +53,8 @@ class FileStamps:
 
     def _is_old(self, state: State) -> bool:
         """Whether the last change is long enough ago, by a clock that is not behind the file's."""
-        last = max(int(time) for _, *numbers in state for time in numbers[3:])
+        times = (int(time) for _, *numbers in state for time in numbers[3:])
+        last = max(times, default=0)  # an empty folder
         return last + self.min_age < time.time_ns()
 
     def _write_stamp(self, stamp: Path, state: State, value: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.trials.evaluate_trials import mean_of_trials
 from tests.evaluation.trials.reports import run
@@ -95,3 +96,9 @@ def test_a_trained_system_learns_from_its_own_trial(tmp_path: Path) -> None:
     trials = run(tmp_path / "repeated").collections[0].trial_values()["both"]
     alone = run(tmp_path / "alone").collections[0].system_values()["both"]
     assert trials[1].tolist() == alone.tolist()
+
+
+def test_a_trial_of_other_queries_is_named(tmp_path: Path) -> None:
+    make(tmp_path, FIRST, FIRST.replace("q", "x"))
+    with pytest.raises(AlignmentError, match="tiny, trial 2: run 'a' and the qrels have no query"):
+        run(tmp_path)

@@ -137,3 +137,11 @@ def test_a_switch_turns_every_trial_off(tmp_path: Path) -> None:
     for trial in load_dataset(path).trials:
         on = [query for query, ranked in trial.runs["a"].to_dict().items() if ranked]
         assert on == ["q1", "q4"]
+
+
+def test_a_folder_is_no_trial(tmp_path: Path) -> None:
+    path = make(tmp_path, FIRST)
+    (path.parent / "a-2.trec").mkdir()
+    for cache in (False, Cache(tmp_path / "cache", max_bytes=10**8)):
+        with pytest.raises(DataError, match=r"a-2\.trec: a folder, and a file is needed"):
+            load_dataset(path, cache=cache)
