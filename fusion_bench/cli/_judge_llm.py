@@ -28,7 +28,7 @@ DryRun = Annotated[
 ]
 MaxCost = Annotated[
     float | None,
-    typer.Option(help="With --llm: stop before the price of a judge exceeds this.", min=0),
+    typer.Option(help="With --llm: stop before the price of all judges exceeds this.", min=0),
 ]
 DoubleJudged = Annotated[
     int | None,
@@ -57,7 +57,7 @@ class LlmOptions:
     Attributes:
         config: The YAML file; None = people judge.
         is_dry: Only print the price.
-        max_cost: Limit of the price of each judge; None = none.
+        max_cost: Limit of the price of all judges; None = none.
         double_judged: Pairs with people's grades that are graded too; None = the default.
         store: SQLite file of the answers; None = the default.
     """

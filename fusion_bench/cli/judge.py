@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
+from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
 from fusion_bench.cli._judge_llm import (
     DoubleJudged,
     DryRun,
@@ -52,7 +53,9 @@ class Combine(StrEnum):
         "fusion-bench judge datasets/mine --judge ann --import judged.csv",
         "fusion-bench judge datasets/mine --llm judge.yaml --dry-run",
         "fusion-bench judge datasets/mine --write-qrels datasets/mine/judgments/qrels.txt",
-    ),
+    )
+    + "\n\n"
+    + describe_exit_codes(ExitCode.DEGRADED),
 )
 def judge(
     target: Annotated[
@@ -163,6 +166,10 @@ def judge(
             "--import": import_,
             "--write-qrels": write_qrels,
             "--list": list_ or None,
+            "--max-grade": max_grade,
+            "--judge": None if judge == "judge" else judge,
+            "--order": None if order is PoolOrder.RANDOM else order,
+            "--seed": seed or None,
         }
     )
     actions = JudgeActions(export, import_, write_qrels, is_list=list_, is_json=json)

@@ -25,10 +25,10 @@ from fusion_bench.rerank.store import ScoreStore
 OnProgress = Callable[[int, int, float], None]
 
 
-def run_key(model: JudgeModel) -> str:
-    """Key of a model's runs in the ledger."""
+def run_key(dataset: str, model: JudgeModel) -> str:
+    """Key of a model's runs on a dataset in the ledger."""
     identity = model.model_identity
-    return json.dumps(["judge", identity.provider, identity.model, identity.endpoint])
+    return json.dumps(["judge", dataset, identity.provider, identity.model, identity.endpoint])
 
 
 def estimate_grading(
@@ -66,10 +66,12 @@ class GradingLimits:
     Attributes:
         settings: Timeouts, retries and breaker.
         max_cost: Stop before the price, earlier runs included, exceeds this; None = no limit.
+        spent_by_others: What the other judges of the command cost so far; it counts, too.
     """
 
     settings: RerankSettings
     max_cost: float | None = None
+    spent_by_others: float = 0.0
 
 
 async def grade_all(
@@ -97,8 +99,9 @@ async def grade_all(
     """
     # The ledger counts retries; without a handler each would print its event's bare name.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
-    run = run_key(model)
-    budget = Budget(limits.max_cost, sum_booked_costs(store.read_events(run)))
+    run = run_key(request.dataset, model)
+    spent = sum_booked_costs(store.read_events(run)) + limits.spent_by_others
+    budget = Budget(limits.max_cost, spent)
     grades: dict[Pair, PairGrade] = {}
     errors: list[FusionBenchError] = []
     waiting = iter(request.pairs)

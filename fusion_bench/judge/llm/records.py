@@ -36,7 +36,7 @@ class GradesMeta(StrictModel):
         unread_answers: Refused and malformed answers among all samples.
         mean_spread: Mean standard deviation of the samples of a pair; None with one sample.
         ungraded: The first pairs without a grade: ``QUERY DOCUMENT: PROBLEM: REASON``.
-        ledger: What all runs with this model cost, see ``rerank.ledger``.
+        ledger: What all runs with this model on this dataset cost, see ``rerank.ledger``.
     """
 
     format: Literal["fusion-bench-machine-grades"] = "fusion-bench-machine-grades"

@@ -24,10 +24,11 @@ from fusion_bench.judge.llm.grade_pairs import (
     grade_all,
     run_key,
 )
+from fusion_bench.judge.llm.model import JudgeModel
 from fusion_bench.judge.llm.records import GradesMeta
 from fusion_bench.judge.llm.request import GradingRequest
 from fusion_bench.judge.llm.samples import PairGrade
-from fusion_bench.rerank.ledger import CostEstimate, summarize_events
+from fusion_bench.rerank.ledger import CostEstimate, sum_booked_costs, summarize_events
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.store_lock import lock_models
 from fusion_bench.util.files.atomic_files import make_write_error, replace_files, require_folder
@@ -79,7 +80,7 @@ def run_judges(
         request: What is graded.
         config: The models, and how they are asked.
         store: SQLite file of the answers, which may be that of rerankers.
-        max_cost: Limit of the price of each judge, earlier runs included; None = no limit.
+        max_cost: Limit of the price of all judges, earlier runs included; None = no limit.
         on_progress: Called with pairs done, pairs in all, and the price so far, judge by judge.
 
     Raises:
@@ -93,14 +94,25 @@ def run_judges(
             "per_million_tokens and per_million_output_tokens"
         )
     require_folder(request.folder / FOLDER)
-    limits = GradingLimits(config.resolve_settings(), max_cost)
+    settings = config.resolve_settings()
     written = []
     for name, model in config.judges.items():
         with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
+            others = _sum_other_costs(request.dataset, config, model, opened)
+            limits = GradingLimits(settings, max_cost, others)
             asking = grade_all(request, config, model, opened, limits, on_progress)
             grades = asyncio.run(asking)
             written.append(_write(request, config, name, grades, opened))
     return written
+
+
+def _sum_other_costs(
+    dataset: str, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore
+) -> float:
+    """What the other judges cost so far on this dataset."""
+    keys = {run_key(dataset, other) for other in config.judges.values()}
+    rest = keys - {run_key(dataset, model)}
+    return sum(sum_booked_costs(store.read_events(key)) for key in rest)
 
 
 def _write(
@@ -181,5 +193,5 @@ def _describe(
         unread_answers=sum(each.problem in {"refused", "malformed"} for each in answers),
         mean_spread=statistics.fmean(spreads) if spreads else None,
         ungraded=tuple(f"{e.query} {e.document}: {e.problem}: {e.reason}" for e in ungraded),
-        ledger=summarize_events(store.read_events(run_key(model))),
+        ledger=summarize_events(store.read_events(run_key(request.dataset, model))),
     )

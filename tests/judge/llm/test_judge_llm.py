@@ -233,6 +233,8 @@ def test_configurations_that_cannot_be_meant(
         (["judge", "mine", "--double-judged", "1"], "needs --llm"),
         ([*JUDGE, "--next", "5"], "does not go with --llm"),
         ([*JUDGE, "--export", "x.csv"], "does not go with --llm"),
+        ([*JUDGE, "--judge", "ann"], "does not go with --llm"),
+        ([*JUDGE, "--order", "pool"], "does not go with --llm"),
         (["judge", "mine", "--llm", "no.yaml"], "no.yaml"),
     ],
 )
@@ -265,6 +267,14 @@ def test_the_price_is_limited_and_what_was_paid_is_kept(
     assert 0 < paid < 16
     assert not (folder / "machine-judgments").exists()
     assert run_json(capsys)[0]["ledger"]["calls"] == 16
+    assert len(server.requests) == 16
+    # What the first judge cost counts for the second.
+    path = write_config(tmp_path, server, model="price: {per_million_tokens: 1000}")
+    second = f"  n: {{model: other, base_url: '{server.url}', key: null, price: {{}}}}\n"
+    text = path.read_text(encoding="utf-8").replace("settings:", f"{second}settings:")
+    path.write_text(text, encoding="utf-8")
+    assert main([*JUDGE, "--max-cost", "1"]) == 2
+    assert "spent)" in capsys.readouterr().err
     assert len(server.requests) == 16
     write_config(tmp_path, server, model="concurrency: 1")
     assert main([*JUDGE, "--max-cost", "1"]) == 2
