@@ -182,7 +182,8 @@ def write_qrels(
         The judgments, what was combined, and the names of the judges.
 
     Raises:
-        ConfigError: Nobody judged anything, or the file is not ours to write.
+        ConfigError: Nobody judged anything, a machine gave the dataset's judgments, or the file is
+            not ours to write.
     """
     judges = {
         name: JudgeFile(file, name).judgments.values()
@@ -191,6 +192,12 @@ def write_qrels(
     if not any(judges.values()):
         raise ConfigError(
             f"{judged.path.parent / FOLDER}: no judge has judged anything: fusion-bench judge first"
+        )
+    spec = judged.dataset.spec.qrels
+    if spec is not None and spec.kind == "machine":
+        raise ConfigError(
+            f"{judged.path}: qrels: a machine gave these grades, and people's among them would "
+            "hide that: name the file of each judge under 'judges' instead (docs/grades.md)"
         )
     if path.suffix.lower() in OTHER_FORMATS:
         raise ConfigError(f"--write-qrels: {path} is written in TREC's format: name it .txt")

@@ -68,7 +68,10 @@ def test_compare_of_reports(capsys: Capture) -> None:
     assert record["comparisons"][0]["answer"] == "unjudged decide"
     assert record["unjudged"]["pooled"]["filled"] == pytest.approx(-BETTER)
     assert main(("compare", "out/report.json", "--candidate", "fresh")) == 0
-    assert "Unjudged documents decide" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Unjudged documents decide" in out
+    assert "Judge these first: fusion-bench judge EXPERIMENT --next 50." in out
+    assert "0.4167…1.0000" in out
 
 
 def test_eval_with_complete_judgments(root: Path) -> None:
@@ -83,7 +86,10 @@ def test_eval_with_complete_judgments(root: Path) -> None:
 def test_tune(root: Path, capsys: Capture) -> None:
     """The list of the pool seems to gain; the other is better on the documents judged."""
     assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 3
-    assert "fusion-bench judge out/tuned.yaml --next 50" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "fusion-bench judge out/tuned.yaml --next 50" in out
+    assert ": judged documents\n" in out
+    assert "fusion-bench judge tuned.yaml --next 50" in (root / "out/tuning.md").read_text()
     report = json.loads((root / "out/tuning.json").read_text())
     assert report["verdict"] == "unjudged decide"
     assert report["held_out"]["low"] > 0
@@ -118,3 +124,5 @@ def test_gate(root: Path, capsys: Capture) -> None:
     assert "over judged documents only +0.2500" in out
     assert "unjudged filled +0.2500" in out
     assert f"fusion-bench judge {EXPERIMENT} --system pooled --order pool" in out
+    assert "candidate if judged" in out
+    assert "0.4167…1.0000" in out

@@ -13,6 +13,8 @@ from fusion_bench.judge.terminal.session import Session
 from fusion_bench.judge.terminal.view import Frame, render_frame
 
 NO_TEXT: Final = "(no text)"
+#: Characters of a document that are shown: to wrap more takes longer than a key should.
+MOST_TEXT: Final = 100_000
 
 
 class Screen(Protocol):
@@ -110,7 +112,7 @@ class JudgeLoop:
             query_id=document.query,
             query=self.queries.get(document.query, NO_TEXT),
             document_id=document.document,
-            document=self.documents.get(document.document, NO_TEXT),
+            document=_cut(self.documents.get(document.document, NO_TEXT)),
             done=session.done,
             total=session.task.size,
             judge=session.task.file.judge,
@@ -124,3 +126,8 @@ class JudgeLoop:
         shown = render_frame(frame, self.console)
         self._page, self._rest = shown.rows, shown.rest
         self.screen.update(shown.content)
+
+
+def _cut(text: str) -> str:
+    rest = len(text) - MOST_TEXT
+    return text if rest <= 0 else f"{text[:MOST_TEXT]}\n\n({rest:,} more characters are not shown)"

@@ -10,9 +10,12 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.judge.judge_task import JudgeTask
 from fusion_bench.judge.next.plan import plan_judging
 from fusion_bench.judge.pool.judged_systems import JudgedSystems, read_judged_systems
 from fusion_bench.judge.pool.pool import Pair
+from fusion_bench.judge.terminal import run
+from fusion_bench.judge.terminal.session import Session
 from tests import tiny, unjudged_project
 
 Capture = pytest.CaptureFixture[str]
@@ -98,6 +101,33 @@ def test_every_measure_has_a_plan(judged: JudgedSystems, name: str) -> None:
     plan = plan_judging(judged, {}, greatest=1, measure=name)
     assert plan.low <= plan.difference <= plan.high
     assert plan.is_decided or plan.documents
+
+
+def test_a_sitting_ends_with_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """In the terminal of a judge who finds nothing relevant."""
+    asked = []
+
+    def judge_all(task: JudgeTask, *_texts: object) -> Session:
+        session = Session(task)
+        while (document := session.current) is not None:
+            asked.append(document.pair)
+            session.give_grade(0)
+        return session
+
+    monkeypatch.chdir(unjudged_project.make(tmp_path))
+    monkeypatch.setattr(run, "require_terminal", lambda: None)
+    monkeypatch.setattr(run, "judge_in_terminal", judge_all)
+    assert main(["judge", unjudged_project.EXPERIMENT, "--next", "60"]) == 0
+    out = capsys.readouterr().out
+    assert len(asked) == 60
+    assert "60 documents judged, 0 skipped, 0 left" in out
+    assert "Nothing left could change the answer: worse." in out
+    assert "Next: fusion-bench judge" in out
+    assert main(["judge", unjudged_project.EXPERIMENT, "--next", "60"]) == 0
+    assert "Nothing left to judge for judge." in capsys.readouterr().out
+    assert len(asked) == 60
 
 
 def test_on_the_command_line(
