@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, JsonValue, model_validator
@@ -28,6 +29,7 @@ from fusion_bench.engines._answers import (
 from fusion_bench.engines._fused import FusedByDialect
 from fusion_bench.engines._library import call_library, wrap_errors
 from fusion_bench.engines.lancedb.dialect import LanceDB
+from fusion_bench.errors import ConfigError
 from fusion_bench.util.optional_imports import import_optional
 
 #: Columns with the score of a full-text search, a vector search and a hybrid search.
@@ -91,7 +93,9 @@ class LanceDBConnector(FusedByDialect):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[EngineSession]:
-        """Open the table."""
+        """Open the table; the library would make a folder that is not there."""
+        if "://" not in self.path and not Path(self.path).is_dir():
+            raise ConfigError(f"path: there is no folder {self.path}")
         # Each hybrid search warns that it selects columns by a rule that will change.
         os.environ.setdefault("LANCEDB_LOG", "error")
         library = import_optional("lancedb", extra="lancedb", purpose="pull from LanceDB")

@@ -56,21 +56,24 @@ def test_a_filter_holds_for_legs_and_fused_answer(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"path": "nowhere"}, "'docs' was not found"),
         ({"table": "other"}, "'other' was not found"),
         ({"id_field": "other"}, "No field named other"),
         ({"filter": "other = 1"}, "No field named other"),
     ],
 )
 def test_what_is_not_there_is_named(
-    settings: Settings, tmp_path: Path, changes: dict[str, str], message: str
+    settings: Settings, changes: dict[str, str], message: str
 ) -> None:
-    if "path" in changes:
-        changes = {"path": str(tmp_path / changes["path"])}
     with pytest.raises(ProviderError, match=message) as caught:
         read(build("lancedb", settings, **changes), "dense")
     assert caught.value.kind == "refused"
     assert "\n" not in str(caught.value)
+
+
+def test_no_database_is_made(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no folder .*new"):
+        read(build("lancedb", settings, path=str(tmp_path / "new")), "dense")
+    assert not (tmp_path / "new").exists()
 
 
 def test_texts_need_the_name_of_their_column(settings: Settings) -> None:
