@@ -8,18 +8,20 @@ not stored.
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from fusion_bench.connector import Hit
 from fusion_bench.errors import DataError, ProviderError
-from fusion_bench.util.digests import add_line_digest, strip_line_digest
-from fusion_bench.util.files.regular_files import check_regular
-from fusion_bench.util.os_errors import explain_error
+from fusion_bench.util.files.databases import (
+    digest_value,
+    open_database,
+    parse_digested,
+    wrap_database_errors,
+)
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION: Final = 1
@@ -30,8 +32,6 @@ PRAGMA user_version = {VERSION};
 """
 #: Key of the row that says what was asked of whom.
 IDENTITY: Final = "identity"
-#: Seconds that one process waits for another's write.
-WRITE_TIMEOUT: Final = 30.0
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,7 @@ class PullStore:
     def __init__(self, path: Path | None = None) -> None:
         self.where = str(path or "the answers in memory")
         with self._wrap_errors():
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                check_regular(path)
-            self._db = sqlite3.connect(
-                path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
-            )
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
+            self._db = open_database(path)
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             tables = self._db.execute("SELECT name FROM sqlite_master").fetchall()
             if version not in {0, VERSION} or (version == 0 and tables):
@@ -82,14 +75,8 @@ class PullStore:
         """Close the file."""
         self._db.close()
 
-    @contextmanager
-    def _wrap_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise DataError(
-                f"{self.where}: not usable for the answers of a pull: {explain_error(error)}"
-            ) from None
+    def _wrap_errors(self) -> AbstractContextManager[None]:
+        return wrap_database_errors(self.where, "store of a pull")
 
     def read_identity(self) -> dict[str, Any] | None:
         """What was asked of whom, as :meth:`save_identity` got it; None = nothing yet."""
@@ -139,19 +126,14 @@ class PullStore:
         return None if row is None else row[0]
 
     def _save_row(self, table: str, key: str, value: Mapping[str, Any]) -> None:
-        text = add_line_digest(json.dumps(value), key)
         statement = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"  # noqa: S608 - one of two names
         with self._wrap_errors(), self._db:
-            self._db.execute(statement, (key, text))
+            self._db.execute(statement, (key, digest_value(key, value)))
 
     def _parse_value(self, key: str, value: object) -> dict[str, Any]:
         """A stored value, once its digest is right."""
-        text = strip_line_digest(value, key) if isinstance(value, str) else None
-        try:
-            record = None if text is None else json.loads(text)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
+        record = parse_digested(key, value)
+        if record is None:
             self._refuse_row(key)
         return record
 

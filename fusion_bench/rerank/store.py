@@ -14,19 +14,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NoReturn
 
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
-from fusion_bench.util.digests import add_line_digest, strip_line_digest
-from fusion_bench.util.files.regular_files import check_regular
-from fusion_bench.util.os_errors import explain_error
+from fusion_bench.util.digests import add_line_digest
+from fusion_bench.util.files.databases import (
+    digest_value,
+    open_database,
+    parse_digested,
+    wrap_database_errors,
+)
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION = 2
@@ -46,8 +49,6 @@ TAKE_OVER = (
 )
 #: Stands for the document in the key of an answer about a query alone.
 ANSWER = "\0answer"
-#: Seconds that one process waits for another's write.
-WRITE_TIMEOUT = 30.0
 
 
 class ScoreStore:
@@ -63,14 +64,7 @@ class ScoreStore:
     def __init__(self, path: Path | None = None) -> None:
         self._where = str(path or "the score store in memory")
         with self._wrap_errors():
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                check_regular(path)
-            self._db = sqlite3.connect(
-                path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
-            )
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
+            self._db = open_database(path)
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version not in {0, 1, VERSION}:
                 raise DataError(
@@ -98,14 +92,8 @@ class ScoreStore:
         """Close the file."""
         self._db.close()
 
-    @contextmanager
-    def _wrap_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise DataError(
-                f"{self._where}: not a usable score store: {explain_error(error)}"
-            ) from None
+    def _wrap_errors(self) -> AbstractContextManager[None]:
+        return wrap_database_errors(self._where, "score store")
 
     def read_scores(
         self, identity: Identity, query: str, documents: Sequence[str]
@@ -131,12 +119,8 @@ class ScoreStore:
 
     def _parse_value(self, table: str, key: str, value: object) -> dict[str, Any]:
         """A stored value, once its digest is right."""
-        text = strip_line_digest(value, key) if isinstance(value, str) else None
-        try:
-            record = None if text is None else json.loads(text)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
+        record = parse_digested(key, value)
+        if record is None:
             self._refuse_row(table, key)
         return record
 
@@ -227,7 +211,7 @@ class ScoreStore:
 
 
 def _digested_row(key: str, value: Mapping[str, Any]) -> tuple[str, str]:
-    return key, add_line_digest(json.dumps(dict(value)), key)
+    return key, digest_value(key, value)
 
 
 def _score_key(identity: Identity, query: str, document: str) -> str:
