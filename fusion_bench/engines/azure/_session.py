@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from fusion_bench.connector import (
     Hit,
-    PullQuery,
     make_hit,
 )
 from fusion_bench.engines._answers import (
@@ -20,35 +19,17 @@ from fusion_bench.engines._answers import (
     rows_at,
     value_at,
 )
+from fusion_bench.engines._request_session import RequestSession
 from fusion_bench.errors import ProviderError
-from fusion_bench.util.http import JsonClient
 
 if TYPE_CHECKING:
     from fusion_bench.engines.azure.connector import AzureConnector
 
 
-class AzureSession:
-    """A service that is connected.
+class AzureSession(RequestSession):
+    """A service that is connected."""
 
-    Args:
-        connector: Its settings.
-        client: The connection.
-    """
-
-    def __init__(self, connector: AzureConnector, client: JsonClient) -> None:
-        self._connector, self._client = connector, client
-
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
-    ) -> Sequence[Hit]:
-        """One search with the leg's query alone."""
-        body = self._connector.leg_request(leg, query, depth)
-        return await self._search(body, depth, texts=texts)
-
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """One hybrid search."""
-        body = self._connector.fused_request(query, depth)
-        return await self._search(body, depth, texts=texts)
+    _connector: AzureConnector
 
     async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
         text_field = require_text_field(self._connector.text_field, texts=texts)

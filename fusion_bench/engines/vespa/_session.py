@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from fusion_bench.connector import (
     Hit,
-    PullQuery,
     make_hit,
 )
 from fusion_bench.connector.hits import incomplete_error
@@ -20,7 +19,7 @@ from fusion_bench.engines._answers import (
     rows_at,
     value_at,
 )
-from fusion_bench.util.http import JsonClient
+from fusion_bench.engines._request_session import RequestSession
 from fusion_bench.util.http.json_fields import malformed_error
 
 #: A YQL query that counts the documents.
@@ -30,28 +29,10 @@ if TYPE_CHECKING:
     from fusion_bench.engines.vespa.connector import VespaConnector
 
 
-class VespaSession:
-    """A container that is connected.
+class VespaSession(RequestSession):
+    """A container that is connected."""
 
-    Args:
-        connector: Its settings.
-        client: The connection.
-    """
-
-    def __init__(self, connector: VespaConnector, client: JsonClient) -> None:
-        self._connector, self._client = connector, client
-
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
-    ) -> Sequence[Hit]:
-        """One query with the leg's rank profile."""
-        body = self._connector.leg_request(leg, query, depth)
-        return await self._search(body, depth, texts=texts)
-
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """One query with the rank profile that fuses."""
-        body = self._connector.fused_request(query, depth)
-        return await self._search(body, depth, texts=texts)
+    _connector: VespaConnector
 
     async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
         text_field = require_text_field(self._connector.text_field, texts=texts)
