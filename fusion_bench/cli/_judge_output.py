@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,10 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_written, print_json
+from fusion_bench.cli._progress import progress_bar
 
 if TYPE_CHECKING:
+    from fusion_bench.cli._judge_actions import JudgeActions
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.judge.files.combined_grades import CombineName
     from fusion_bench.judge.judge_work import JudgeOptions, JudgeWork
@@ -21,49 +22,22 @@ if TYPE_CHECKING:
     from fusion_bench.judge.pool.judged_systems import JudgedSystems
 
 
-@dataclass(frozen=True)
-class JudgeActions:
-    """What is done instead of judging in the terminal.
+def judge_as_asked(
+    judged: JudgedSystems, options: JudgeOptions, actions: JudgeActions, combine: CombineName
+) -> None:
+    """Do what the options say.
 
-    Attributes:
-        export: The spreadsheet to write.
-        import_: The spreadsheet to read.
-        write_qrels: The qrels to write.
-        is_list: Only list the documents.
-        is_json: Print JSON.
+    Raises:
+        FusionBenchError: The data break a rule, or there is no terminal.
     """
-
-    export: Path | None
-    import_: Path | None
-    write_qrels: Path | None
-    is_list: bool
-    is_json: bool
-
-    def check(self, pair: Mapping[str, str | None], budget: int | None) -> None:
-        """Refuse options that do not go together.
-
-        Args:
-            pair: Options that need ``--next``.
-            budget: That of ``--next``.
-
-        Raises:
-            typer.BadParameter: Two do not.
-        """
-        given = {
-            "--export": self.export,
-            "--import": self.import_,
-            "--write-qrels": self.write_qrels,
-            "--list": self.is_list or None,
-        }
-        chosen = [option for option, value in given.items() if value is not None]
-        if len(chosen) > 1:
-            raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint=chosen[1])
-        if budget is None:
-            for option, value in pair.items():
-                if value is not None:
-                    raise typer.BadParameter("needs --next BUDGET", param_hint=option)
-        elif self.import_ is not None or self.write_qrels is not None:
-            raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint="--next")
+    actions.refuse_replaced_inputs(judged)
+    if actions.import_ is not None:
+        show_import(judged, actions.import_, options, as_json=actions.is_json)
+    elif actions.write_qrels is not None:
+        show_qrels(judged, actions.write_qrels, combine, as_json=actions.is_json)
+    else:
+        with progress_bar() as progress:
+            judge_or_show(judged, options, actions, progress)
 
 
 def judge_or_show(

@@ -19,7 +19,6 @@ from fusion_bench.cli._judge_llm import (
     StoreFile,
     judge_by_models,
 )
-from fusion_bench.cli._progress import progress_bar
 from fusion_bench.config.limits import MOST_RANK
 
 command = base.command_app()
@@ -147,12 +146,8 @@ def judge(
     machine-judgments/NAME.csv. API keys come from environment variables, and no answer is paid for
     twice.
     """
-    from fusion_bench.cli._judge_output import (
-        JudgeActions,
-        judge_or_show,
-        show_import,
-        show_qrels,
-    )
+    from fusion_bench.cli._judge_actions import JudgeActions
+    from fusion_bench.cli._judge_output import judge_as_asked
     from fusion_bench.judge.judge_work import JudgeOptions, Question
     from fusion_bench.judge.pool.chosen_queries import read_query_ids
     from fusion_bench.judge.pool.judged_systems import is_experiment, read_judged_systems
@@ -180,20 +175,10 @@ def judge(
     ids = None if queries is None else read_query_ids(queries)
     options = JudgeOptions(judge, depth, order.value, seed, max_grade, question, ids)
     folders = base.folders_for(datasets, target if is_experiment(target) else None)
-    with progress_bar() as progress:
-        judged = read_judged_systems(
-            target,
-            folders=folders,
-            systems=system or (),
-            dataset=dataset,
-            overrides=overrides or (),
-        )
+    judged = read_judged_systems(
+        target, folders=folders, systems=system or (), dataset=dataset, overrides=overrides or ()
+    )
     if llm is not None:
         judge_by_models(judged, models, depth=depth, as_json=json)
-    elif import_ is not None:
-        show_import(judged, import_, options, as_json=json)
-    elif write_qrels is not None:
-        show_qrels(judged, write_qrels, combine.value, as_json=json)
     else:
-        with progress_bar() as progress:
-            judge_or_show(judged, options, actions, progress)
+        judge_as_asked(judged, options, actions, combine.value)

@@ -214,8 +214,8 @@ def _refuse_inputs(judged: JudgedSystems, path: Path) -> None:
     folder = judged.path.parent
     if resolve_path(path).is_relative_to(resolve_path(folder / FOLDER)):
         return
-    for name in judged.dataset.spec.files:
-        if resolve_path(path) == resolve_path(folder / name):
+    for file in judged.dataset.spec.file_paths(folder):
+        if resolve_path(path) == resolve_path(file):
             raise ConfigError(
                 f"--write-qrels: {path} is a file of the dataset: name another, such as "
                 f"{folder / FOLDER / 'qrels.txt'}"

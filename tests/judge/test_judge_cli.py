@@ -118,6 +118,8 @@ def test_files_of_the_dataset_are_not_replaced(root: Path, capsys: Capture) -> N
     before = (root / "datasets/tiny/qrels.txt").read_bytes()
     err = refuse(capsys, DATASET, "--write-qrels", "datasets/tiny/qrels.txt")
     assert "is a file of the dataset: name another" in err
+    for name in (DATASET, EXPERIMENT, "datasets/tiny/a.trec", "datasets/tiny/judgments/ann.csv"):
+        assert "would replace an input" in refuse(capsys, EXPERIMENT, "--export", name)
     assert "name it .txt" in refuse(capsys, DATASET, "--write-qrels", "q.csv")
     assert (root / "datasets/tiny/qrels.txt").read_bytes() == before
 
