@@ -161,11 +161,15 @@ def _print_written(
         meta = each.meta
         cost = meta.ledger["cost"]
         grades = ", ".join(f"{count:,} of grade {grade}" for grade, count in meta.by_grade.items())
-        echo(f"{meta.judge} ({meta.model}): {meta.graded:,} of {meta.pairs:,} pairs: {grades}")
+        count = f"{meta.graded:,} of {meta.pairs:,} pairs"
+        echo(f"{meta.judge} ({', '.join(meta.models)}): {count}: {grades}")
         echo(
             f"    without a grade: {meta.refused} refused, {meta.malformed} malformed, "
             f"{meta.failed} failed; price {'not known' if cost is None else f'{cost:.4f}'}"
         )
+        if len(meta.models) > 1:
+            answers = ", ".join(f"{name} {count:,}" for name, count in meta.models.items())
+            echo(f"    answers of several models, as the provider changed its own: {answers}")
         if meta.mean_spread is not None:
             echo(f"    samples of a pair: mean standard deviation {meta.mean_spread:.3f}")
         for line in meta.ungraded[:3]:

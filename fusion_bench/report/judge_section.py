@@ -15,8 +15,8 @@ def judge_section(warnings: Iterable[DataWarning]) -> tuple[Section, ...]:
     Args:
         warnings: All warnings; those about other things are left out.
     """
-    found = {each.text: each.key for each in warnings if each.key in JUDGE_KEYS}
-    findings = tuple(Finding(text, "warning", key) for text, key in found.items())
+    keys = {each.text: each.key for each in warnings if each.key in JUDGE_KEYS}
+    findings = tuple(Finding(text, "warning", key) for text, key in keys.items())
     return (Section(findings=findings, key="judge"),) if findings else ()
 
 

@@ -155,10 +155,10 @@ def test_other_clients_show_and_store_no_echo(tmp_path: Path) -> None:
         judge = JudgeModel(**options)
         key = make_key("prompt", 1, 1)
         async with judge.connect(store, (0, 1)) as judging:
-            told = f"{await judging.score(key, SLOT)}"
-        told += store.read_answer(judge.model_identity, key) or ""
-        assert "malformed" in told
-        assert_hidden(told, KEY)
+            texts = f"{await judging.score(key, SLOT)}"
+        texts += store.read_answer(judge.model_identity, key) or ""
+        assert "malformed" in texts
+        assert_hidden(texts, KEY)
         store.close()
         encoder = encoders.build({"method": "tei", "base_url": url, "key": VARIABLE})
         async with encoder.open_model() as model:

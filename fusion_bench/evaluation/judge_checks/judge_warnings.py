@@ -48,15 +48,15 @@ def describe_agreement(judge: JudgeInfo) -> str:
     graded = _format_kappa(judge.kappa, judge.low, judge.high)
     binary = _format_kappa(judge.binary_kappa, judge.binary_low, judge.binary_high)
     place = f"{pluralize(judge.pairs, 'pair')} of {pluralize(judge.queries, 'query')}"
-    measured = (
+    agreement = (
         f"agreement with people ({judge.people}): Cohen's κ {graded} graded, {binary} relevant or "
         f"not, over {place}"
     )
     if judge.is_measured:
-        return f"Its {measured}."
+        return f"Its {agreement}."
     if judge.kappa is None:
-        return f"Nothing measures its {measured}, as both give one grade alone: {MEASURE_IT}."
-    return f"Too few pairs measure its {measured}: {MEASURE_IT}."
+        return f"Nothing measures its {agreement}, as both give one grade alone: {MEASURE_IT}."
+    return f"Too few pairs measure its {agreement}: {MEASURE_IT}."
 
 
 def describe_shared_family(

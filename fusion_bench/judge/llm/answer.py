@@ -32,11 +32,13 @@ class GradeAnswer:
         grade: The grade; None = there is none.
         problem: Why there is none.
         reason: In words.
+        model: The model that answered, as the provider resolved it; empty = nobody did.
     """
 
     grade: int | None = None
     problem: Problem | None = None
     reason: str = ""
+    model: str = ""
 
     def to_json(self) -> str:
         """The problem of an answer without a grade, as it is stored."""

@@ -161,6 +161,8 @@ class _Judge:
             if error.kind == "refused":
                 raise
             return GradeAnswer(problem="failed", reason=f"{error.kind}: {error}")
+        model = "" if answer.identity is None else answer.identity.model
         if answer.unread or answer.scores is None:
-            return GradeAnswer.from_json(self.store.read_answer(self.model.model_identity, key))
-        return GradeAnswer(int(answer.scores[0]))
+            stored = self.store.read_answer(self.model.model_identity, key)
+            return replace(GradeAnswer.from_json(stored), model=model)
+        return GradeAnswer(int(answer.scores[0]), model=model)

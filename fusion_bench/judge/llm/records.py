@@ -21,7 +21,8 @@ class GradesMeta(StrictModel):
         judge: Name of the judge.
         family: Family of the model; None = not declared.
         asked: The model that was asked, as ``chat/MODEL``.
-        model: The model as the provider resolved it.
+        models: Model as the provider resolved it → its answers; several where the provider
+            changed it meanwhile.
         endpoint: URL of the endpoint.
         prompt_sha256: SHA-256 of everything in the prompts but the texts.
         examples: Query, document and grade of each pair that may stand in a prompt.
@@ -47,7 +48,7 @@ class GradesMeta(StrictModel):
     judge: str
     family: str | None
     asked: str
-    model: str
+    models: dict[str, int]
     endpoint: str
     prompt_sha256: str
     examples: tuple[tuple[str, str, int], ...] = ()

@@ -178,7 +178,7 @@ def _describe(
         judge=name,
         family=model.family,
         asked=identity.label,
-        model=store.resolved_model(identity),
+        models=dict(Counter(answer.model for answer in answers if answer.model)),
         endpoint=identity.endpoint,
         prompt_sha256=request.prompt.digest,
         examples=tuple((*pair, grade) for grade, pairs in request.examples.pairs for pair in pairs),

@@ -65,7 +65,7 @@ def test_a_model_grades_the_pool_and_what_people_graded(
         (f"q{q}", f"q{q}-{d}"): (q + d) % 4 for q in range(4) for d in range(4)
     }
     record = read_record(folder)
-    assert (record.pairs, record.graded, record.model) == (16, 16, "resolved-model")
+    assert (record.pairs, record.graded, record.models) == (16, 16, {"resolved-model": 16})
     assert (record.family, record.ledger["calls"], record.ledger["tokens"]) == ("llama", 16, 1600)
     assert record.by_grade == {"0": 4, "1": 4, "2": 4, "3": 4}
     assert "  m: {path: machine-judgments/m.csv, kind: machine, family: llama}" in out
@@ -172,6 +172,23 @@ def test_several_models_and_samples(
     write_config(tmp_path, server, "samples: 3\n")
     assert main(JUDGE) == 2
     assert "samples 3 with temperature 0 of 'm'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_model_that_changes_meanwhile_is_named(
+    server: JudgingServer, tmp_path: Path, capsys: Capture
+) -> None:
+    def reply(query: str, passage: str) -> object:
+        server.model = f"version-{len(server.requests) > 6}"
+        return grade_of(query, passage)
+
+    server.reply = reply
+    write_config(tmp_path, server, model="concurrency: 1")
+    assert main(JUDGE) == 0
+    assert "answers of several models" in capsys.readouterr().out
+    record = read_record(tmp_path / "datasets" / "mine")
+    assert sum(record.models.values()) == 16
+    assert set(record.models) == {"version-False", "version-True"}
 
 
 def test_examples_come_from_other_queries(
