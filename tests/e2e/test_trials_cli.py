@@ -76,6 +76,15 @@ def test_an_output_that_is_a_trial_is_refused(root: Path, capsys: Capture) -> No
     assert out.read_text(encoding="utf-8") == TRIALS[1]
 
 
+def test_an_output_that_would_become_a_trial_is_refused(root: Path, capsys: Capture) -> None:
+    out = root / "datasets/tiny/a-fused.trec"
+    assert main(["fuse", EXPERIMENT, "--system", "a", "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert "would be one more trial of 'a' of dataset 'tiny', which reads 'a-*.trec'" in error
+    assert not out.exists()
+    assert fused(root) == ["d2", "d1", "d8", "d3", "d1", "d5", "d4"]
+
+
 @pytest.mark.usefixtures("root")
 def test_diagnose_and_show_say_which_trials_there_are(capsys: Capture) -> None:
     assert main(["diagnose", EXPERIMENT, "--system", "a"]) == 0

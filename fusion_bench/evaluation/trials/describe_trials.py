@@ -8,7 +8,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.trials_result import NarrowingResult, TrialsResult
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.compare_family import ComparedValues
-from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.trials.planning import plan_narrowing
 from fusion_bench.stats.trials.trial_spread import measure_trial_spread
@@ -61,7 +61,8 @@ def describe_narrowing(
     if not sides:
         return None
     groups = number_by_appearance(table.keys)[0]
-    estimate = estimate_mean(table.differences()[candidate], groups, alpha=alpha)
+    difference = paired_difference(table.values[candidate], table.values[table.baseline])
+    estimate = estimate_mean(difference, groups, alpha=alpha)
     spreads = [measure_trial_spread(side, groups) for side in sides]
     plan = plan_narrowing(estimate, spreads, alpha=alpha)
     if plan is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -44,11 +45,29 @@ def expand_path(folder: Path, given: str) -> tuple[Path, ...]:
     if not (is_pattern(folder, given) and is_supported(given)):
         return (folder / given,)
     try:
-        matches = [path for path in folder.glob(given) if not path.name.startswith(".")]
+        trials = [path for path in folder.glob(given) if _is_list(path)]
     except (OSError, ValueError):
         return (folder / given,)
-    trials = (path for path in matches if not path.name.endswith(SIDECAR))
     return tuple(sorted(trials, key=lambda path: natural_key(path.relative_to(folder).as_posix())))
+
+
+def would_match(folder: Path, given: str, path: Path) -> bool:
+    """Whether a file that is written there becomes one of a pattern's files.
+
+    Args:
+        folder: Of the dataset.
+        given: As the ``dataset.yaml`` names it.
+        path: Any, as ``folder`` is written.
+    """
+    if not is_pattern(folder, given) or not path.is_relative_to(folder) or not _is_list(path):
+        return False
+    names, patterns = path.relative_to(folder).parts, Path(given).parts
+    return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
+
+
+def _is_list(path: Path) -> bool:
+    """Whether a file is neither hidden nor a record of provenance."""
+    return not path.name.startswith(".") and not path.name.endswith(SIDECAR)
 
 
 def natural_key(name: str) -> tuple[list[tuple[str, int]], str]:

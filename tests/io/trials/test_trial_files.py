@@ -10,7 +10,7 @@ from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.io.cache.dataset_cache import Cache
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.trials.trial_files import expand_path
+from fusion_bench.io.trials.trial_files import expand_path, would_match
 from tests import tiny
 from tests.tiny import DATASET, edit
 from tests.trials_project import FIRST, SECOND, THIRD, make
@@ -38,6 +38,24 @@ def test_a_file_of_exactly_this_name_is_no_pattern(tmp_path: Path) -> None:
     (tmp_path / "a1.trec").touch()
     assert expand_path(tmp_path, "a[1].trec") == (tmp_path / "a[1].trec",)
     assert expand_path(tmp_path, "a[12].trec") == (tmp_path / "a1.trec",)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("runs/a-7.trec", True),
+        ("runs/a-7.trec.meta.json", False),
+        ("runs/b-7.trec", False),
+        ("a-7.trec", False),
+        ("runs/old/a-7.trec", False),
+        ("../runs/a-7.trec", False),
+    ],
+)
+def test_a_file_that_would_be_a_trial_is_known(
+    name: str, tmp_path: Path, *, expected: bool
+) -> None:
+    assert would_match(tmp_path, "runs/a-*", (tmp_path / name).resolve()) is expected
+    assert not would_match(tmp_path, "runs/a-7.trec", tmp_path / "runs/a-7.trec")
 
 
 @pytest.mark.parametrize("use_cache", [False, True])
