@@ -42,10 +42,11 @@ def find_vectors(
         on_progress: Called with the number of vectors that an encoder made, and of all.
 
     Raises:
-        ConfigError: A leg has no source of vectors.
+        ConfigError: A leg has no source of vectors, or a source has no leg.
         DataError: A vector is missing or breaks a rule.
         ProviderError: An encoder failed.
     """
+    _refuse_unused(connector, default)
     known: dict[str, Vectors] = {}
     vectors: dict[str, Vectors] = {}
     for name, leg in connector.legs.items():
@@ -59,6 +60,28 @@ def find_vectors(
             for query in texts
         }
     return vectors
+
+
+def _refuse_unused(connector: Connector, default: Path | None) -> None:
+    """Refuse vectors that no leg would search by.
+
+    Raises:
+        ConfigError: There are such vectors.
+    """
+    legs = connector.legs.items()
+    for name, leg in legs:
+        if leg.query_form == "text" and (leg.vectors or leg.encoder):
+            key = "vectors" if leg.vectors else "encoder"
+            raise ConfigError(
+                f"legs.{name}.{key}: this leg searches by the text: leave {key!r} out"
+            )
+    is_used = any(
+        leg.query_form != "text" and leg.vectors is None and leg.encoder is None for _, leg in legs
+    )
+    if default is not None and not is_used:
+        raise ConfigError(
+            f"--vectors {default}: no leg needs them: each searches by the text, or names its own"
+        )
 
 
 def _describe_source(name: str, leg: LegSettings, default: Path | None) -> str:

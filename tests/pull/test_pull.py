@@ -271,6 +271,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("python", ["--depth", "0"], "--depth"),
         (
             "python",
+            ["--set", f"legs.a.function={MODULE}:ids", "--vectors", "v.npz"],
+            "--vectors v.npz: no leg needs them",
+        ),
+        (
+            "python",
+            ["--set", f"legs.a.function={MODULE}:ids", "--set", "legs.a.encoder=minilm"],
+            "legs.a.encoder: this leg searches by the text",
+        ),
+        (
+            "python",
             ["--set", f"legs.a.function={MODULE}:ids", "--set", "legs.a.form=vector"],
             "legs.a: it searches by a vector, and there is none: name a file with --vectors",
         ),
