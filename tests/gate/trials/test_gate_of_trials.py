@@ -85,6 +85,16 @@ def test_an_effect_of_trials_is_no_regression(tmp_path: Path) -> None:
     assert "more trials are needed, as queries alone never remove their effect, to pass" in text
 
 
+def test_another_last_trial_is_a_changed_list(tmp_path: Path) -> None:
+    places = draw_places(4, seed=1)
+    root = make_trials(tmp_path, *places[:3])
+    renew_baseline(root)
+    write_trials(root, *places[:2], places[3])
+    verdict = gate_verdict(root)
+    assert [(each.part, each.change) for each in verdict.list_changes] == [("runs/a", "contents")]
+    assert not trials_of(verdict).is_paired
+
+
 def test_the_same_fall_in_every_trial_is_one(tmp_path: Path) -> None:
     root = make_trials(tmp_path, *draw_places(3, share=0.1, seed=3))
     renew_baseline(root)
@@ -123,7 +133,7 @@ def test_one_trial_borrows_the_spread_of_the_others(tmp_path: Path) -> None:
 
 def test_a_golden_query_must_hold_in_every_trial(tmp_path: Path) -> None:
     places = draw_places(3, share=0.0)
-    places[2] = {**places[2], 5: 4}
+    places[1] = {**places[1], 5: 4}
     root = make_trials(tmp_path, *places)
     edit(
         root,

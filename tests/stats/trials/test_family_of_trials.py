@@ -11,7 +11,9 @@ from fusion_bench.errors import DataError
 from fusion_bench.stats.compare_family import ComparedValues, compare_alone, compare_family
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.corrections import Correction
-from fusion_bench.stats.trials.trial_spread import measure_trial_spread
+from fusion_bench.stats.max_t import FamilyRow, max_t
+from fusion_bench.stats.trials.trial_spread import TrialSpread, measure_trial_spread
+from fusion_bench.stats.trials.trial_variance import TrialTerm
 from tests.stats.trials.cases import crossed
 
 QUERIES = 40
@@ -95,6 +97,21 @@ def test_one_row_of_trials_has_students_interval() -> None:
     (row,) = compare(table(values))
     assert row.critical_value >= stats.t.ppf(0.975, row.freedom) - 1e-9
     assert row.critical_value == pytest.approx(stats.t.ppf(0.975, row.freedom), rel=0.1)
+
+
+def test_the_critical_value_of_flips_is_carried_over_by_its_tail() -> None:
+    """Of 32 flips the largest t decides, which lies far above Student's quantile."""
+    difference = np.array([0.3, 0.1, 0.4, 0.1, 0.5])
+    keys = tuple(map(str, range(5)))
+    spread = TrialSpread(3, (0.0, 0.1, 0.2), between=0.01, within=0.001, within_freedom=18.0)
+    row = FamilyRow(difference, keys, None, (TrialTerm(spread, 1 / 3),))
+    family = max_t([row], seed=1)
+    [result] = family.rows
+    freedom = result.estimate.freedom
+    assert family.critical_value > stats.t.ppf(0.975, 4)
+    tail = stats.t.sf(family.critical_value, 4)
+    assert result.critical_value == pytest.approx(stats.t.isf(tail, freedom))
+    assert result.critical_value > stats.t.ppf(0.975, freedom)
 
 
 def test_systems_of_the_same_means_and_other_trials_are_two_rows() -> None:

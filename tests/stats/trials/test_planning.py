@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.trials.planning import plan_narrowing
 from fusion_bench.stats.trials.trial_spread import TrialSpread, measure_trial_spread
 from fusion_bench.stats.trials.trial_variance import add_trial_variance, make_trial_terms
@@ -50,6 +50,16 @@ def test_without_an_effect_of_trials_queries_help_more() -> None:
     assert plan.all_queries.detectable is None
     assert plan.now.detectable is not None
     assert plan.now.detectable > plan.now.half_width
+
+
+def test_one_more_trial_divides_what_trials_do_on_single_queries() -> None:
+    spread = TrialSpread(3, (0.0, 0.0, 0.0), between=0.0, within=0.0006, within_freedom=198)
+    plan = plan_narrowing(estimate(0.02), [spread])
+    assert plan is not None
+    error = math.sqrt(0.0004 - 0.0006 / 3 + 0.0006 / 4)
+    assert plan.one_trial.half_width == pytest.approx(t_quantile(99, 0.975) * error)
+    least = math.sqrt(0.0004 - 0.0006 / 3)
+    assert plan.all_trials.half_width == pytest.approx(t_quantile(99, 0.975) * least)
 
 
 def test_two_systems_pay_for_their_trials_together() -> None:
