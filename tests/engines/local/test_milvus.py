@@ -32,8 +32,8 @@ def test_each_leg_has_the_order_of_its_search(settings: Settings) -> None:
     assert check_fingerprint(connector)["version"].startswith("Milvus Lite ")
 
 
-def test_the_dialect_replays_every_ranker(settings: Settings, tmp_path: Path) -> None:
-    check_replays("milvus", settings, tmp_path)
+def test_the_dialect_replays_both_rankers(settings: Settings, tmp_path: Path) -> None:
+    check_replays("milvus", settings, tmp_path, fusions=(0, 1))
 
 
 def test_a_filter_holds_for_legs_and_fused_answer(settings: Settings) -> None:

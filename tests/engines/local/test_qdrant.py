@@ -36,8 +36,11 @@ def test_each_leg_has_the_order_of_its_search(settings: Settings) -> None:
     check_legs(build("qdrant", settings), "bm25")
 
 
-def test_the_dialect_replays_every_fusion(settings: Settings, tmp_path: Path) -> None:
-    check_replays("qdrant", settings, tmp_path)
+@pytest.mark.parametrize(("name", "fusions"), [("edge", (0, 1, 2)), ("client", (1,))])
+def test_the_dialect_replays_the_fusions(
+    folders: dict[str, Settings], tmp_path: Path, name: str, fusions: tuple[int, ...]
+) -> None:
+    check_replays("qdrant", folders[name], tmp_path, fusions=fusions)
 
 
 def test_the_fingerprint_names_what_runs(folders: dict[str, Settings]) -> None:
