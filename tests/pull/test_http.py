@@ -118,10 +118,9 @@ def test_a_server_that_drips_is_cut_off(tmp_path: Path) -> None:
     drip = Reply(b" " * 10_000, drips=True)
     with (
         serving(answering(drip)) as server,
-        pytest.raises(ProviderError, match=r"no answer within 0\.2 s"),
+        pytest.raises(ProviderError, match=r"no answer within 0\.3 s"),
     ):
-        pull(tmp_path, server.url, timeout=0.2, concurrency=1)
-    assert len(server.requests) == 2  # a timeout may pass
+        pull(tmp_path, server.url, timeout=0.3, concurrency=1, attempts=1)
 
 
 @pytest.mark.parametrize(
