@@ -119,6 +119,11 @@ class DatasetSpec(StrictModel):
     follow_links_to: tuple[str, ...] = ()
 
     @property
+    def is_judged_by_machine(self) -> bool:
+        """Whether a model gave the judgments."""
+        return self.qrels is not None and self.qrels.kind == "machine"
+
+    @property
     def has_refined_lists(self) -> bool:
         """Whether a list has a file for refined queries."""
         return any(each.refined for each in (*self.runs.values(), *self.rerank.values()))

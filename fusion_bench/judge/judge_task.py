@@ -104,7 +104,9 @@ def open_task(
     }
     grades = pair_grades(dataset.qrels)
     pairs = {each.pair for each in pool.documents} - others
-    known = {} if asks_again else {pair: grades[pair] for pair in pairs if pair in grades}
+    # A machine's grades stand for nobody's: people judge the same documents, and are compared.
+    asks_all = asks_again or dataset.spec.is_judged_by_machine
+    known = {} if asks_all else {pair: grades[pair] for pair in pairs if pair in grades}
     groups = pool.by_query()
     if order is not None:
         groups = {query: groups[query] for query in order_queries(groups, order, seed)}

@@ -191,3 +191,22 @@ def test_other_reports_begin_with_the_judge(
     warnings = json.loads(capsys.readouterr().out)["data_warnings"]
     assert {each["key"] for each in warnings} <= {"machine judge", "shared family"}
     assert warnings
+
+
+def test_people_are_asked_for_what_a_machine_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(make(tmp_path, "kind: machine"))
+    assert main(["judge", "mine", "--list", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["documents"]) == 120
+    folder = tmp_path / "datasets/mine/judgments"
+    folder.mkdir()
+    (folder / "ann.csv").write_text(
+        "query,document,grade,judge,note,time\nq0,d1,2,ann,,\n", encoding="utf-8"
+    )
+    assert main(["judge", "mine", "--write-qrels", str(folder / "qrels.txt")]) == 2
+    assert "people's among them would hide that" in capsys.readouterr().err
+    make(tmp_path, "kind: human")
+    capsys.readouterr()
+    assert main(["judge", "mine", "--judge", "bob", "--list", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["documents"]) < 120
