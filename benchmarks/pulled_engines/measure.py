@@ -17,6 +17,7 @@ from benchmarks.pulled_engines.orders import Lists, OrderCounts, compare_orders
 from fusion_bench.evaluation.report_records.report import read_report
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.load_records import load_run
+from fusion_bench.pull.engine_config import build_connector
 
 MEASURE: Final = "nDCG@10"
 FUSED, REPLAY = "engine-fused", "replay"
@@ -68,9 +69,12 @@ class Pull:
         separate = json.loads(json.dumps(settings))  # without aliases
         config.write_text(yaml.safe_dump(separate), encoding="utf-8")
         queries, vectors = self.corpus.write_queries(folder)
-        files = {"queries": queries, "vectors": vectors, "config": config}
-        options = {**files, "out": folder / "dataset", "depth": self.depth}
-        return [self.engine, *(f"--{key}={value}" for key, value in options.items())]
+        options = {"queries": queries, "config": config, "out": folder / "dataset"}
+        legs = build_connector(self.engine, self.settings).legs.values()
+        if any(leg.query_form == "vector" for leg in legs):
+            options["vectors"] = vectors
+        words = [f"--{key}={value}" for key, value in options.items()]
+        return [self.engine, *words, f"--depth={self.depth}"]
 
 
 @dataclass(frozen=True)
