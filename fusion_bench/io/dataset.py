@@ -19,7 +19,7 @@ from fusion_bench.io.cache.cached_loader import (
     FileRequest,
     load_aligned,
     load_tables,
-    switch_run,
+    switch_runs,
 )
 from fusion_bench.io.cache.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import DatasetSpec, make_switches, read_spec
@@ -278,10 +278,7 @@ def load_dataset(
         read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
         known = resolve_groups(spec, paths, known, qrels, read, store)
     switches = make_switches(spec, source, qrels, known)
-    for n, file in enumerate(requests, start=1):
-        table, key = tables[n], keys[n]
-        if file.kind == "runs" and isinstance(table, Run) and table.name in switches:
-            tables[n], keys[n] = switch_run(table, key, switches[table.name])
+    switch_runs(requests, tables, keys, switches)
     lists = [*zip(requests, cast("list[Run]", tables[1:]), strict=True)]
     judges = request_judges(spec, paths)
     dataset = Dataset(

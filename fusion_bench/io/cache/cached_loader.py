@@ -153,6 +153,26 @@ def switch_run(run: Run, key: str | None, switch: Switch) -> tuple[Run, str | No
     return run.switched(switch), None if key is None else hash_key("on", key, on)
 
 
+def switch_runs(
+    files: Sequence[FileRequest],
+    tables: list[Table],
+    keys: list[str | None],
+    switches: Mapping[str, Switch],
+) -> None:
+    """Put the switched run in the place of each run with a switch; rerank lists have none.
+
+    Args:
+        files: What was asked for beside the judgments.
+        tables: The judgments, then what ``files`` hold; changed in place.
+        keys: Of the tables in the cache; changed likewise.
+        switches: By the name of the run.
+    """
+    for n, file in enumerate(files, start=1):
+        table = tables[n]
+        if file.kind == "runs" and isinstance(table, Run) and table.name in switches:
+            tables[n], keys[n] = switch_run(table, keys[n], switches[table.name])
+
+
 def load_aligned(
     qrels: tuple[Qrels, str | None],
     runs: Sequence[tuple[Run, str | None]],

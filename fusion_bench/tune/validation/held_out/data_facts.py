@@ -53,8 +53,7 @@ def measure_facts(
         qrels=qrels,
         seed=seed,
     )
-    aligned = (runs, *objective.later_trials)
-    infos = tuple(list_infos([*zip(dataset.trials, aligned, strict=False)]))
+    infos = _list_infos(objective, dataset)
     return DataFacts(
         runs=infos,
         warnings=(
@@ -76,6 +75,12 @@ def measure_facts(
             name: each.bounds.record for name, each in assessed.items() if each.bounds is not None
         },
     )
+
+
+def _list_infos(objective: TuningObjective, dataset: Dataset) -> tuple[ListInfo, ...]:
+    """What was noticed about the lists of each trial that the objective reads here."""
+    aligned = (objective.runs, *objective.later_trials)
+    return tuple(list_infos([*zip(dataset.trials, aligned, strict=False)]))
 
 
 def _find_warnings(
