@@ -93,7 +93,8 @@ def plan_judging(
         progress: Called as the work goes on.
 
     Raises:
-        ConfigError: There is no second system, or completions of the measure are not known.
+        ConfigError: There is no second system, completions of the measure are not known, or no
+            grade of the scale is relevant to it.
         UnknownNameError: No such system or measure.
         FusionBenchError: The experiment or its data breaks a rule.
     """
@@ -107,6 +108,12 @@ def plan_judging(
         raise ConfigError(
             f"what could still change {chosen.name} is not known: name one of "
             f"{', '.join(KNOWN_MEASURES)} with --measure"
+        )
+    rel = getattr(chosen, "rel", 0)
+    if rel > greatest:
+        raise ConfigError(
+            f"{chosen.name} counts documents from grade {rel}, and the scale ends at {greatest}: "
+            f"--max-grade {rel}"
         )
     values = _values(task, chosen)
     first, second = _choose_pair(values, baseline or judged.experiment.baseline, candidate)

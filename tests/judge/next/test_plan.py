@@ -91,6 +91,8 @@ def test_what_cannot_be_compared(judged: JudgedSystems, tmp_path: Path) -> None:
         plan_judging(judged, {}, greatest=1, candidate="pooled")
     with pytest.raises(ConfigError, match=r"Judged@10 is not known: name one of nDCG, RR"):
         plan_judging(judged, {}, greatest=1, measure="Judged@10")
+    with pytest.raises(ConfigError, match=r"from grade 3, and the scale ends at 1: --max-grade 3"):
+        plan_judging(judged, {}, greatest=1, measure="RR(rel=3)@10")
     alone = read(tmp_path, systems=["pooled"])
     with pytest.raises(ConfigError, match="cannot be compared with itself"):
         plan_judging(alone, {}, greatest=1)
