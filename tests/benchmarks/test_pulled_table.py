@@ -33,8 +33,8 @@ def test_a_row_for_each_fusion(tmp_path: Path) -> None:
 def test_a_row_of_an_engine_that_fuses_nothing(tmp_path: Path) -> None:
     case = program.CASES["sqlite"]
     (row,) = program.measure_case(case, CORPUS, QRELS, tmp_path / "index")
-    assert row[4:11] == ["–"] * 7
-    assert row[11].endswith(" (leg)")
+    assert row[4:10] == ["–"] * 6
+    assert row[10].endswith(" (leg)")
     table = program.format_table([row])
     assert {line.count("|") for line in table.splitlines()} == {len(program.HEADER) + 1}
 
