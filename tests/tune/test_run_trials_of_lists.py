@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.tune.distributed import WorkerPool, distribute_objective
+from fusion_bench.tune.space.open_objective import ObjectivePaths
 from tests.tiny import edit
 from tests.tune import made
 
@@ -56,3 +62,20 @@ def test_the_objective_is_the_mean_over_trials(
     default = [low for low, _ in other["held_out_values"]]
     assert other["held_out"]["default"] == pytest.approx(sum(default) / len(default))
     assert {info["trial"] for info in other["data"]["runs"] if info["name"] == "good"} == {1, 2}
+
+
+def test_workers_evaluate_every_trial(tmp_path: Path) -> None:
+    root = make(tmp_path, changes=True)
+    experiment, source = read_experiment(root / "experiments" / "e.yaml")
+    assert experiment.tune is not None
+    dataset = root / "datasets" / "made" / "dataset.yaml"
+    paths = ObjectivePaths(source.path.resolve(), dataset, experiment.tune)
+    objective = paths.open()[0]
+    with closing(WorkerPool([partial(ThreadPoolExecutor, 1)] * 2)) as pool:
+        whole = distribute_objective(objective, paths, pool)
+        ours, theirs = (each.evaluate_by_trial(objective.system) for each in (whole, objective))
+        assert ours is not None
+        assert theirs is not None
+        assert ours.tolist() == theirs.tolist()
+        params = [objective.default_params]
+        assert whole.evaluate_params(params).tolist() == objective.evaluate_params(params).tolist()
