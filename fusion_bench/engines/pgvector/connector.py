@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from fusion_bench.config.http_fields import ServerModel
 from fusion_bench.connector import (
@@ -48,6 +48,12 @@ class PostgresLeg(LegSettings):
     rank: Literal["ts_rank_cd", "ts_rank"] = "ts_rank_cd"
     metric: Literal["cosine", "inner_product", "l2"] = "cosine"
     sql: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> PostgresLeg:
+        if self.search == "text" and "%(vector)s" in (self.sql or ""):
+            raise ValueError("sql: %(vector)s needs 'search: vector'")
+        return self
 
     @property
     def query_form(self) -> QueryForm:

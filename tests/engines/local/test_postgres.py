@@ -180,6 +180,11 @@ def test_sessions_only_read(settings: Settings, address: str) -> None:
         read(build("pgvector", settings, **leg(search="text", sql=sql)), "x")
 
 
+def test_a_vector_in_a_select_needs_a_search_by_vector() -> None:
+    with pytest.raises(ConfigError, match=r"%\(vector\)s needs 'search: vector'"):
+        build("pgvector", {"table": "docs"}, **leg(search="text", sql="SELECT %(vector)s"))
+
+
 @pytest.mark.parametrize("name", ["hnsw.ef search", "a;b", "A", ""])
 def test_a_setting_has_a_name(name: str) -> None:
     with pytest.raises(ConfigError, match="is no setting of PostgreSQL"):
