@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -13,8 +14,11 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.tune.distributed import WorkerPool, distribute_objective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
+from fusion_bench.tune.validation.gains import PairedValues, judge_family
+from fusion_bench.tune.validation.held_out import evaluation
 from tests.tiny import edit
 from tests.tune import made
 
@@ -55,12 +59,24 @@ def test_equal_trials_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_objective_is_the_mean_over_trials(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    families: list[Sequence[PairedValues]] = []
+
+    def spy(rows: Sequence[PairedValues], *, alpha: float, seed: int) -> list[Gain]:
+        families.append(rows)
+        return judge_family(rows, alpha=alpha, seed=seed)
+
+    monkeypatch.setattr(evaluation, "judge_family", spy)
     other = tune(make(tmp_path / "other", changes=True), tmp_path / "out")
     capsys.readouterr()
     default = [low for low, _ in other["held_out_values"]]
     assert other["held_out"]["default"] == pytest.approx(sum(default) / len(default))
+    # The verdict, and that by type, know the trials; the thresholds of CRAG do not.
+    for row in families[0][:2]:
+        assert row.trials is not None
+        assert row.trials.shape == (2, len(default))
+        assert row.trials.mean(axis=0) == pytest.approx(row.tuned - row.default, abs=1e-12)
     assert {info["trial"] for info in other["data"]["runs"] if info["name"] == "good"} == {1, 2}
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
+from fusion_bench.evaluation import fusion_systems
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.trials.describe_trials import describe_narrowing
 from fusion_bench.stats.compare_family import ComparedValues, compare_family
+from fusion_bench.stats.fusion_answer import FusionAnswer, decide_fusion
+from fusion_bench.stats.trials.trial_variance import make_trial_terms
+from tests.evaluation.trials.reports import run
+from tests.trials_project import TRIALS, make
 
-QUERIES, TRIALS = 60, 3
+QUERIES, COUNT = 60, 3
 
 
 def test_a_row_says_how_far_its_trials_lie_apart(repeated: Collection) -> None:
@@ -73,10 +81,31 @@ def test_the_plan_of_a_shared_list_is_that_of_the_differences() -> None:
     assert shared.now < nested.now
     assert not shared.prefers_trials
     assert nested.prefers_trials
-    assert shared.added_queries == nested.added_queries == QUERIES / TRIALS
+    assert shared.added_queries == nested.added_queries == QUERIES / COUNT
 
 
 def test_systems_of_one_trial_have_no_plan() -> None:
     values = make_values(is_shared=True)
     alone = ComparedValues(values.measure, values.values, values.baseline, values.keys)
     assert describe_narrowing(alone, "fused", alpha=0.05) is None
+
+
+def test_whether_fusion_pays_accounts_for_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def spy(*arguments: Any, **options: Any) -> FusionAnswer:  # noqa: ANN401 - handed on
+        calls.append(options)
+        return decide_fusion(*arguments, **options)
+
+    monkeypatch.setattr(fusion_systems, "decide_fusion", spy)
+    make(tmp_path, *TRIALS)
+    collection = run(tmp_path).collections[0]
+    values = collection.trial_values()
+    groups = np.array([0, 0, 1, 2])  # q1 and q2 are one
+    [options] = calls
+    assert options["trial_terms"] == {
+        ("both", "a"): make_trial_terms([values["both"][:, 0] - values["a"][:, 0]], groups),
+        ("both", "b"): make_trial_terms([values["both"][:, 0], None], groups),
+    }

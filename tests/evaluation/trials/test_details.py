@@ -9,7 +9,7 @@ from fusion_bench.evaluation.details.records import CollectionDetails
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests.tiny import EXPERIMENT
-from tests.trials_project import FIRST, TRIALS, make, make_plain
+from tests.trials_project import FIRST, SECOND, THIRD, make, make_plain
 
 
 def details(root: Path) -> CollectionDetails:
@@ -20,8 +20,8 @@ def details(root: Path) -> CollectionDetails:
 
 
 def test_details_are_those_of_the_first_trial_alone(tmp_path: Path) -> None:
-    make(tmp_path / "repeated", *TRIALS)
-    make_plain(tmp_path / "alone", FIRST)
+    make(tmp_path / "repeated", SECOND, FIRST, THIRD)  # the first is not like the mean
+    make_plain(tmp_path / "alone", SECOND)
     repeated, alone = details(tmp_path / "repeated"), details(tmp_path / "alone")
     assert sorted(repeated.detailed) == sorted(alone.detailed)
     for name in ("leave_one_out", "depth_curve"):
