@@ -67,5 +67,5 @@ class JudgeActions:
         from fusion_bench.judge.files.judge_file import judge_files
 
         files = judged.dataset.spec.file_paths(judged.path.parent)
-        own = (judged.path, judged.source.path, *judge_files(judged.path).values())
-        refuse_replaced_inputs({"--export": self.export}, (*own, *files))
+        inputs = (judged.path, judged.source.path, *judge_files(judged.path).values())
+        refuse_replaced_inputs({"--export": self.export}, (*inputs, *files))

@@ -132,8 +132,8 @@ class FusedByDialect(Connector):
         """How many documents of a leg the engine fuses, of so many fused ones."""
         if not self.has_window_by_leg:
             return self.window or depth
-        own = self.legs[leg].depth or depth
-        return min(own, self.window or own)
+        length = self.legs[leg].depth or depth
+        return min(length, self.window or length)
 
     def _leg_roles(self) -> dict[str, frozenset[str]]:
         return {name: frozenset(leg.roles) for name, leg in self.legs.items()}

@@ -118,14 +118,14 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
     objects = _read_queries(options.queries)
     with _open_stores(options) as (store, vectors):
         texts = {query: str(item["text"]) for query, item in objects.items()}
-        found = find_vectors(
+        query_vectors = find_vectors(
             options.connector,
             texts,
             options.vectors,
             vectors,
             lambda done, total: on_progress("encoding", done, total),
         )
-        questions = list_questions(plans, build_queries(texts, found), texts=options.texts)
+        questions = list_questions(plans, build_queries(texts, query_vectors), texts=options.texts)
         work = PullWork(
             options.connector,
             questions,

@@ -48,8 +48,8 @@ def _has_iban(text: str) -> bool:
 
 
 def _has_ip_address(text: str) -> bool:
-    found = _ADDRESS_V4.finditer(text)
-    return any(all(int(part) < 256 for part in match[0].split(".")) for match in found)
+    addresses = _ADDRESS_V4.finditer(text)
+    return any(all(int(part) < 256 for part in match[0].split(".")) for match in addresses)
 
 
 def _has_phone_number(text: str) -> bool:

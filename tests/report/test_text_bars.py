@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fusion_bench.report.text_bars import HALF_WIDTH, BarRow, draw_bars
+from fusion_bench.report.text_bars import HALF_WIDTH, MAX_NAME_WIDTH, BarRow, draw_bars
+from fusion_bench.util.formatting import MOST_DECIMALS
 
 NUMBERS = st.floats(-1, 1)
 ROWS = st.builds(BarRow, st.text(), NUMBERS, st.none() | NUMBERS, st.floats(-1, 0))
@@ -44,9 +45,11 @@ def test_a_small_limit_stands_left_of_zero(limit: float) -> None:
 
 @given(st.lists(ROWS, min_size=1, max_size=4))
 @example([BarRow("0" * 50, -1e-300, None, 0.0)])
+@example([BarRow("\U00012544" * 4, -4e-12, None, 0.0)])
 def test_any_rows_line_up(rows: list[BarRow]) -> None:
     lines = draw_bars(rows)
     zeros = {cell_len(line.rpartition("│")[0]) for line in lines[:-1]}
     assert len(zeros) == 1
     assert all(line.isprintable() for line in lines)
-    assert max(map(cell_len, lines)) <= 40 + 2 + 10 + 2 + 2 * HALF_WIDTH + 1  # -1.00e-300
+    number = len("-0.") + MOST_DECIMALS
+    assert max(map(cell_len, lines)) <= MAX_NAME_WIDTH + 2 + number + 2 + 2 * HALF_WIDTH + 1

@@ -53,7 +53,7 @@ class LlamaIndexConnector(RetrieverConnector):
         name = choose_field(metadata, settings.id_field, getattr(node, "node_id", None))
         if settings.id_field == SOURCE_DOCUMENT:
             name = getattr(node, SOURCE_DOCUMENT, None)
-        own = getattr(document, "score", None)
+        score = getattr(document, "score", None)
         read_content = getattr(node, "get_content", None)
         content = None if read_content is None else read_content()
-        return name, choose_field(metadata, settings.score_field, own), content
+        return name, choose_field(metadata, settings.score_field, score), content

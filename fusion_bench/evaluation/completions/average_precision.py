@@ -119,8 +119,8 @@ class AveragePrecisionModel:
     ) -> tuple[FloatArray, IntArray]:
         """(U+1,): Σ precision of one list with j new relevant documents, and their order."""
         known = self.top.grade[self._slices[query]] >= self.rel
-        own = place[unjudged]
-        key = np.where(own > 0, own, np.iinfo(np.int64).max)
+        places = place[unjudged]
+        key = np.where(places > 0, places, np.iinfo(np.int64).max)
         order = np.argsort(key if is_most else -key, kind="stable")
         chosen = np.tile(known, (len(unjudged) + 1, 1))
         for j, row in enumerate(unjudged[order].tolist(), 1):

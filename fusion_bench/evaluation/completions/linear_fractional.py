@@ -89,12 +89,12 @@ class LinearFractional:
         """(m,): each grade in turn; the other documents stay."""
         top, rows = self.top, np.flatnonzero(~self.top.judged)
         numerator, counts = self._parts(grades)
-        query, own = top.query[rows], grades[rows, None] >= self.thresholds
+        query, known = top.query[rows], grades[rows, None] >= self.thresholds
         rest = numerator[query] - self._gains(grades[rows]) * self.weights[rows]
         values = []
         for grade in (0, *self.thresholds.tolist()):
             reached = grade >= self.thresholds
-            changed = counts[query] - own + reached
+            changed = counts[query] - known + reached
             gain = float(reached @ self.steps)
             values.append(divide_or_zero(rest + gain * self.weights[rows], self._ideals(changed)))
         effects = np.zeros(len(top.query))

@@ -49,17 +49,17 @@ def estimate_differences(
     for m, measure in enumerate(machine.measures):
         level = alpha if m else alpha / len(candidates)
         for name in candidates:
-            own, every = (
+            of_people, of_machine = (
                 paired_difference(judge.values[name][m], judge.values[baseline][m])
                 for judge in (people, machine)
             )
             try:
-                estimate = estimate_powered_mean(own, every, sampled, groups, alpha=level)
+                estimate = estimate_powered_mean(of_people, of_machine, sampled, groups, alpha=level)
             except ConfigError as error:
                 raise ConfigError(f"--people {people.judge}: {error}") from None
             if is_bounded(measure):
                 estimate = estimate.clip(-1, 1)
-            differing = int((np.abs(own - every[sampled]) > NOISE).sum())
+            differing = int((np.abs(of_people - of_machine[sampled]) > NOISE).sum())
             family = None if m else len(candidates)
             yield _describe(
                 estimate, name, measure, differing, family=family, alpha=level, min_gain=min_gain

@@ -55,11 +55,11 @@ def estimate_experiment(
     check_judges(loaded, people, machine)
     grades = {name: load_judge(loaded, name) for name in (people, machine)}
     progress(f"{loaded.name}: {people}", 0, 2)
-    own = measure_systems(chosen, source, loaded, people, grades[people])
+    by_people = measure_systems(chosen, source, loaded, people, grades[people])
     progress(f"{loaded.name}: {machine}", 1, 2)
-    every = measure_systems(chosen, source, loaded, machine, grades[machine])
+    by_machine = measure_systems(chosen, source, loaded, machine, grades[machine])
     differences = estimate_differences(
-        own, every, chosen.baseline, alpha=chosen.alpha, min_gain=chosen.min_gain
+        by_people, by_machine, chosen.baseline, alpha=chosen.alpha, min_gain=chosen.min_gain
     )
     return GradeEstimate(
         name=name_experiment(source.path),
@@ -67,13 +67,13 @@ def estimate_experiment(
         people=people,
         machine=machine,
         baseline=chosen.baseline,
-        measures=every.measures,
-        queries=len(every.queries),
-        people_queries=len(own.queries),
+        measures=by_machine.measures,
+        queries=len(by_machine.queries),
+        people_queries=len(by_people.queries),
         alpha=chosen.alpha,
         min_gain=chosen.min_gain,
-        unjudged={"people": dict(own.unjudged), "machine": dict(every.unjudged)},
-        trials=dict(every.trials),
+        unjudged={"people": dict(by_people.unjudged), "machine": dict(by_machine.unjudged)},
+        trials=dict(by_machine.trials),
         related=list_related(loaded, machine),
         differences=tuple(differences),
         data_warnings=tuple(find_shared_families(loaded, [machine])),

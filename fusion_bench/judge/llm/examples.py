@@ -82,8 +82,8 @@ def draw_examples(
     random.Random(settings.seed).shuffle(given)  # noqa: S311 - no secret
     pools = []
     for grade in sorted(grades):
-        by_query = {pair[0]: pair for pair, own in reversed(given) if own == grade}
-        ordered = [pair for pair, own in given if own == grade and by_query[pair[0]] == pair]
+        by_query = {pair[0]: pair for pair, other in reversed(given) if other == grade}
+        ordered = [pair for pair, other in given if other == grade and by_query[pair[0]] == pair]
         pools.append((grade, tuple(ordered[: settings.per_grade + 1])))
     chosen = {pair: grade for grade, pairs in pools for pair in pairs}
     examples = {

@@ -119,9 +119,9 @@ def estimate_powered_mean(
             f"people judged queries of {pluralize(count, 'group')}, and at least {LEAST_GROUPS} "
             "are needed: let them judge more"
         )
-    total, own = estimate_mean(machine, codes, alpha=alpha), machine[sampled]
-    line = fit_line(people, own, total.mean)
-    without = means_without_groups(people, own, total.mean, own_codes)
+    total, known = estimate_mean(machine, codes, alpha=alpha), machine[sampled]
+    line = fit_line(people, known, total.mean)
+    without = means_without_groups(people, known, total.mean, own_codes)
     jackknife = math.fsum(((without - line.mean) ** 2).tolist())
     residual_variance = line.residual_squares / (len(people) - 2)
     model = residual_variance * (1 / len(people) + line.squared_distance)
