@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records.collection import Collection
     from fusion_bench.evaluation.report_records.report import Report
     from fusion_bench.experiment.experiment import Experiment
-    from fusion_bench.explain.diagnose_failures import FailureKind
-    from fusion_bench.explain.diagnosis import Diagnosis
-    from fusion_bench.explain.score_trace import Explanation
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
     from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -262,63 +259,3 @@ def after_gate(
             purpose = "store today's values, to check changes against"
         command = update_command(experiment, baseline, datasets or (), anchor=verdict.needs_anchor)
         yield NextStep(command, purpose)
-
-
-def after_explain(
-    explanation: Explanation,
-    experiment: Path,
-    dataset: str | None,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str] | None,
-) -> Iterator[NextStep]:
-    """Every term of the first document."""
-    if not explanation.traces:
-        return
-    document = explanation.traces[0].document
-    command = format_explain(
-        explanation.query,
-        document,
-        experiment=experiment,
-        system=explanation.system,
-        dataset=dataset,
-        datasets=datasets,
-        overrides=overrides,
-    )
-    yield NextStep(command, f"every term of {document}")
-
-
-def after_diagnose(
-    diagnosis: Diagnosis,
-    experiment: Path,
-    dataset: str | None,
-    *,
-    listed: FailureKind | None,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str] | None,
-) -> Iterator[NextStep]:
-    """Explain the worst failure.
-
-    Args:
-        diagnosis: The failures.
-        experiment: Its file.
-        dataset: The first diagnosed dataset, as the experiment names it; None = it has one only.
-        listed: The kind that was asked for; None = any.
-        datasets: Folders of named datasets, as given.
-        overrides: Values of ``--set``.
-    """
-    from fusion_bench.explain.worst_failure import find_worst_failure
-
-    worst = find_worst_failure(diagnosis.collections[0], listed)
-    if worst is None:
-        return
-    # No list has a miss, so it has no score to explain.
-    document = () if worst.kind == "miss" else (worst.failure.document,)
-    command = format_explain(
-        *(worst.failure.query, *document),
-        experiment=experiment,
-        system=worst.system,
-        dataset=dataset,
-        datasets=datasets,
-        overrides=overrides,
-    )
-    yield NextStep(command, f"the worst {worst.kind} of {worst.system}")

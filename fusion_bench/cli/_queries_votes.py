@@ -14,6 +14,7 @@ from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
 if TYPE_CHECKING:
     from fusion_bench.data.records import Document
     from fusion_bench.judge.terminal.keyboard import Keyboard
+    from fusion_bench.queries.filter_queries import FilteredQueries
 
 VOTE_EXAMPLES = base.format_examples(
     "fusion-bench queries vote generated.jsonl --documents docs.jsonl"
@@ -132,6 +133,11 @@ def filter_command(
     if json:
         print_json(result)
         return
+    _echo_result(result)
+    echo_written([out])
+
+
+def _echo_result(result: FilteredQueries) -> None:
     share, low, high = result.agreement
     echo(f"kept {len(result.kept):,}, dropped {len(result.dropped):,}")
     echo(f"criteria: {', '.join(result.criteria) or 'none agrees with the votes'}")
@@ -141,7 +147,6 @@ def filter_command(
     )
     if result.unread:
         echo(f"note: {result.unread:,} answers could not be read; these queries are dropped")
-    echo_written([out])
 
 
 def _votes_file(queries: Path, votes: Path | None) -> Path:

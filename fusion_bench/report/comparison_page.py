@@ -101,38 +101,17 @@ def _describe_best(item: CollectionComparison) -> str:
 
 
 def _build_table(item: CollectionComparison) -> Table:
-    coverage, primary = format_coverage(item.alpha), item.comparisons[0].measure
-    extra = bound_columns(item.bounds.values())
-
-    def find_bounds(comparison: Comparison) -> tuple[str, ...]:
-        known = item.bounds.get(comparison.candidate) if comparison.measure == primary else None
-        return bound_cells(known) if extra else ()
-
+    coverage = format_coverage(item.alpha)
     columns = (
         Column("measure", is_text=True),
         Column("system", is_text=True, is_name=True),
         Column("mean", is_optional=True),
-        *extra,
+        *bound_columns(item.bounds.values()),
         *map(Column, ("difference", f"{coverage} interval", "p")),
         Column("w/t/l", is_optional=True),
         Column("verdict", is_text=True),
     )
-    rows = tuple(
-        Row(
-            (
-                display_measure(comparison.measure),
-                comparison.candidate,
-                format_number(comparison.candidate_mean),
-                *find_bounds(comparison),
-                format_number(comparison.difference, signed=True),
-                format_compared_interval(comparison),
-                format_adjusted_p(comparison, item.alpha),
-                f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
-                format_answer(comparison.answer, item.min_gain, alpha=item.alpha),
-            )
-        )
-        for comparison in item.comparisons
-    )
+    rows = tuple(_build_row(comparison, item) for comparison in item.comparisons)
     correction = describe_correction(item.correction, item.family, coverage)
     queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
     note = (
@@ -145,4 +124,24 @@ def _build_table(item: CollectionComparison) -> Table:
         columns,
         rows,
         (note, *filter(None, [few, describe_bounds(item.bounds.values())])),
+    )
+
+
+def _build_row(comparison: Comparison, item: CollectionComparison) -> Row:
+    bounds: tuple[str, ...] = ()
+    if bound_columns(item.bounds.values()):
+        is_primary = comparison.measure == item.comparisons[0].measure
+        bounds = bound_cells(item.bounds.get(comparison.candidate) if is_primary else None)
+    return Row(
+        (
+            display_measure(comparison.measure),
+            comparison.candidate,
+            format_number(comparison.candidate_mean),
+            *bounds,
+            format_number(comparison.difference, signed=True),
+            format_compared_interval(comparison),
+            format_adjusted_p(comparison, item.alpha),
+            f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
+            format_answer(comparison.answer, item.min_gain, alpha=item.alpha),
+        )
     )

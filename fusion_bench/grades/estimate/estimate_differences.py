@@ -54,7 +54,9 @@ def estimate_differences(
                 for judge in (people, machine)
             )
             try:
-                estimate = estimate_powered_mean(of_people, of_machine, sampled, groups, alpha=level)
+                estimate = estimate_powered_mean(
+                    of_people, of_machine, sampled, groups, alpha=level
+                )
             except ConfigError as error:
                 raise ConfigError(f"--people {people.judge}: {error}") from None
             if is_bounded(measure):

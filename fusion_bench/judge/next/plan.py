@@ -100,21 +100,7 @@ def plan_judging(
     """
     progress(STAGE, 0, 4)
     task = _prepare(judged, grades)
-    chosen = task.measures[0]
-    if measure is not None:
-        relevance = judged.dataset.spec.binary_relevance
-        chosen = parse_measure(measure, binary_relevance=relevance, where="--measure")
-    if not has_model(chosen):
-        raise ConfigError(
-            f"what could still change {chosen.name} is not known: name one of "
-            f"{', '.join(KNOWN_MEASURES)} with --measure"
-        )
-    rel = getattr(chosen, "rel", 0)
-    if rel > greatest:
-        raise ConfigError(
-            f"{chosen.name} counts documents from grade {rel}, and the scale ends at {greatest}: "
-            f"--max-grade {rel}"
-        )
+    chosen = _choose_measure(task, measure, greatest)
     values = _values(task, chosen)
     first, second = _choose_pair(values, baseline or judged.experiment.baseline, candidate)
     progress(STAGE, 1, 4)
@@ -143,6 +129,30 @@ def plan_judging(
         high_answer=answers[2],
         documents=tuple(documents),
     )
+
+
+def _choose_measure(task: EvaluationSet, name: str | None, greatest: int) -> Measure:
+    """The named measure, or the experiment's first.
+
+    Raises:
+        ConfigError: Its completions are not known, or no grade of the scale is relevant to it.
+    """
+    measure = task.measures[0]
+    if name is not None:
+        relevance = task.dataset.spec.binary_relevance
+        measure = parse_measure(name, binary_relevance=relevance, where="--measure")
+    if not has_model(measure):
+        raise ConfigError(
+            f"what could still change {measure.name} is not known: name one of "
+            f"{', '.join(KNOWN_MEASURES)} with --measure"
+        )
+    rel = getattr(measure, "rel", 0)
+    if rel > greatest:
+        raise ConfigError(
+            f"{measure.name} counts documents from grade {rel}, and the scale ends at {greatest}: "
+            f"--max-grade {rel}"
+        )
+    return measure
 
 
 def _prepare(judged: JudgedSystems, grades: Mapping[Pair, int]) -> EvaluationSet:

@@ -56,10 +56,7 @@ def measure_facts(
     infos = _list_infos(objective, dataset)
     return DataFacts(
         runs=infos,
-        warnings=(
-            *find_judge_warnings(describe_judge(dataset), infos),
-            *_find_warnings(objective, tuned, infos, len(part.queries)),
-        ),
+        warnings=_find_warnings(objective, tuned, dataset, infos, len(part.queries)),
         judgments=dataset.spec.judgments,
         queries=len(part.queries),
         unjudged_shares={
@@ -84,11 +81,18 @@ def _list_infos(objective: TuningObjective, dataset: Dataset) -> tuple[ListInfo,
 
 
 def _find_warnings(
-    objective: TuningObjective, tuned: System, infos: Sequence[ListInfo], queries: int
+    objective: TuningObjective,
+    tuned: System,
+    dataset: Dataset,
+    infos: Sequence[ListInfo],
+    queries: int,
 ) -> tuple[DataWarning, ...]:
-    """What speaks against the lists, and against how the two systems read them."""
+    """What speaks against the judge, the lists, and how the two systems read them."""
     configs = {
         "the default": objective.system.resolved_config,
         "the tuned system": tuned.resolved_config,
     }
-    return tuple(find_data_warnings(infos, queries, configs, [objective.measure.name]))
+    return (
+        *find_judge_warnings(describe_judge(dataset), infos),
+        *find_data_warnings(infos, queries, configs, [objective.measure.name]),
+    )
