@@ -89,12 +89,12 @@ def _check_coverage(dataset: Dataset, runs: AlignedRuns) -> Iterator[Finding]:
             "Check the grades, and the option --binary-relevance.",
         )
         return
-    shares = {
+    share_by_list = {
         name: int((is_relevant & (runs.ranks[i] > 0)).sum()) / total
         for i, name in enumerate(runs.sources)
     }
     union = int((is_relevant & (runs.ranks > 0).any(axis=0)).sum()) / total
-    each = ", ".join(f"{name} {format_percent(share)}" for name, share in shares.items())
+    each = ", ".join(f"{name} {format_percent(share)}" for name, share in share_by_list.items())
     text = (
         f"Of {pluralize(total, 'relevant document')} the lists return: {each}; together "
         f"{format_percent(union)}."
