@@ -45,7 +45,7 @@ def load_dataset(
         FusionBenchError: There is none, or it or one of its files breaks a rule.
     """
     path = locate_dataset(dataset, folders)
-    return stored.load_dataset(path, runs=runs, rerankers=rerankers, cache=cache)
+    return stored.load_dataset(path, runs=runs, rerankers=rerankers, cache=cache, every_query=None)
 
 
 def locate_dataset(
@@ -62,6 +62,7 @@ def read_dataset(
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
+    needs_judgments: bool = True,
     **options: Any,  # noqa: ANN401 - the model checks them
 ) -> Dataset:
     """A dataset of judgments and lists in any form.
@@ -73,6 +74,7 @@ def read_dataset(
         rerankers: The same for rerank lists.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups, splits and texts: a path or ``{id: …}``.
+        needs_judgments: Refuse a dataset without any.
         options: Of a ``dataset.yaml``: ``binary_relevance``, ``groups``, ``judgments``.
 
     Raises:
@@ -81,6 +83,8 @@ def read_dataset(
     dataset = open_dataset(qrels)
     if dataset is None and runs is None:
         raise ConfigError("runs: needed, because the judgments are no dataset: give {name: run}")
+    if dataset is not None and needs_judgments:
+        require_judgments(dataset)
     if dataset is not None:
         dataset, runs, rerankers = _choose_lists(dataset, runs, rerankers)
         others = (runs, rerankers, queries, score_spaces or None, options or None)
@@ -105,6 +109,19 @@ def read_dataset(
         return made
     known = {} if rerankers is not None else dataset.provenance
     return replace(made, provenance=known, has_file=dataset.has_file)
+
+
+def require_judgments(dataset: Dataset) -> None:
+    """Refuse a dataset in which nothing is judged.
+
+    Raises:
+        ConfigError: Says how to judge.
+    """
+    if not dataset.is_judged:
+        raise ConfigError(
+            f"{dataset.name}: no judgments, and they are needed here: make some with 'fusion-bench "
+            "judge' on its folder, or name a file of them as 'qrels' of its dataset.yaml"
+        )
 
 
 def open_dataset(given: object) -> Dataset | None:

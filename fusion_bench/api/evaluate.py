@@ -12,6 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation import run_experiment as experiments
 from fusion_bench.evaluation import scores
 from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -99,6 +100,9 @@ def evaluate_systems(
     Returns:
         One ``Scores`` per system, in the same order.
 
+    Raises:
+        ConfigError: Nothing is judged.
+
     >>> runs = align_runs({"q1": {"d1": 1}}, {"a": {"q1": {"d2": 2.0}}, "b": {"q1": {"d1": 0.7}}})
     >>> [scores] = evaluate_systems(System("rrf", ["a", "b"]), runs, "RR@10")
     >>> scores.to_dict()
@@ -107,6 +111,8 @@ def evaluate_systems(
     listed = measures if isinstance(measures, list | tuple) else [measures]
     parsed = [m if isinstance(m, Measure) else parse_measure(m) for m in listed]
     chosen = [systems] if isinstance(systems, System) else list(systems)
+    if not runs.judged.any() and not len(runs.ideal_grades):
+        raise ConfigError("runs: nothing is judged, so there is nothing to measure: add judgments")
     return scores.evaluate_systems(
         chosen, runs, parsed, spaces=spaces, qrels=qrels, threads=threads
     )

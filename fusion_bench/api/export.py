@@ -96,7 +96,7 @@ def _export_at_hand(
     settings: Mapping[str, Any],
 ) -> ExportReport:
     """A system that no file names, on a dataset that is at hand or none."""
-    given = None if dataset is None else read_dataset(dataset)
+    given = None if dataset is None else read_dataset(dataset, needs_judgments=False)
     runs = {} if given is None else given.runs
     built = build_system(name or default_name(system), system, runs)
     listed: dict[str, Any] = {
@@ -110,5 +110,5 @@ def _export_at_hand(
     roles = {run: frozenset(item.roles) for run, item in given.runs.items()}
     experiment.check_datasets(roles, tuple(given.rerankers), source)
     conditions = {name: run.when for name, run in given.spec.runs.items() if run.when}
-    data = ExportData(roles, lambda _: [given], conditions)
+    data = ExportData(roles, lambda _: [given], conditions, given.is_judged)
     return export_system(experiment, source, built, data, chosen)

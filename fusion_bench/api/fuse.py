@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.api.datasets import open_dataset, read_dataset, read_rerankers
+from fusion_bench.api.datasets import open_dataset, read_dataset, read_rerankers, require_judgments
 from fusion_bench.api.inputs import read_queries, read_runs
 from fusion_bench.api.systems import MethodChoice, SystemLike, build_system, default_name
 from fusion_bench.data.records import ScoreSpace
@@ -58,7 +58,9 @@ def fuse(
         system = _add_parameters(system, parameters)
     opened = open_dataset(runs)
     if opened is not None:
-        dataset = read_dataset(opened, rerankers=rerankers, score_spaces=score_spaces)
+        dataset = read_dataset(
+            opened, rerankers=rerankers, score_spaces=score_spaces, needs_judgments=False
+        )
         tables, lists, spaces = dict(dataset.runs), dict(dataset.rerankers), dict(dataset.spaces)
         known = dataset.queries
     else:
@@ -74,6 +76,7 @@ def fuse(
         queries=read_queries(queries) or known,
     )
     if opened is not None and needs_fitting(built):
+        require_judgments(dataset)
         built = fit_system(built, dataset.aligned(built.base_runs), dataset.spaces)
     return make_final_lists(built, aligned, spaces).to_run()
 

@@ -128,11 +128,13 @@ def pull_command(
 def _print_pulled(pulled: PulledDataset) -> None:
     """Print what was pulled, what is worth knowing, and what to do next."""
     from fusion_bench.cli._console import echo, echo_written, print_tables
+    from fusion_bench.util.formatting import pluralize
 
     record = pulled.record
     stored = record.queries * len(record.lists) - record.asked
     known = f", {stored:,} stored before" if stored > 0 else ""
-    echo(f"{record.engine}: {record.queries:,} queries, {record.asked:,} answers{known}")
+    queries, answers = pluralize(record.queries, "query"), pluralize(record.asked, "answer")
+    echo(f"{record.engine}: {queries}, {answers}{known}")
     print_tables(build_pull_table(pulled))
     for notice in pulled.notes:
         echo(f"note: {notice}")

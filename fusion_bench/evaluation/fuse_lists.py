@@ -70,7 +70,13 @@ def fuse_experiment(
     alone = experiment.model_copy(update={"systems": {system: chosen}})
     alone.check_datasets(roles, spec.rerank, source)
     loaded = select_trial(
-        load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names), trial
+        load_dataset(
+            file,
+            runs=chosen.base_runs,
+            rerankers=chosen.reranker_names,
+            every_query=False if needs_fitting(chosen) else None,  # what is trained needs judgments
+        ),
+        trial,
     )
     check_predictions([chosen], source, loaded)
     runs = align_all_queries(

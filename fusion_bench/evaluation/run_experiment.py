@@ -138,7 +138,12 @@ def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> N
 
 
 def load_lists(
-    path: Path, systems: Collection[System], progress: Progress, *, cache: bool = True
+    path: Path,
+    systems: Collection[System],
+    progress: Progress,
+    *,
+    cache: bool = True,
+    needs_judgments: bool = True,
 ) -> Dataset:
     """Load a dataset with only the lists that some system uses."""
     progress(f"reading {path.parent.name}", 0, 1)
@@ -147,6 +152,7 @@ def load_lists(
         runs={name for system in systems for name in system.base_runs},
         rerankers={name for system in systems for name in system.reranker_names},
         cache=cache,
+        every_query=False if needs_judgments else None,
     )
 
 

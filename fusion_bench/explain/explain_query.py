@@ -10,6 +10,7 @@ from typing import Any
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
+from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.evaluation.trials.select_trial import describe_selection, select_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -56,7 +57,12 @@ def explain_query(
     changed = {"systems": {chosen.name: chosen}, **ALL_JUDGED}
     alone = experiment.model_copy(update=changed)
     alone.check_datasets(roles, spec.rerank, source)
-    every = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)
+    every = load_dataset(
+        file,
+        runs=chosen.base_runs,
+        rerankers=chosen.reranker_names,
+        every_query=False if needs_fitting(chosen) else None,  # what is trained needs judgments
+    )
     loaded = select_trial(every, trial)
     task = prepare_dataset(alone, source, loaded)
     if query not in task.runs.queries:

@@ -115,9 +115,10 @@ def _explain_off(system: System, runs: AlignedRuns) -> dict[str, str]:
 
 
 def unknown_query_message(query: str, runs: AlignedRuns) -> str:
-    """The message for a query that is not judged."""
+    """The message for a query that is not judged, or in no list where nothing is judged."""
     hint = did_you_mean(query, runs.queries)
-    return f"no query {query!r} among the {len(runs.queries):,} judged ones{hint}"
+    kind = "judged ones" if runs.judged.any() else "of the dataset"
+    return f"no query {query!r} among the {len(runs.queries):,} {kind}{hint}"
 
 
 def _trace_document(

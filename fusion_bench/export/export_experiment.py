@@ -97,7 +97,9 @@ def _find_data(
         return ExportData({})
     roles: dict[str, frozenset[str]] = {}
     conditions: dict[str, Condition] = {}
+    is_judged = True
     for spec in read_distinct_specs(paths):
+        is_judged = is_judged and spec.qrels is not None
         known = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         experiment.check_datasets(known, spec.rerank, source)
         roles = known | roles  # of the first dataset that has the run
@@ -105,6 +107,6 @@ def _find_data(
 
     def load(systems: Collection[System]) -> Iterator[Dataset]:
         for path in paths:
-            yield load_lists(path, systems, progress)
+            yield load_lists(path, systems, progress, needs_judgments=False)
 
-    return ExportData(roles, load, conditions)
+    return ExportData(roles, load, conditions, is_judged)

@@ -50,12 +50,14 @@ class ExportData:
     Attributes:
         roles: Of the sources, by name.
         conditions: When each source is on that is not on for every query, by name.
+        is_judged: Whether they have judgments, without which nothing is replayed.
         load: Loads each dataset with the lists that the systems use; None = there is none.
     """
 
     roles: Mapping[str, frozenset[str]]
     load: Callable[[Collection[System]], Iterable[Dataset]] | None = None
     conditions: Mapping[str, Condition] = field(default_factory=dict)
+    is_judged: bool = True
 
 
 def export_system(
@@ -169,6 +171,8 @@ def _why_not(translation: Translation, data: ExportData, options: ExportOptions)
         return "not asked for"
     if options.replay is None and translation.fidelity != "approximate":
         return "not needed: the order is equal on any lists"
+    if not data.is_judged:
+        return "nothing is judged"
     return None if data.load is not None else "no dataset is known"
 
 

@@ -107,7 +107,8 @@ class Dataset(TableView):
         lists = f"runs: {', '.join(self.runs)}"
         if self.rerankers:
             lists += f"; rerank lists: {', '.join(self.rerankers)}"
-        return f"Dataset({self.name!r}, {pluralize(len(self.qrels), 'judged query')}; {lists})"
+        kind = "judged query" if self.is_judged else "unjudged query"
+        return f"Dataset({self.name!r}, {pluralize(len(self.qrels), kind)}; {lists})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         lists = [*self.runs.items(), *self.rerankers.items()][:limit]

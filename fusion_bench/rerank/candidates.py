@@ -105,7 +105,9 @@ def prepare_request(
         place = ".".join(str(part) for part in location)
         raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
     fusing = system.model_copy(update={"blend": NoBlend(), "top_k": depth})
-    dataset = load_dataset(path, runs=system.base_runs, rerankers=fusing.reranker_names)
+    dataset = load_dataset(
+        path, runs=system.base_runs, rerankers=fusing.reranker_names, every_query=None
+    )
     queries = tuple(_collect_candidates(dataset, fusing, split, documents_of(path)))
     return ScoringRequest(dataset.name, dataset.fingerprint, system, depth, split, queries)
 

@@ -140,7 +140,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
-        notices += [text for key, text in list_warnings(info, np.inf) if key not in skipped]
+        warnings = list_warnings(info, np.inf, is_judged=dataset.is_judged)
+        notices += [text for key, text in warnings if key not in skipped]
     for info in infos:
         if info.on_queries:
             condition = format_condition(info.when)

@@ -11,12 +11,15 @@ from fusion_bench.util.formatting import format_number, pluralize
 from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
 
 
-def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, str]]:
+def list_warnings(
+    info: ListInfo, most_unmatched: float, *, is_judged: bool = True
+) -> Iterator[tuple[str, str]]:
     """What is doubtful of a list: no answers, other ids, padding, order; each with its key.
 
     Args:
         info: The list.
         most_unmatched: More unjudged queries that resemble no judged one are no mistake.
+        is_judged: Whether anything is; else all queries of the dataset are meant.
     """
     is_source = info.kind == "run"
     if info.on_queries == 0:
@@ -24,7 +27,7 @@ def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, 
         yield "switched off", f"{info.title} is on for no judged query (when: {condition})."
     if info.unanswered_queries:
         effect = "alone it scores 0 there" if is_source else "these keep their fused order"
-        count = pluralize(info.unanswered_queries, "judged query")
+        count = pluralize(info.unanswered_queries, "judged query" if is_judged else "query")
         yield "unanswered", f"{info.title} has no result for {count}; {effect}."
     is_few = info.unjudged_queries <= most_unmatched
     if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
