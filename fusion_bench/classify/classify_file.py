@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fusion_bench.classify.protocol import ClassifiedQuery, Classifier
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE, type_of
@@ -16,6 +14,7 @@ from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.schema import QueryType
 from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.util.json_lines import encode_json_lines
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def classify_file(
         | {PREDICTED_CONFIDENCE: answer.classification.confidence}
         for item, answer in zip(objects, answers, strict=True)
     ]
-    files = [write_atomic(out, _json_lines(lines))]
+    files = [write_atomic(out, encode_json_lines(lines))]
     if records is not None:
         texts = (f"{answer.classification.to_json()}\n" for answer in answers)
         files.append(write_atomic(records, "".join(texts).encode()))
@@ -97,10 +96,6 @@ def _check_files(path: Path, out: Path, records: Path | None) -> None:
         other = taken.setdefault(resolve_path(file), option)
         if other != option:
             raise ConfigError(f"{option} {file}: {other} names the same file: name another")
-
-
-def _json_lines(objects: Sequence[Mapping[str, Any]]) -> bytes:
-    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in objects).encode()
 
 
 def _count(types: Iterable[str]) -> dict[str, int]:

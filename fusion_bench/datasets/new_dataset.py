@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final
 from fusion_bench.datasets.dataset_findings import Finding, find_in_dataset
 from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
 from fusion_bench.evaluation.starter.saved_files import SavedBy, check_free, save_starter
+from fusion_bench.io.dataset_name import make_dataset_name
 from fusion_bench.io.json_objects import load_documents
 from fusion_bench.util.files.real_paths import resolve_path
 
@@ -63,4 +63,4 @@ def make_new_dataset(
 
 def name_folder(folder: Path) -> str:
     """A dataset's name from that of its folder: other characters become dashes."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", resolve_path(folder).name).strip("-._+") or "dataset"
+    return make_dataset_name(resolve_path(folder).name, "dataset")

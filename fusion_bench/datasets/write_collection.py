@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fusion_bench.datasets.collection import Collection, CollectionDocument, check_counts
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import DataError
+from fusion_bench.io.dataset_name import make_dataset_name
 from fusion_bench.util.files.atomic_files import make_write_error, open_atomic, write_atomic
-from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.util.files.new_files import remove_on_failure, require_free
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.json_lines import encode_json_lines
 from fusion_bench.util.yaml_text import format_yaml
 
 DATASET_FILE, QRELS_FILE = "dataset.yaml", "qrels.txt"
 QUERIES_FILE, DOCUMENTS_FILE = "queries.jsonl", "documents.jsonl"
+FILES = (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE)
 #: How often the progress of the documents is told.
 DOCUMENTS_A_STEP = 5_000
 
@@ -68,8 +69,8 @@ def write_collection(
     check_free(folder)
     if not any_counts:
         check_counts(collection, collection.counts)
-    title = re.sub(r"[^A-Za-z0-9._+-]+", "-", name or collection.name).strip("-._+") or "added"
-    paths = [folder / each for each in (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE)]
+    title = make_dataset_name(name or collection.name, "added")
+    paths = [folder / each for each in FILES]
     with remove_on_failure() as new:
         new += [path for path in paths if not path.exists()]
         ids = _write_documents(folder / DOCUMENTS_FILE, collection, progress)
@@ -78,7 +79,7 @@ def write_collection(
             check_counts(collection, counts)
         notes = (*collection.notes, *_list_notes(collection, counts, ids))
         write_atomic(folder / QRELS_FILE, _qrels_text(collection).encode())
-        write_atomic(folder / QUERIES_FILE, _queries_text(collection).encode())
+        write_atomic(folder / QUERIES_FILE, _encode_queries(collection))
         write_atomic(folder / DATASET_FILE, _dataset_text(collection, title).encode())
     judged = len(collection.queries)
     return AddedDataset(
@@ -102,12 +103,7 @@ def check_free(folder: Path) -> None:
     Raises:
         ConfigError: It is a file, or holds a file of a dataset.
     """
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
-    for name in (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE):
-        if (folder / name).exists():
-            raise ConfigError(f"--out {folder}: {folder / name} exists: name another folder")
+    require_free(folder, FILES)
 
 
 def _write_documents(
@@ -125,7 +121,7 @@ def _write_documents(
                         f"{collection.origin}: document {document.id!r} stands twice: keep one"
                     )
                 ids.add(document.id)
-                _write_line(file, _describe_document(document))
+                file.write(encode_json_lines([_describe_document(document)]))
                 if len(ids) % DOCUMENTS_A_STEP == 0:
                     progress("writing the documents", len(ids), max(expected, len(ids)))
     except OSError as error:
@@ -138,11 +134,6 @@ def _write_documents(
 def _describe_document(document: CollectionDocument) -> dict[str, str]:
     title = {"title": document.title} if document.title else {}
     return {"id": document.id, **title, "text": document.text}
-
-
-def _write_line(file: IO[bytes], item: Mapping[str, Any]) -> None:
-    line = json.dumps(item, ensure_ascii=False)
-    file.write(f"{line}\n".encode(errors="replace"))
 
 
 def _list_notes(collection: Collection, counts: Mapping[str, int], ids: set[str]) -> Iterator[str]:
@@ -169,12 +160,11 @@ def _qrels_text(collection: Collection) -> str:
     return "".join(f"{row.query} 0 {row.document} {row.grade}\n" for row in rows)
 
 
-def _queries_text(collection: Collection) -> str:
-    lines = []
-    for query in collection.queries:
-        split = {"split": query.split} if query.split else {}
-        lines.append(json.dumps({"id": query.id, "text": query.text, **split}, ensure_ascii=False))
-    return "".join(f"{line}\n" for line in lines)
+def _encode_queries(collection: Collection) -> bytes:
+    return encode_json_lines(
+        {"id": query.id, "text": query.text, **({"split": query.split} if query.split else {})}
+        for query in collection.queries
+    )
 
 
 def _dataset_text(collection: Collection, name: str) -> str:

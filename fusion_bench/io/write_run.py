@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Final
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.file_bytes import format_suffix
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.json_lines import encode_json_lines
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _encode_trec(rows: RunRows) -> bytes:
 
 
 def _encode_json_lines(rows: RunRows) -> bytes:
-    return "".join(f"{json.dumps(item, ensure_ascii=False)}\n" for item in _objects(rows)).encode()
+    return encode_json_lines(_objects(rows))
 
 
 def _objects(rows: RunRows) -> Iterator[dict[str, Any]]:

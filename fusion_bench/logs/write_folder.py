@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from fusion_bench.errors import ConfigError
+from fusion_bench.io.dataset_name import make_dataset_name
 from fusion_bench.io.file_bytes import format_suffix
 from fusion_bench.io.write_run import RunRows, write_run
 from fusion_bench.logs.lists_of_log import PRODUCTION, RERANK, STRATEGIES
@@ -20,8 +15,10 @@ from fusion_bench.logs.query_facts import describe_query
 from fusion_bench.logs.replay import REPLAY
 from fusion_bench.schema import SearchResultItem
 from fusion_bench.util.files.atomic_files import write_atomic
-from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.util.files.new_files import remove_on_failure, require_free
 from fusion_bench.util.files.regular_files import read_regular
+from fusion_bench.util.json_lines import encode_json_lines
+from fusion_bench.util.yaml_text import format_compact_yaml
 
 DATASET_FILE: Final = "dataset.yaml"
 EXPERIMENT_FILE: Final = "experiment.yaml"
@@ -40,12 +37,7 @@ def check_free(folder: Path) -> None:
     Raises:
         ConfigError: It is a file, or holds a dataset or an experiment.
     """
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
-    for name in (DATASET_FILE, EXPERIMENT_FILE):
-        if (folder / name).exists():
-            raise ConfigError(f"--out {folder}: {folder / name} exists: name another folder")
+    require_free(folder, (DATASET_FILE, EXPERIMENT_FILE))
 
 
 def write_folder(
@@ -79,10 +71,10 @@ def write_folder(
     texts = {
         DATASET_FILE: _dataset_text(name, judgments, runs, rerank),
         EXPERIMENT_FILE: _experiment_text(runs, replay),
-        "queries.jsonl": _json_lines(facts),
-        "documents.jsonl": _json_lines(_describe_documents(queries)),
     }
     contents = {key: text.encode() for key, text in texts.items()}
+    contents["queries.jsonl"] = encode_json_lines(facts)
+    contents["documents.jsonl"] = encode_json_lines(_describe_documents(queries))
     if qrels is not None and judgments is not None:
         contents[judgments] = read_regular(qrels)
     with remove_on_failure() as new:
@@ -106,7 +98,7 @@ def _dataset_text(
         lists[key] |= {"roles": [key]} if key in STRATEGIES else {}
     lists[PRODUCTION]["rank_from"] = "column"
     data: dict[str, Any] = {
-        "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "log",
+        "name": make_dataset_name(name, "log"),
         "description": "Logged searches.",
         **({} if qrels is None else {"qrels": qrels}),
         "queries": "queries.jsonl",
@@ -115,7 +107,7 @@ def _dataset_text(
     }
     if rerank is not None:
         data["rerank"] = {RERANK: {"path": f"{RERANK}/{RERANK}.jsonl", "score_space": "unit"}}
-    return f"{WRITTEN_BY}{NO_QRELS if qrels is None else ''}{_to_yaml(data)}"
+    return f"{WRITTEN_BY}{NO_QRELS if qrels is None else ''}{format_compact_yaml(data)}"
 
 
 def _experiment_text(runs: Mapping[str, RunRows], replay: Mapping[str, Any]) -> str:
@@ -131,16 +123,7 @@ def _experiment_text(runs: Mapping[str, RunRows], replay: Mapping[str, Any]) -> 
         "systems": {PRODUCTION: single.pop(PRODUCTION), REPLAY: dict(replay), **single},
         "tune": {"system": REPLAY},
     }
-    return f"{WRITTEN_BY}{_to_yaml(data)}"
-
-
-def _to_yaml(data: Mapping[str, Any]) -> str:
-    separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
-    return str(
-        yaml.safe_dump(
-            separate, default_flow_style=None, sort_keys=False, allow_unicode=True, width=math.inf
-        )
-    )
+    return f"{WRITTEN_BY}{format_compact_yaml(data)}"
 
 
 def _describe_documents(queries: Sequence[LoggedQuery]) -> Iterable[dict[str, Any]]:
@@ -159,7 +142,3 @@ def _describe_document(item: SearchResultItem) -> dict[str, Any]:
     content = item.content.model_dump(mode="json", by_alias=True, exclude_none=True)
     sources = item.sources.model_dump(mode="json", by_alias=True, exclude_none=True)
     return {"id": item.id, **content, "type": str(item.type), **sources}
-
-
-def _json_lines(objects: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in objects)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-import yaml
-
 from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.connector import Connector
 from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.dataset_name import make_dataset_name
 from fusion_bench.io.write_run import RunRows, write_run
 from fusion_bench.pull.questions import FUSED_LIST, ListPlan
 from fusion_bench.pull.record import RECORD_FILE, PullRecord, is_falling
 from fusion_bench.pull.store import Answer
 from fusion_bench.util.files.atomic_files import require_folder, write_atomic
 from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.util.json_lines import encode_json_lines
+from fusion_bench.util.yaml_text import format_compact_yaml
 
 DATASET_FILE: Final = "dataset.yaml"
 EXPERIMENT_FILE: Final = "experiment.yaml"
@@ -84,22 +82,20 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     lists = {
         folder / f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans
     }
-    contents = {QUERIES_FILE: _json_lines(pulled.queries)}
+    contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
     if pulled.texts is not None:
         texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
-        contents[DOCUMENTS_FILE] = _json_lines(texts)
-    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n"
+        contents[DOCUMENTS_FILE] = encode_json_lines(texts)
+    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
     if not (folder / EXPERIMENT_FILE).exists():
-        contents[EXPERIMENT_FILE] = _experiment_text(pulled)
-    contents[DATASET_FILE] = _dataset_text(folder, pulled, suffix)  # the last: now it is complete
+        contents[EXPERIMENT_FILE] = _experiment_text(pulled).encode()
+    contents[DATASET_FILE] = _dataset_text(
+        folder, pulled, suffix
+    ).encode()  # the last: now it is complete
     with remove_on_failure() as new:
         new += [path for path in (*lists, *map(folder.joinpath, contents)) if not path.exists()]
         files = [write_run(path, rows) for path, rows in lists.items()]
-        written = [
-            # Half of a surrogate pair becomes its escape, which JSON reads as the same.
-            write_atomic(folder / name, text.encode(errors="backslashreplace"))
-            for name, text in contents.items()
-        ]
+        written = [write_atomic(folder / name, data) for name, data in contents.items()]
     return [*files, *written]
 
 
@@ -132,7 +128,7 @@ def _dataset_text(folder: Path, pulled: PulledLists, suffix: str) -> str:
     old = read_yaml(path).data if path.exists() else {}
     runs = {plan.name: _run_entry(plan, pulled, suffix) for plan in pulled.plans}
     data: dict[str, Any] = {
-        "name": re.sub(r"[^A-Za-z0-9._+-]+", "-", pulled.name).strip("-._+") or "pulled",
+        "name": make_dataset_name(pulled.name, "pulled"),
         "description": f"Pulled from {pulled.connector.method}.",
         **old,
         "queries": QUERIES_FILE,
@@ -143,7 +139,7 @@ def _dataset_text(folder: Path, pulled: PulledLists, suffix: str) -> str:
     if "qrels" not in data:
         command = f"fusion-bench judge {quote(str(folder))}"
         hint = f"# Pulled without judgments. '{command}' makes them; then add 'qrels: FILE'.\n"
-    return f"{WRITTEN_BY}{hint}{_to_yaml(data)}"
+    return f"{WRITTEN_BY}{hint}{format_compact_yaml(data)}"
 
 
 def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str) -> dict[str, Any]:
@@ -179,21 +175,8 @@ def _experiment_text(pulled: PulledLists) -> str:
     }
     if len(legs) > 1:
         data["tune"] = {"system": _free_name(RRF, legs)}
-    return f"{WRITTEN_BY}{_to_yaml(data)}"
+    return f"{WRITTEN_BY}{format_compact_yaml(data)}"
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
     return f"{name}-system" if name in taken else name
-
-
-def _to_yaml(data: Mapping[str, Any]) -> str:
-    separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
-    return str(
-        yaml.safe_dump(
-            separate, default_flow_style=None, sort_keys=False, allow_unicode=True, width=math.inf
-        )
-    )
-
-
-def _json_lines(objects: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in objects)

@@ -9,7 +9,6 @@ part in the choice (leave one out), so that it is not too good.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from fusion_bench.queries.ask_model import ask_model, quote_document
 from fusion_bench.retrieve.answers.chat import ChatSettings
 from fusion_bench.stats.agreement.kappa import kappa_of_counts, make_weights
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.json_lines import encode_json_lines
 
 #: What a query has to meet, by name.
 CRITERIA: Final = {
@@ -191,8 +191,7 @@ def write_kept(rows: Mapping[str, Mapping[str, Any]], kept: Sequence[str], path:
     Raises:
         FusionBenchError: The file cannot be written.
     """
-    lines = "".join(f"{json.dumps(rows[name], ensure_ascii=False)}\n" for name in kept)
-    return write_atomic(path, lines.encode(errors="replace"))
+    return write_atomic(path, encode_json_lines(rows[name] for name in kept))
 
 
 def _read_check(answer: Mapping[str, Any] | None) -> dict[str, bool] | None:

@@ -7,7 +7,6 @@ that no report mixes it with real ones.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from fusion_bench.queries.sample_log import query_id
 from fusion_bench.retrieve.answers.chat import ChatSettings
 from fusion_bench.retrieve.answers.collect import Usage
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.json_lines import encode_json_lines
 
 #: A shorter document says too little to be asked for.
 LEAST_WORDS: Final = 20
@@ -184,5 +184,4 @@ def write_generated(result: GeneratedQueries, path: Path) -> Path:
         }
         for query in result.queries
     ]
-    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    return write_atomic(path, lines.encode(errors="replace"))
+    return write_atomic(path, encode_json_lines(rows))

@@ -8,7 +8,6 @@ so that a mean over the sample weighs head, torso and tail as the traffic does.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +24,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.queries.personal_data import find_personal_data
 from fusion_bench.queries.query_log import LoggedText, QueryLog
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.json_lines import encode_json_lines
 
 #: Names of the strata, the most frequent queries first.
 STRATA: Final = ("head", "torso", "tail")
@@ -127,8 +127,7 @@ def write_sample(sample: QuerySample, path: Path) -> Path:
     Raises:
         FusionBenchError: The file cannot be written.
     """
-    rows = (json.dumps(_to_record(query), ensure_ascii=False) for query in sample.queries)
-    return write_atomic(path, "".join(f"{row}\n" for row in rows).encode(errors="replace"))
+    return write_atomic(path, encode_json_lines(map(_to_record, sample.queries)))
 
 
 def query_id(text: str) -> str:

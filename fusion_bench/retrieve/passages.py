@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from fusion_bench.retrieve.answers.collect import Usage, collect_answers
 from fusion_bench.retrieve.answers.store import AnswerStore
 from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.json_lines import encode_json_lines
 
 
 def read_passages(path: Path, field: str, queries: Mapping[str, str]) -> dict[str, str]:
@@ -77,8 +77,5 @@ def save_passages(path: Path, passages: Mapping[str, str], field: str) -> Path:
     Raises:
         FusionBenchError: The file cannot be written.
     """
-    rows = [
-        json.dumps({"id": query, field: passage}, ensure_ascii=False)
-        for query, passage in passages.items()
-    ]
-    return write_atomic(path, "".join(f"{row}\n" for row in rows).encode())
+    rows = ({"id": query, field: passage} for query, passage in passages.items())
+    return write_atomic(path, encode_json_lines(rows))

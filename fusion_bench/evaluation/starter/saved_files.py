@@ -16,7 +16,7 @@ from fusion_bench.evaluation.starter.comparison import StarterComparison, Starte
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.provenance import meta_path
 from fusion_bench.util.files.atomic_files import make_write_error, open_atomic, write_atomic
-from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.util.files.new_files import remove_on_failure, require_free
 from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.files.regular_files import open_regular
 
@@ -51,12 +51,7 @@ def check_free(folder: Path, option: str = TRY.option) -> None:
     Raises:
         ConfigError: It is a file, or holds a dataset or an experiment.
     """
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            raise ConfigError(f"{option} {folder}: {path} is a file: name a folder")
-    for name in (DATASET_FILE, EXPERIMENT_FILE):
-        if (folder / name).exists():
-            raise ConfigError(f"{option} {folder}: {folder / name} exists: name another folder")
+    require_free(folder, (DATASET_FILE, EXPERIMENT_FILE), option)
 
 
 def save_starter(

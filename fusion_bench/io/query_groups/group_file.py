@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from fusion_bench.data.qrels import Qrels
@@ -10,6 +9,7 @@ from fusion_bench.data.query_groups.find_groups import QueryGroups
 from fusion_bench.errors import AlignmentError, DataError
 from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.json_lines import encode_json_lines
 
 
 def read_groups(path: Path, qrels: Qrels) -> dict[str, str]:
@@ -48,12 +48,12 @@ def write_groups(groups: QueryGroups, path: Path) -> int:
     links = {link.second: link for link in reversed(groups.links)}
     links.update({link.first: link for link in reversed(groups.links) if link.first not in links})
     members = sorted((code, q) for q, code in enumerate(groups.codes.tolist()) if code in joined)
-    names, lines = groups.names(), []
+    names, records = groups.names(), []
     for _, q in members:
         record = {"id": groups.queries[q], "group": names[q]}
         if (link := links.get(q)) is not None:
             other = link.first if link.second == q else link.second
             record |= {"linked_to": groups.queries[other], "reason": link.reason}
-        lines.append(json.dumps(record, ensure_ascii=False))
-    write_atomic(path, "".join(f"{line}\n" for line in lines).encode())
-    return len(lines)
+        records.append(record)
+    write_atomic(path, encode_json_lines(records))
+    return len(records)

@@ -15,15 +15,19 @@ from fusion_bench.util.files.drafts import UNFINISHED, make_draft
 from fusion_bench.util.files.regular_files import check_regular
 
 
-def require_folder(folder: Path) -> Path:
+def require_folder(folder: Path, option: str = "--out") -> Path:
     """The folder itself, checked before the work begins.
+
+    Args:
+        folder: Where to write.
+        option: What names it, for messages.
 
     Raises:
         ConfigError: A file is in the way.
     """
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
-            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
+            raise ConfigError(f"{option} {folder}: {path} is a file: name a folder")
     return folder
 
 

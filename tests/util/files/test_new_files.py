@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.util.files.new_files import remove_on_failure
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.files.new_files import remove_on_failure, require_free
 
 
 def test_what_was_written_before_a_failure_is_removed(tmp_path: Path) -> None:
@@ -31,3 +32,12 @@ def test_what_was_written_without_one_stays(tmp_path: Path) -> None:
         new.append(tmp_path / "file")
         new[0].touch()
     assert (tmp_path / "file").exists()
+
+
+def test_a_folder_is_free_where_no_file_is_in_the_way(tmp_path: Path) -> None:
+    require_free(tmp_path, ("dataset.yaml",))
+    (tmp_path / "dataset.yaml").touch()
+    with pytest.raises(ConfigError, match=r"^--save .*dataset\.yaml exists: name another folder"):
+        require_free(tmp_path, ("dataset.yaml",), "--save")
+    with pytest.raises(ConfigError, match=r"dataset\.yaml is a file: name a folder"):
+        require_free(tmp_path / "dataset.yaml" / "below", ())
