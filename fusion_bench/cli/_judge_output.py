@@ -156,7 +156,14 @@ def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
         return
     echo(f"{pluralize(len(documents), 'document')} to judge, grades 0 to {work.task.greatest}")
     echo_written([path])
-    echo("Next: fill in the column 'grade', then use --import in place of --export")
+    from fusion_bench.cli._command_words import format_command
+
+    options = work.options
+    limit = () if options.max_grade is None else ("--max-grade", options.max_grade)
+    command = format_command(
+        "judge", work.judged.path, "--judge", options.judge, *limit, "--import", path
+    )
+    echo(f"Next: fill in the column 'grade', then {command}")
 
 
 def _judge(work: JudgeWork) -> None:

@@ -121,7 +121,7 @@ def test_queries_that_the_machine_did_not_grade_are_refused() -> None:
 def test_three_queries_of_people_are_too_few() -> None:
     machine = make_values("llm", 20, shift=0.1)
 
-    with pytest.raises(ConfigError, match="--people people: people judged queries of 3 groups"):
+    with pytest.raises(ConfigError, match="--people people: people judged 3 queries, and"):
         estimate(take(machine, 3), machine)
 
 

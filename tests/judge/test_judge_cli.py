@@ -55,6 +55,8 @@ def test_a_second_judge_gets_the_same_documents(root: Path, capsys: Capture) -> 
     assert {row["document"] for row in record["documents"]} == {"d5", "d9"}
     out = run(capsys, DATASET, "--judge", "bob", "--export", "bob.csv")
     assert "4 documents to judge, grades 0 to 2" in out
+    command = f"fusion-bench judge {DATASET} --judge bob --import bob.csv"
+    assert f"Next: fill in the column 'grade', then {command}\n" in out
     assert ",2," not in (root / "bob.csv").read_text(encoding="utf-8")
     target = "datasets/tiny/judgments/qrels.txt"
     run(capsys, DATASET, "--write-qrels", target)

@@ -36,7 +36,7 @@ def is_supported(pattern: str) -> bool:
 def expand_path(folder: Path, given: str) -> tuple[Path, ...]:
     """The file of a path, which need not exist; the files of a pattern, in the order of trials.
 
-    Hidden files and records of provenance are no trials.
+    Hidden files, files of hidden folders and records of provenance are no trials.
 
     Args:
         folder: Of the dataset.
@@ -45,10 +45,11 @@ def expand_path(folder: Path, given: str) -> tuple[Path, ...]:
     if not (is_pattern(folder, given) and is_supported(given)):
         return (folder / given,)
     try:
-        trials = [path for path in folder.glob(given) if _is_list(path)]
+        names = [path.relative_to(folder) for path in folder.glob(given)]
     except (OSError, ValueError):
         return (folder / given,)
-    return tuple(sorted(trials, key=lambda path: natural_key(path.relative_to(folder).as_posix())))
+    trials = sorted(filter(_is_list, names), key=lambda name: natural_key(name.as_posix()))
+    return tuple(folder / name for name in trials)
 
 
 def would_match(folder: Path, given: str, path: Path) -> bool:
@@ -59,15 +60,18 @@ def would_match(folder: Path, given: str, path: Path) -> bool:
         given: As the ``dataset.yaml`` names it.
         path: Any, as ``folder`` is written.
     """
-    if not is_pattern(folder, given) or not path.is_relative_to(folder) or not _is_list(path):
+    if not is_pattern(folder, given) or not path.is_relative_to(folder):
         return False
-    names, patterns = path.relative_to(folder).parts, Path(given).parts
-    return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
+    name, patterns = path.relative_to(folder), Path(given).parts
+    if not _is_list(name) or len(name.parts) != len(patterns):
+        return False
+    return all(map(fnmatchcase, name.parts, patterns))
 
 
-def _is_list(path: Path) -> bool:
-    """Whether a file is neither hidden nor a record of provenance."""
-    return not path.name.startswith(".") and not path.name.endswith(SIDECAR)
+def _is_list(name: Path) -> bool:
+    """Whether a path from the dataset's folder is neither hidden nor a record of provenance."""
+    is_hidden = any(part.startswith(".") and part != ".." for part in name.parts)
+    return not is_hidden and not name.name.endswith(SIDECAR)
 
 
 def natural_key(name: str) -> tuple[list[tuple[str, int]], str]:

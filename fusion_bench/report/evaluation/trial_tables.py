@@ -36,7 +36,8 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
     yield Finding(
         f"Values are means over {pluralize(count, 'trial')} of "
         f"{list_names([row.name for row, _ in rows])}. Their intervals hold for new trials and new "
-        "queries. Documents of single queries, lists left out and depths are those of trial 1.",
+        f"queries. {_describe_fixed(collection)}Documents of single queries, lists left out and "
+        "depths are those of trial 1.",
         key="trials",
         details=tuple(details),
     )
@@ -44,6 +45,15 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
         if item.narrowing is not None:
             yield _advise(item, item.narrowing)
             return
+
+
+def _describe_fixed(collection: Collection) -> str:
+    """Which systems have one trial, and what that means; empty = none."""
+    names = [row.name for row in collection.ranked_systems if row.trials is None]
+    if not names:
+        return ""
+    verb, counts = ("has", "counts") if len(names) == 1 else ("have", "count")
+    return f"{list_names(names)} {verb} one trial and {counts} as fixed. "
 
 
 def _advise(item: ComparisonResult, plan: NarrowingResult) -> Finding:
@@ -131,6 +141,7 @@ def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
         "% from trials = part of the variance that trials of all queries together cause; 0 = the "
         "plain paired test of means over trials is right.",
         "± = expected half width of this interval alone: now, with one more trial of each system "
-        "of several, with so many more queries (as many answers), with any number of either.",
+        "of several, with so many more queries (as many answers), with any number of either. "
+        "Blank = 0.",
     )
     return Table("What narrows the differences", columns, tuple(rows), notes)

@@ -115,9 +115,11 @@ def estimate_powered_mean(
     codes, _ = group_codes(groups, len(machine))
     own_codes, count = group_codes(codes[sampled], len(people))
     if count < LEAST_GROUPS:
+        judged = pluralize(count, "query")
+        if count < len(people):
+            judged = f"queries of {pluralize(count, 'group')}"
         raise ConfigError(
-            f"people judged queries of {pluralize(count, 'group')}, and at least {LEAST_GROUPS} "
-            "are needed: let them judge more"
+            f"people judged {judged}, and at least {LEAST_GROUPS} are needed: let them judge more"
         )
     total, known = estimate_mean(machine, codes, alpha=alpha), machine[sampled]
     line = fit_line(people, known, total.mean)

@@ -75,7 +75,8 @@ def measure_trial_spread(values: FloatArray, groups: IntArray | None = None) -> 
         raise ConfigError(f"trials: a spread needs at least 2, not {trials}")
     codes, count = group_codes(groups, queries)
     means = np.array([exact_mean(row) for row in values])
-    residuals = values - values.mean(axis=0)
+    residuals = values - values[0]  # exactly 0 where trials are equal
+    residuals -= residuals.mean(axis=0)
     residuals -= residuals.mean(axis=1, keepdims=True)
     sizes = np.bincount(codes).astype(np.int64)
     sums = np.stack(

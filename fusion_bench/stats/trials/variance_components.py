@@ -54,7 +54,8 @@ def split_variance(
         return None
     spread = spread or measure_trial_spread(values)
     by_query = values.mean(axis=0)
-    residuals = values - by_query
+    residuals = values - values[0]  # exactly 0 where trials are equal
+    residuals -= residuals.mean(axis=0)
     residuals -= residuals.mean(axis=1, keepdims=True)
     residual = float((residuals**2).sum() / ((trials - 1) * (queries - 1)))
     between_queries = float(((by_query - exact_mean(by_query)) ** 2).sum() / (queries - 1))

@@ -26,11 +26,13 @@ def test_numbers_in_names_count_by_value(tmp_path: Path) -> None:
 
 
 def test_folders_of_trials_may_have_wildcards_too(tmp_path: Path) -> None:
-    for number in (2, 10):
-        (tmp_path / f"trial-{number}").mkdir()
-        (tmp_path / f"trial-{number}/a.trec").touch()
-    trials = expand_path(tmp_path, "trial-*/a.trec")
-    assert [path.parent.name for path in trials] == ["trial-2", "trial-10"]
+    for name in ("trial-2", "trial-10", ".old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.trec").touch()
+    for pattern in ("trial-*/a.trec", "*/a.trec", f"../{tmp_path.name}/*/a.trec"):
+        trials = expand_path(tmp_path, pattern)
+        assert [path.parent.name for path in trials] == ["trial-2", "trial-10"]
+    assert not would_match(tmp_path, "*/a.trec", tmp_path / ".old/a.trec")
 
 
 def test_a_file_of_exactly_this_name_is_no_pattern(tmp_path: Path) -> None:

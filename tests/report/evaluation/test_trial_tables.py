@@ -37,6 +37,7 @@ def cells(table: Table, header: str) -> dict[str, str]:
 def test_findings_say_how_systems_disagree_and_what_helps(report: Report) -> None:
     trials, narrowing = trial_findings(report.collections[0])
     assert trials.text.startswith("Values are means over 3 trials of both, a.")
+    assert "queries. b has one trial and counts as fixed. Documents" in trials.text
     assert "a disagrees with itself on 1 of 4 queries (RR@10 of trials 1 and 2)." in trials.details
     assert narrowing.text.startswith("To narrow the interval of both - b: ")
     assert "2 more queries, for as many answers," in narrowing.text
