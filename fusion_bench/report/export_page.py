@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.experiment.dialect import Fidelity
 from fusion_bench.export.records import ExportReport, ReplayRecord
 from fusion_bench.measures.aliases import display_measure
@@ -76,11 +77,18 @@ def _build_row(replay: ReplayRecord) -> Row:
             format_number(replay.system_mean),
             format_number(replay.export_mean),
             format_number(comparison.difference, signed=True),
-            format_interval(comparison.low, comparison.high, signed=True),
+            _format_interval(comparison),
             f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
             format_answer(comparison.answer, replay.min_gain, alpha=replay.alpha),
         )
     )
+
+
+def _format_interval(comparison: ComparisonResult) -> str:
+    """The interval of the difference; ``n/a`` where no query differs, as it says nothing then."""
+    if not (comparison.wins or comparison.losses):
+        return "n/a"
+    return format_interval(comparison.low, comparison.high, signed=True)
 
 
 def _describe_changes(replay: ReplayRecord) -> Finding:
