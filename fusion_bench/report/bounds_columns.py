@@ -10,6 +10,11 @@ from fusion_bench.util.formatting import format_number, format_percent
 
 #: Header of the least and the greatest mean over completions.
 BOUNDS_HEADER = "if judged"
+#: What that column means.
+BOUNDS_NOTE = (
+    f"{BOUNDS_HEADER} = least and greatest mean if each unjudged document of the system had some "
+    "grade of the scale, ideals computed again."
+)
 
 
 def bound_columns(rows: Iterable[CompletionBounds | None]) -> tuple[Column, ...]:
@@ -33,8 +38,4 @@ def describe_bounds(rows: Iterable[CompletionBounds | None]) -> str:
     columns = bound_columns(rows)
     if not columns:
         return ""
-    return (
-        f"{columns[0].header} = share of judged documents. {BOUNDS_HEADER} = least and greatest "
-        "mean if each unjudged document of the system had some grade of the scale, ideals "
-        "computed again."
-    )
+    return f"{columns[0].header} = share of judged documents. {BOUNDS_NOTE}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fusion_bench.report.bounds_columns import bound_cells
 from fusion_bench.util.formatting import format_number
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
 
@@ -67,6 +68,18 @@ def test_systems_are_grouped_by_their_verdict(report_page: Page, evaluation: Eva
             "rows => rows.map(row => row.dataset.system)",
         )
         assert sorted(names) == sorted(name for name in answers if answers[name] == group)
+
+
+def test_the_table_says_how_much_is_judged(report_page: Page, evaluation: Evaluation) -> None:
+    report_page.get_by_label("Group by verdict").uncheck()
+    headings = report_page.locator("#systems-0 thead th").all_inner_texts()
+    judged, ends = headings.index("Judged@10"), headings.index("if judged")
+    bounds = {row.name: row.bounds for row in evaluation.collection.ranked_systems}
+    assert any(each is not None and each.low < each.high for each in bounds.values())
+    for row in report_page.locator("#systems-0 tr[data-system]").all():
+        cells = row.locator("th, td").all_inner_texts()
+        each = bounds.get(row.get_attribute("data-system") or "")
+        assert (cells[judged], cells[ends]) == bound_cells(each)
 
 
 def test_the_filter_has_a_key_and_keeps_what_matches(report_page: Page) -> None:

@@ -30,12 +30,18 @@ def mark(share: int, split: str | None = None) -> None:
     QUERIES.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
+def is_first_warning(markdown: str) -> bool:
+    return markdown.split("[!WARNING]\n> - ")[1].startswith(TEXT.format(60))
+
+
 def test_every_report_says_so(capsys: Capture) -> None:
-    """On the terminal, on the page and in the record of eval, tune and gate."""
+    """On the terminal, on the page and in the record of eval, tune and gate; first of all."""
     mark(1)
+    run = Path("datasets/mine/a.trec")
+    run.write_text("".join(run.read_text().splitlines(keepends=True)[2:]))  # one more warning
     assert main(["eval", cases.EXPERIMENT, "--no-plots"]) == 0
     assert TEXT.format(60) in " ".join(capsys.readouterr().out.split())
-    assert TEXT.format(60) in Path("reports/mine/report.md").read_text()
+    assert is_first_warning(Path("reports/mine/report.md").read_text())
     assert TEXT.format(60) in Path("reports/mine/report.html").read_text()
     small = ["--trials", "4", "--folds", "0", "--no-plots"]
     assert main(["tune", cases.EXPERIMENT, "--set", "tune.system=plain", *small]) in (0, 3)
@@ -45,6 +51,7 @@ def test_every_report_says_so(capsys: Capture) -> None:
     assert main(["gate", cases.EXPERIMENT, "--update", "--reason", "first"]) == 0
     assert main(["gate", cases.EXPERIMENT]) == 0
     assert TEXT.format(60) in " ".join(capsys.readouterr().out.split())
+    assert is_first_warning(Path("reports/mine/gate.md").read_text())
 
 
 def test_both_kinds_make_no_mean(capsys: Capture) -> None:

@@ -124,5 +124,5 @@ def test_gate(root: Path, capsys: Capture) -> None:
     assert "over judged documents only +0.2500" in out
     assert "unjudged filled +0.2500" in out
     assert f"fusion-bench judge {EXPERIMENT} --system pooled --order pool" in out
-    assert "candidate if judged" in out
+    assert "Judged documents of the candidate" in out
     assert "0.4167…1.0000" in out

@@ -51,9 +51,9 @@ def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iter
     runs = [info for info in collection.runs if info.name in names]
     queries = len(collection.queries)
     yield from find_judge_warnings(collection.judge, runs)
+    yield from warn_synthetic(collection.synthetic_queries)
     yield from find_data_warnings(runs, queries, configs, collection.measures)
     yield from warn_near_duplicates(collection.near_duplicates)
-    yield from warn_synthetic(collection.synthetic_queries)
 
 
 def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON

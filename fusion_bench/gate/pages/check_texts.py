@@ -12,7 +12,6 @@ from fusion_bench.gate.records.check_result import (
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALARMS
-from fusion_bench.report.bounds_columns import BOUNDS_HEADER, bound_cells
 from fusion_bench.report.judge_line import format_pool_line
 from fusion_bench.report.page import Column, Tone
 from fusion_bench.util.formatting import format_number, pluralize
@@ -21,11 +20,6 @@ from fusion_bench.util.formatting import format_number, pluralize
 NOISY = 1.5
 #: With fewer changed queries, large losses of a few in a hundred may not have been seen yet.
 FEW_CHANGED = 100
-#: Left out with complete judgments.
-BOUNDS_COLUMNS = (
-    Column("candidate Judged@k", is_optional=True),
-    Column(f"candidate {BOUNDS_HEADER}", is_optional=True),
-)
 #: Of the table of checks.
 CHECK_COLUMNS = (
     Column("check", is_text=True),
@@ -43,7 +37,6 @@ CHECK_COLUMNS = (
     Column("P(pass on these queries)", is_optional=True),
     Column("P(alarm)", is_optional=True),
     Column("P(passes) at −max_drop", is_optional=True),
-    *BOUNDS_COLUMNS,
 )
 #: Where the experiment is not known.
 POOL_LINE: Final = "fusion-bench judge EXPERIMENT --order pool"
@@ -72,7 +65,6 @@ def check_cells(check: CheckResult) -> tuple[str, ...]:
         format_number(check.min_detectable_drop),
         *map(_format_rate, (check.pass_rate, check.small_pass_rate, check.alarm_rate)),
         _format_rate(check.false_pass_rate),
-        *bound_cells(check.bounds),
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.gate.pages.check_texts import (
-    BOUNDS_COLUMNS,
     CHECK_COLUMNS,
     FEW_CHANGED,
     check_cells,
@@ -19,12 +18,12 @@ from fusion_bench.gate.pages.check_texts import (
     judge_line_of,
     power_warning,
 )
+from fusion_bench.gate.pages.judged_table import judged_tables
 from fusion_bench.gate.records.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.records.policy_change import PolicyChange, format_side
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA
-from fusion_bench.report.bounds_columns import describe_bounds
 from fusion_bench.report.evaluation.data_warnings import list_findings
 from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
@@ -103,12 +102,9 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
         rows = tuple(Row(check_cells(check), check_tone(check)) for check in verdict.checks)
-        bounds = describe_bounds(check.bounds for check in verdict.checks)
-        table = Table("Checks", CHECK_COLUMNS, rows, (*NOTES, *filter(None, [bounds])))
-        if not bounds:
-            table = table.select_columns(lambda i: CHECK_COLUMNS[i] not in BOUNDS_COLUMNS)
+        table = Table("Checks", CHECK_COLUMNS, rows, NOTES)
         text = f"{verdict.system}: {verdict.changed_parts}."
-        yield Section(text=text, parts=(table,), key="checks")
+        yield Section(text=text, parts=(table, *judged_tables(verdict.checks)), key="checks")
     findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
@@ -167,9 +163,9 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
     yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
+    yield from list_findings(warn_synthetic(verdict.synthetic_queries))
     yield from drop_judge_findings([*list_findings(verdict.data_warnings)])
     yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
-    yield from list_findings(warn_synthetic(verdict.synthetic_queries))
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.status}: {describe_check(check, judge_line_of(verdict))}"

@@ -27,13 +27,13 @@ Warnings: TypeAlias = Iterator[tuple[str, str]]
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
     yield from list_findings(find_judge_warnings(collection.judge, collection.runs))
+    yield from list_findings(warn_synthetic(collection.synthetic_queries))
     yield from setting_warnings(report.settings, report.provenance)
     configs = {row.name: row.config or {} for row in collection.ranked_systems}
     queries = len(collection.queries)
     warnings_of_lists = find_data_warnings(collection.runs, queries, configs, collection.measures)
     yield from list_findings(warnings_of_lists)
     yield from list_findings(warn_near_duplicates(collection.near_duplicates))
-    yield from list_findings(warn_synthetic(collection.synthetic_queries))
     warnings = (
         *_unjudged_warnings(collection, report.provenance.source),
         *_tie_warnings(collection),

@@ -62,6 +62,7 @@ def _system_data(report: Report, collection: Collection, row: SystemResult) -> d
         "low": [result.low for result in results],
         "high": [result.high for result in results],
         "unjudged": row.unjudged_share,
+        "bounds": None if row.bounds is None else row.bounds.model_dump(mode="json"),
         "difference": None if comparison is None else _difference_data(report, comparison),
     }
 

@@ -1,7 +1,9 @@
 // The columns of the table of systems: what a cell shows, and what it is sorted by.
 
 import { element } from "./dom.js";
-import { formatCount, formatInterval, formatNumber, formatSigned } from "./numbers.js";
+import {
+  formatCount, formatInterval, formatNumber, formatPercent, formatSigned,
+} from "./numbers.js";
 
 /** The groups of systems, in their order. */
 export const GROUPS = [
@@ -48,6 +50,7 @@ export function columnsOf(collection) {
     ...(collection.isChange ? [thenColumn()] : []),
     primary,
     ...(isCompared ? differenceColumns(collection) : []),
+    ...boundColumns(collection),
     ...(collection.isChange ? [answersColumn(collection)] : []),
     ...others,
   ];
@@ -101,6 +104,19 @@ function differenceColumns(collection) {
     column("a", "adj. p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true }),
     column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`),
     { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group), cell: verdictOf },
+  ];
+}
+
+/** How much is judged, and what the rest could make of the mean; none with complete judgments. */
+function boundColumns(collection) {
+  const bounded = collection.competitors.find((s) => s.bounds);
+  if (!bounded) return [];
+  const column = (key, heading, value, cell) => ({
+    key, heading, value: (s) => s.bounds && value(s.bounds), cell: (s) => s.bounds && cell(s.bounds), minor: true,
+  });
+  return [
+    column("u", `Judged@${bounded.bounds.depth}`, (b) => b.judged, (b) => formatPercent(b.judged)),
+    column("b", "if judged", (b) => b.low, (b) => `${formatNumber(b.low)}…${formatNumber(b.high)}`),
   ];
 }
 
