@@ -59,7 +59,6 @@ def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[st
     from fusion_bench.gate.pages.check_texts import (
         describe_check,
         describe_query_check,
-        judge_line_of,
     )
     from fusion_bench.gate.verdict import ACCEPTED
 
@@ -71,7 +70,7 @@ def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[st
         is_error = check.error is not None or check.status in verdict.blocking
         if is_error or check.status not in ACCEPTED:
             level = "error" if is_error else "warning"
-            text = f"{check.name}: {check.status}: {describe_check(check, judge_line_of(verdict))}"
+            text = f"{check.name}: {check.status}: {describe_check(check, verdict)}"
             yield level, ("gate", "checks", keys[i % len(keys)]), text
     collections = len(verdict.guards) // max(1, len(policy.guards))
     for i, guard in enumerate(verdict.guards):

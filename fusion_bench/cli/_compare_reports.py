@@ -85,7 +85,9 @@ def _compare(
         candidates=candidates,
     )
     steps = after_compare_reports(paths, reports, collections[0], has_summary=has_summary)
-    page = build_comparison_page(collections, _origins(paths, reports))
+    page = build_comparison_page(
+        collections, _origins(paths, reports), [report.provenance for report in reports]
+    )
     records = [_record(each) for each in collections]
     return ComparedReports(records, replace(page, next_steps=tuple(steps)))
 

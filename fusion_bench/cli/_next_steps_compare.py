@@ -79,6 +79,6 @@ def after_compare_reports(
 
 def _find_experiment(report: Report) -> Path | None:
     """The file of a report's experiment, where it lies at a usual place."""
-    name = report.provenance.source
-    places = (Path("experiments", name), Path(report.name, name), Path(name))
+    name, path = report.provenance.source, Path(report.provenance.experiment_file)
+    places = (path, Path("experiments", name), Path(report.name, name))
     return next((path for path in places if path.is_file()), None)

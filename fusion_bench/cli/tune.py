@@ -166,7 +166,8 @@ def _print_report(
     from fusion_bench.report.tuning.tuning_page import build_page
 
     steps = tuple(after_tune(report, files, datasets))
-    page = replace(build_page(report), next_steps=steps)
+    tuned = next((str(file) for file in files if file.name == "tuned.yaml"), "tuned.yaml")
+    page = replace(build_page(report, tuned=tuned), next_steps=steps)
     print_result(report, page, as_json=as_json, written=files, markdown=markdown)
     if report.interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)

@@ -40,6 +40,7 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.util.files.output_folder import name_experiment
+from fusion_bench.util.files.shown_paths import show_path
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -245,7 +246,7 @@ def _collection(
         ),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
-        judge=describe_judge(dataset),
+        judge=describe_judge(dataset, systems.values()),
         crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
     )
 
@@ -256,6 +257,7 @@ def report_provenance(experiment: Experiment, source: Source) -> Provenance:
     return Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         source=source.path.name,
+        source_path=show_path(source.path),
         source_sha256=hashlib.sha256(repr(source.data).encode()).hexdigest(),
         versions={
             "rank-fusion-bench": __version__,

@@ -46,10 +46,11 @@ from fusion_bench.experiment.misfits import find_misfits
 from fusion_bench.experiment.stages import base_runs, check_stages, name_stages
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
+from fusion_bench.io.specs.families import Family
 from fusion_bench.policies import Variant
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"by_intent", "dialect", "policy", "stages", "types"})
+OMITTED = frozenset({"by_intent", "dialect", "family", "policy", "stages", "types"})
 
 
 class System(StrictModel):
@@ -71,6 +72,7 @@ class System(StrictModel):
         policy: Picks weights, fusion or "do not rerank" for each query; None = the same for all.
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
+        family: Family of a model that works in it beside its lists, such as ``gpt``.
     """
 
     name: str
@@ -87,6 +89,7 @@ class System(StrictModel):
     policy: AnyPolicy | None = None
     min_relevance: float | None = None
     top_k: Rank | None = None
+    family: Family | None = None
 
     if TYPE_CHECKING:
 

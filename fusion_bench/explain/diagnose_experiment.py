@@ -113,7 +113,7 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         binary_relevance=spec.binary_relevance,
         trial=describe_selection(task.dataset),
         runs=tuple(task_list_infos(task)),
-        judge=describe_judge(task.dataset),
+        judge=describe_judge(task.dataset, systems.values()),
         baseline=task.experiment.baseline,
         systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),
     )

@@ -31,7 +31,7 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
         measures = [measure.name for measure in task.measures]
         start = f"{task.dataset.name}: " if len(collections) > 1 else ""
         warnings = (
-            *find_judge_warnings(describe_judge(task.dataset), every),
+            *find_judge_warnings(describe_judge(task.dataset, [candidate]), every),
             *find_data_warnings(infos, len(task.runs.queries), configs, measures),
         )
         for warning in warnings:

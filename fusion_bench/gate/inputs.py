@@ -193,7 +193,7 @@ def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str
     A fallback scored the list, or it has no result.
     """
     candidate, name = inputs.candidate, task.dataset.name
-    yield from find_judge_refusals(task.dataset)
+    yield from find_judge_refusals(task.dataset, task.experiment.systems.values())
     for reranker in candidate.reranker_names if inputs.policy.degraded == "refuse" else ():
         reason = task.dataset.degradation(reranker)
         if reason is not None:

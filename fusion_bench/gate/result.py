@@ -42,6 +42,9 @@ class GateVerdict(TableView, StoredRecord):
         format: Always ``fusion-bench-gate``.
         format_version: See the history in this module.
         experiment: Its name.
+        experiment_file: Its file, relative to the folder in which the gate ran; only the name where
+            it lies elsewhere and was named by an absolute path.
+        overrides: Values that replaced the file's, as ``--set`` stated them.
         baseline: File of the baseline.
         system: The candidate's name.
         baseline_experiment: The experiment that the baseline was written from.
@@ -75,6 +78,8 @@ class GateVerdict(TableView, StoredRecord):
     experiment: str
     baseline: str
     system: str
+    experiment_file: str = ""
+    overrides: tuple[str, ...] = ()
     baseline_experiment: str = ""
     baseline_system: str = ""
     baseline_reason: str = ""

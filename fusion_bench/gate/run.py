@@ -37,6 +37,7 @@ from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.unreachable_limits import find_unreachable_limits
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.util.files.output_folder import name_experiment
+from fusion_bench.util.files.shown_paths import show_path
 
 
 def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
@@ -56,6 +57,8 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     policy, candidate, path = inputs.policy, inputs.candidate, inputs.source.path
     verdict = GateVerdict(
         experiment=name_experiment(path),
+        experiment_file=show_path(path),
+        overrides=inputs.source.override_texts,
         baseline=str(baseline),
         system=candidate.name,
         blocking=find_blocking(policy),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.judge_checks.list_families import list_families
+from fusion_bench.evaluation.judge_checks.list_families import find_related_systems, list_families
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.evaluation.run_experiment import (
@@ -21,6 +21,7 @@ from fusion_bench.evaluation.run_experiment import (
 from fusion_bench.evaluation.selected_systems import select_systems
 from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.measures import parse_measure
 
@@ -93,11 +94,12 @@ def with_grades(dataset: Dataset, grades: Qrels) -> Dataset:
     return replace(dataset, qrels=grades, later_trials=trials)
 
 
-def list_related(dataset: Dataset, judge: str) -> tuple[str, ...]:
-    """The lists that were read and come from the judge's own model family."""
+def list_related(dataset: Dataset, judge: str, systems: Iterable[System]) -> tuple[str, ...]:
+    """The lists that were read and the systems that are of the judge's own model family."""
     spec = dataset.spec.judges.get(judge) or dataset.spec.qrels
     family = None if spec is None else spec.family
-    return tuple(each.name for each in list_families(dataset) if family and each.family == family)
+    lists = (each.name for each in list_families(dataset) if family and each.family == family)
+    return (*lists, *find_related_systems(systems, family))
 
 
 def load_graded_dataset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.compare_systems import CollectionComparison
+from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     describe_correction,
@@ -15,7 +16,7 @@ from fusion_bench.report.answer_texts import (
 )
 from fusion_bench.report.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.evaluation.data_warnings import list_findings
-from fusion_bench.report.judge_line import format_judge_line
+from fusion_bench.report.judge_line import JudgePlace, format_judge_line, format_pool_line
 from fusion_bench.report.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
@@ -31,13 +32,16 @@ from fusion_bench.util.formatting import (
 
 
 def build_comparison_page(
-    collections: Sequence[CollectionComparison], origins: Sequence[str] = ()
+    collections: Sequence[CollectionComparison],
+    origins: Sequence[str] = (),
+    provenances: Sequence[Provenance] = (),
 ) -> Page:
     """A table a collection: difference, interval, p and wins of every system.
 
     Args:
         collections: What was compared.
         origins: Where each report comes from.
+        provenances: Of each report: from them come the commands that judge what decides.
     """
     sections = tuple(
         Section(
@@ -45,7 +49,7 @@ def build_comparison_page(
             findings=(
                 *(_describe_switch(item) if i == 0 else ()),
                 *drop_judge_findings([*list_findings(item.warnings)]),
-                *_describe_unjudged(item),
+                *_describe_unjudged(item, provenances, len(collections)),
             ),
         )
         for i, item in enumerate(collections)
@@ -64,18 +68,37 @@ def _describe_switch(item: CollectionComparison) -> Iterator[Finding]:
     return v2_findings({f"the {side}": enabled for side, enabled in item.v2_enabled.items()})
 
 
-def _describe_unjudged(item: CollectionComparison) -> Iterator[Finding]:
+def _describe_unjudged(
+    item: CollectionComparison, provenances: Sequence[Provenance], collections: int
+) -> Iterator[Finding]:
     """The differences that unjudged documents decide, each with both others."""
     for comparison in item.comparisons:
         if comparison.answer == "unjudged decide":
             difference = format_number(comparison.difference, signed=True)
+            line = _judge_line(item, comparison, provenances, collections)
             views = item.unjudged[comparison.candidate].description
             text = (
                 f"Unjudged documents decide the difference of {comparison.candidate} from "
                 f"{comparison.baseline} ({difference}): {views}. Judge these first: "
-                f"{format_judge_line('')}."
+                f"{line}"
             )
             yield Finding(text, "warning", "unjudged decide")
+
+
+def _judge_line(
+    item: CollectionComparison,
+    comparison: Comparison,
+    provenances: Sequence[Provenance],
+    collections: int,
+) -> str:
+    """The comparison, where one experiment has both systems; else what the candidate returns."""
+    if not provenances:
+        return format_judge_line(JudgePlace(""))
+    place = JudgePlace.of_report(provenances[-1], item.collection, collections)
+    candidate = comparison.candidate
+    if len(provenances) == 1:
+        return format_judge_line(place, candidate, comparison.baseline)
+    return format_pool_line(place, candidate.removesuffix(" (second)"))
 
 
 def _describe_best(item: CollectionComparison) -> str:

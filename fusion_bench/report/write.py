@@ -28,6 +28,7 @@ from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.files.atomic_files import make_write_error, replace_files
 from fusion_bench.util.files.output_folder import make_output_folder
+from fusion_bench.util.files.shown_paths import show_path
 from fusion_bench.util.yaml_text import format_yaml
 
 
@@ -120,7 +121,7 @@ def write_tuning(
             replace(figure, file=f"{figure.file.removesuffix('.png')}.{plot_format}")
             for figure in make_figures("tuning", report)
         )
-    page = tuning_page.build_page(report, figures)
+    page = tuning_page.build_page(report, figures, show_path(folder / "tuned.yaml"))
     drawings = draw_figures(page)
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",

@@ -50,7 +50,11 @@ def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iter
     names = {name for config in configs.values() for name in _list_texts(config)}
     runs = [info for info in collection.runs if info.name in names]
     queries = len(collection.queries)
-    yield from find_judge_warnings(collection.judge, runs)
+    judge = collection.judge
+    if judge is not None:
+        related = tuple(name for name in judge.related_systems if name in configs)
+        judge = judge.model_copy(update={"related_systems": related})
+    yield from find_judge_warnings(judge, runs)
     yield from warn_synthetic(collection.synthetic_queries)
     yield from find_data_warnings(runs, queries, configs, collection.measures)
     yield from warn_near_duplicates(collection.near_duplicates)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from fusion_bench.evaluation.judge_checks.list_families import find_related_systems
 from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.stats.agreement.grade_pairs import GradePairs, pair_grades
 from fusion_bench.stats.agreement.kappa import make_weights, measure_kappa
 
 
-def describe_judge(dataset: Dataset) -> JudgeInfo | None:
+def describe_judge(dataset: Dataset, systems: Iterable[System] = ()) -> JudgeInfo | None:
     """The judge of a dataset's judgments where it is a machine; None = people gave the grades.
+
+    Args:
+        dataset: The dataset.
+        systems: Those that are evaluated.
 
     Raises:
         DataError: The file of a human judge breaks a rule.
@@ -18,7 +26,11 @@ def describe_judge(dataset: Dataset) -> JudgeInfo | None:
     spec = dataset.spec
     if spec.qrels is None or spec.qrels.kind == "human":
         return None
-    known = {"family": spec.qrels.family, "is_accepted": spec.qrels.unmeasured == "accept"}
+    known = {
+        "family": spec.qrels.family,
+        "related_systems": find_related_systems(systems, spec.qrels.family),
+        "is_accepted": spec.qrels.unmeasured == "accept",
+    }
     pairs = {
         name: pair_grades(load_judge(dataset, name), dataset.qrels)
         for name, judge in spec.judges.items()

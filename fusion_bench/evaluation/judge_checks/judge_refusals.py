@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import (
@@ -10,16 +10,18 @@ from fusion_bench.evaluation.judge_checks.judge_warnings import (
     describe_shared_family,
 )
 from fusion_bench.evaluation.judge_checks.list_families import list_families
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 
 
-def find_judge_refusals(dataset: Dataset) -> Iterator[str]:
+def find_judge_refusals(dataset: Dataset, systems: Iterable[System]) -> Iterator[str]:
     """A judge whose family made a list that was read, and one that nobody compared with people.
 
     Args:
         dataset: With the lists that the compared systems read.
+        systems: These systems.
     """
-    judge = describe_judge(dataset)
+    judge = describe_judge(dataset, systems)
     if judge is None:
         return
     if shared := describe_shared_family(judge, list_families(dataset)):

@@ -62,11 +62,13 @@ def describe_agreement(judge: JudgeInfo) -> str:
 def describe_shared_family(
     judge: JudgeInfo, lists: Iterable[ListFamily], *, who: str = "The judge"
 ) -> str:
-    """Which lists come from the judge's own family, and what to do; empty = none is known."""
-    shared = [each for each in lists if judge.family and each.family == judge.family]
+    """The lists and systems of the judge's own family, and what to do; empty = none is known."""
+    same = (each for each in lists if judge.family and each.family == judge.family)
+    shared = [f"{each.name} ({each.kind})" for each in same]
+    shared += [f"{name} (system)" for name in judge.related_systems]
     if not shared:
         return ""
-    names = list_names([f"{each.name} ({each.kind})" for each in shared])
+    names = list_names(shared)
     verb = "is" if len(shared) == 1 else "are"
     return (
         f"{who} is of the family {judge.family}, and so {verb} {names}. A model may prefer "

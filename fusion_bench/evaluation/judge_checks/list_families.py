@@ -1,11 +1,13 @@
-"""The model families behind the lists of a dataset."""
+"""The model families behind the lists of a dataset, and behind systems."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from fusion_bench.data.run import Run
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 
 
@@ -41,6 +43,22 @@ def list_families(dataset: Dataset) -> list[DeclaredFamily]:
         for kind, lists in (("run", dataset.runs), ("rerank", dataset.rerankers))
         for name, run in lists.items()
     ]
+
+
+def find_related_systems(systems: Iterable[System], family: str | None) -> tuple[str, ...]:
+    """The systems that declare a family, or one of whose stages does.
+
+    Args:
+        systems: The systems.
+        family: The family; None = not known.
+    """
+    names = (each.name for each in systems if family is not None and _has_family(each, family))
+    return tuple(dict.fromkeys(names))
+
+
+def _has_family(system: System, family: str) -> bool:
+    stages = (system.stages or {}).values()
+    return system.family == family or any(_has_family(stage, family) for stage in stages)
 
 
 def family_of(dataset: Dataset, run: Run) -> str | None:

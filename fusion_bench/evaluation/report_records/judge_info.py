@@ -23,6 +23,7 @@ class JudgeInfo(ReportRecord):
         binary_kappa: κ of relevant and not relevant.
         binary_low: Lower end of its interval.
         binary_high: Upper end.
+        related_systems: Systems that declare the judge's own family, or whose stages do.
         is_accepted: The dataset accepts it although its agreement is not measured.
     """
 
@@ -36,6 +37,7 @@ class JudgeInfo(ReportRecord):
     binary_kappa: OptionalFloat = None
     binary_low: OptionalFloat = None
     binary_high: OptionalFloat = None
+    related_systems: tuple[str, ...] = ()
     is_accepted: bool = False
 
     @property

@@ -39,6 +39,8 @@ class Provenance(ReportRecord):
     Attributes:
         created: When, UTC, ISO 8601.
         source: The experiment's file name.
+        source_path: The experiment's file, relative to the folder in which the command ran; only
+            its name where it lies elsewhere and was named by an absolute path.
         source_sha256: SHA-256 of what that file says, sweeps expanded and overrides applied.
         versions: Of this package, its numbers (``engine``), Python and what computes.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said; false = v2 ran as v1.
@@ -51,6 +53,12 @@ class Provenance(ReportRecord):
     versions: dict[str, str]
     v2_enabled: bool
     overrides: tuple[str, ...] = ()
+    source_path: str = ""
+
+    @property
+    def experiment_file(self) -> str:
+        """The experiment's file as a command names it that runs in the same folder."""
+        return self.source_path or self.source
 
 
 class Report(TableView, ReportRecord):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from fusion_bench.gate.records.check_result import (
     CheckOutcome,
     CheckResult,
@@ -12,7 +10,7 @@ from fusion_bench.gate.records.check_result import (
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALARMS
-from fusion_bench.report.judge_line import format_pool_line
+from fusion_bench.report.judge_line import JudgePlace, format_pool_line
 from fusion_bench.report.page import Column, Tone
 from fusion_bench.util.formatting import format_number, pluralize
 
@@ -39,7 +37,6 @@ CHECK_COLUMNS = (
     Column("P(passes) at −max_drop", is_optional=True),
 )
 #: Where the experiment is not known.
-POOL_LINE: Final = "fusion-bench judge EXPERIMENT --order pool"
 
 
 def check_tone(check: CheckOutcome) -> Tone:
@@ -72,12 +69,12 @@ def _format_rate(rate: float | None) -> str:
     return "n/a" if rate is None else f"{100 * rate:.1f} %"
 
 
-def describe_check(check: CheckResult, judge_line: str = POOL_LINE) -> str:
+def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> str:
     """A check's statistics in one sentence.
 
     Args:
         check: The check.
-        judge_line: The command that asks for what to judge next.
+        verdict: That it belongs to: from it comes the command that judges what decides.
     """
     if check.error is not None:
         return f"not checked: {check.error}"
@@ -90,16 +87,19 @@ def describe_check(check: CheckResult, judge_line: str = POOL_LINE) -> str:
         text += f"; {check.unjudged.description}"
     if check.trials is not None:
         text += f"; {check.trials.description}"
-    if is_decided:
-        text += f"; judge these first: {judge_line}"
+    if is_decided and verdict is not None:
+        text += f"; judge these first: {judge_line_of(check, verdict)}"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         text += f"; {_describe_power(check)}"
     return text
 
 
-def judge_line_of(verdict: GateVerdict) -> str:
+def judge_line_of(check: CheckResult, verdict: GateVerdict) -> str:
     """The command that asks for the documents of the gated system."""
-    return format_pool_line(f"{verdict.experiment}.yaml", verdict.system)
+    collections = {each.collection for each in verdict.checks}
+    dataset = check.collection if len(collections) > 1 else None
+    name = verdict.experiment_file or f"{verdict.experiment}.yaml"
+    return format_pool_line(JudgePlace(name, dataset, verdict.overrides), verdict.system)
 
 
 def describe_query_check(check: GuardResult | GoldenResult) -> str:

@@ -15,7 +15,6 @@ from fusion_bench.gate.pages.check_texts import (
     describe_check,
     describe_query_check,
     has_few_changes,
-    judge_line_of,
     power_warning,
 )
 from fusion_bench.gate.pages.judged_table import judged_tables
@@ -168,7 +167,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
-            text = f"{check.name}: {check.status}: {describe_check(check, judge_line_of(verdict))}"
+            text = f"{check.name}: {check.status}: {describe_check(check, verdict)}"
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")

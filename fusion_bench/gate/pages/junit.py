@@ -7,7 +7,6 @@ from xml.etree import ElementTree as ET
 from fusion_bench.gate.pages.check_texts import (
     describe_check,
     describe_query_check,
-    judge_line_of,
 )
 from fusion_bench.gate.records.check_result import GuardResult
 from fusion_bench.gate.result import GateVerdict
@@ -26,9 +25,7 @@ def render_junit(verdict: GateVerdict) -> str:
         _add_case(suite, "baseline", "comparable", "; ".join(verdict.refusals), "error")
     for check in verdict.checks:
         kind = "error" if check.error is not None else _find_kind(check.status, verdict)
-        _add_case(
-            suite, check.collection, check.name, describe_check(check, judge_line_of(verdict)), kind
-        )
+        _add_case(suite, check.collection, check.name, describe_check(check, verdict), kind)
     for item in verdict.query_checks:
         name = (
             f"guard {item.measure} −{item.max_loss:g}"

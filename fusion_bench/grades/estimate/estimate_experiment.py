@@ -74,9 +74,9 @@ def estimate_experiment(
         min_gain=chosen.min_gain,
         unjudged={"people": dict(by_people.unjudged), "machine": dict(by_machine.unjudged)},
         trials=dict(by_machine.trials),
-        related=list_related(loaded, machine),
+        related=list_related(loaded, machine, chosen.systems.values()),
         differences=tuple(differences),
-        data_warnings=tuple(find_shared_families(loaded, [machine])),
+        data_warnings=tuple(find_shared_families(loaded, [machine], chosen.systems.values())),
         provenance=report_provenance(chosen, source),
     )
 

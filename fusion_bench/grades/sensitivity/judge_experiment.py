@@ -18,6 +18,7 @@ from fusion_bench.evaluation.run_experiment import (
     run_on_datasets,
 )
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.grades.sensitivity.compare_judges import compare_orders, compare_systems
 from fusion_bench.grades.sensitivity.records import ComparedJudge, JudgeSensitivity
 from fusion_bench.grades.system_values import list_related, load_graded_dataset, with_grades
@@ -74,10 +75,10 @@ def judge_experiment(
         alpha=chosen.alpha,
         min_gain=chosen.min_gain,
         queries=len(reference.queries),
-        judges=tuple(_describe_judges(loaded, grades, collections)),
+        judges=tuple(_describe_judges(loaded, grades, collections, chosen.systems.values())),
         systems=tuple(compare_systems(collections, alpha=chosen.alpha)),
         orders=tuple(compare_orders(collections)),
-        data_warnings=tuple(find_shared_families(loaded, grades)),
+        data_warnings=tuple(find_shared_families(loaded, grades, chosen.systems.values())),
         provenance=report_provenance(chosen, source),
     )
 
@@ -131,7 +132,10 @@ def keep_queries(qrels: Qrels, queries: Collection[str]) -> Qrels:
 
 
 def _describe_judges(
-    dataset: Dataset, grades: Mapping[str, Qrels], collections: Mapping[str, CollectionRecord]
+    dataset: Dataset,
+    grades: Mapping[str, Qrels],
+    collections: Mapping[str, CollectionRecord],
+    systems: Collection[System],
 ) -> Iterator[ComparedJudge]:
     spec = dataset.spec
     for name, collection in collections.items():
@@ -144,5 +148,5 @@ def _describe_judges(
             queries=len(grades[name].queries),
             sample=None if judge is None else judge.sample,
             unjudged={row.name: row.unjudged_share for row in collection.competitors.values()},
-            related=list_related(dataset, name),
+            related=list_related(dataset, name, systems),
         )

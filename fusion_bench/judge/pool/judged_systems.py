@@ -64,7 +64,8 @@ def read_judged_systems(
         target: The experiment, or a dataset: its name, its folder or its ``dataset.yaml``.
         folders: Where named datasets live.
         systems: Names of the systems; empty = all. The baseline of an experiment is added.
-        dataset: One of the experiment's datasets; needed where it names several.
+        dataset: One of the experiment's datasets, as the experiment or its ``dataset.yaml`` names
+            it; needed where there are several.
         overrides: Values of ``--set``.
 
     Raises:
@@ -72,8 +73,8 @@ def read_judged_systems(
     """
     if is_experiment(target):
         experiment, source = read_experiment(target, overrides=overrides)
-        name = _choose_dataset(experiment, dataset)
-        path = dict(find_datasets(experiment, source, folders))[name]
+        paths = dict(find_datasets(experiment, source, folders))
+        path = paths[_choose_dataset(paths, dataset)]
     else:
         for option, value in {"--dataset": dataset, "--set": [*overrides]}.items():
             if value:
@@ -125,15 +126,19 @@ def _make_experiment(path: Path) -> tuple[Experiment, Source]:
     return parse_model(Experiment, data, source.where), source
 
 
-def _choose_dataset(experiment: Experiment, dataset: str | None) -> str:
-    names = experiment.dataset_names
-    if dataset is not None and dataset not in names:
-        raise UnknownNameError("dataset", dataset, names, where="--dataset")
+def _choose_dataset(paths: Mapping[str, Path], dataset: str | None) -> str:
+    """The dataset by the experiment's name of it, or by its own, which reports print."""
+    names = [*paths]
     if dataset is None and len(names) > 1:
         raise ConfigError(
             f"the experiment has several datasets: choose one with --dataset: {', '.join(names)}"
         )
-    return dataset or names[0]
+    if dataset is None or dataset in paths:
+        return dataset or names[0]
+    for name, path in paths.items():
+        if read_spec(path)[0].name == dataset:
+            return name
+    raise UnknownNameError("dataset", dataset, names, where="--dataset")
 
 
 def _choose_systems(experiment: Experiment, names: Sequence[str]) -> dict[str, System]:

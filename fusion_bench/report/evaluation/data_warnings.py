@@ -13,6 +13,7 @@ from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.report.evaluation.unjudged_warnings import describe_decided, unjudged_warnings
+from fusion_bench.report.judge_line import JudgePlace
 from fusion_bench.report.page import Finding
 from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.util.formatting import list_names
@@ -35,7 +36,10 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     yield from list_findings(warnings_of_lists)
     yield from list_findings(warn_near_duplicates(collection.near_duplicates))
     warnings = (
-        *_unjudged_warnings(collection, report.provenance.source),
+        *_unjudged_warnings(
+            collection,
+            JudgePlace.of_report(report.provenance, collection.name, len(report.collections)),
+        ),
         *_tie_warnings(collection),
     )
     yield from (Finding(text, "warning", key) for key, text in warnings)
@@ -53,12 +57,12 @@ def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
     return (Finding(warning.text, "warning", warning.key) for warning in warnings)
 
 
-def _unjudged_warnings(collection: Collection, source: str) -> Warnings:
+def _unjudged_warnings(collection: Collection, place: JudgePlace) -> Warnings:
     """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
     is_sparse = not collection.has_irrelevant_judgments
     yield from unjudged_warnings(shares, collection.judgments, is_sparse=is_sparse)
-    if decided := describe_decided(collection, source):
+    if decided := describe_decided(collection, place):
         yield "unjudged decide", decided
 
 

@@ -6,7 +6,8 @@ from fusion_bench.evaluation.fusion_systems import has_idle_reranker
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.report.judge_line import format_judge_line
+from fusion_bench.experiment.system import System
+from fusion_bench.report.judge_line import JudgePlace, format_judge_line, format_pool_line
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -41,13 +42,25 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
     text = f"{claims[result.verdict]} {_describe_pair(report, result)}"
     if result.unjudged is not None:
         pair = " against ".join(result.contradicted)
-        text += f" They contradict it in {pair}: {result.unjudged.description}. "
-        text += f"Judge these first: {format_judge_line(report.provenance.source, result.fusion)}."
+        text += f" They contradict it in {pair}: {result.unjudged.description}."
     if result.is_reranked:
         text += " No fusion without a reranker was evaluated."
     if has_idle_reranker(collection.system(result.fusion).config):
         text += f" In {result.fusion} the reranker weighs 0."
+    if result.unjudged is not None:
+        text += f" Judge these first: {_judge_line(report, collection, *result.contradicted)}"
     return Finding(text, TONES[result.verdict], "fusion")
+
+
+def _judge_line(report: Report, collection: Collection, fusion: str, source: str) -> str:
+    """The comparison of both where a system is the source alone; else what the fusion returns."""
+    place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
+    plain = System(name=source, runs=(source,)).model_dump(mode="json", exclude={"name"})
+    for row in collection.ranked_systems:
+        config = {key: value for key, value in (row.config or {}).items() if key != "name"}
+        if config == plain:
+            return format_judge_line(place, fusion, row.name)
+    return format_pool_line(place, fusion)
 
 
 def _describe_pair(report: Report, result: FusionResult) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.unjudged_result import SPARSE
-from fusion_bench.report.judge_line import format_judge_line
+from fusion_bench.report.judge_line import JudgePlace, format_judge_line
 from fusion_bench.util.formatting import format_number, format_percent, list_names
 
 #: Warn where more of the top 10 than this is unjudged.
@@ -34,21 +34,23 @@ def unjudged_warnings(
         )
 
 
-def describe_decided(collection: Collection, source: str) -> str:
+def describe_decided(collection: Collection, place: JudgePlace) -> str:
     """Which differences unjudged documents decide, with both others; empty = none.
 
     Args:
         collection: What was compared.
-        source: Name of the experiment's file.
+        place: What is judged.
     """
     decided = [c for c in collection.ranked_comparisons if c.answer == "unjudged decide"]
     if not decided:
         return ""
     first, names = decided[0], [each.candidate for each in decided]
+    # The experiment that try saves may have another baseline.
+    baseline = None if place.is_file else first.baseline
     views = "" if first.unjudged is None else f": {first.unjudged.description}"
     return (
         f"Unjudged documents decide the difference of {list_names(names)} from the baseline. "
         f"{first.candidate} differs by {format_number(first.difference, signed=True)}{views}. "
-        f"Judge these first: {format_judge_line(source, first.candidate)}. If unlisted documents "
-        "are not relevant, set judgments: complete."
+        "If unlisted documents are not relevant, set judgments: complete. "
+        f"Judge these first: {format_judge_line(place, first.candidate, baseline)}"
     )

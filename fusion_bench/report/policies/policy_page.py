@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.report.judge_line import format_judge_line
+from fusion_bench.report.judge_line import JudgePlace, format_pool_line
 from fusion_bench.report.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
@@ -45,8 +45,10 @@ def build_policy_page(study: PolicyStudy) -> Page:
     decided = [r for r in study.results if r.verdict == "unjudged decide"]
     details += map(_describe_unjudged, decided)
     if decided:
-        line = format_judge_line(provenance.source, decided[0].system)
-        details.append(f"Judge these first: {line}.")
+        first, collections = decided[0], {result.collection for result in study.results}
+        place = JudgePlace.of_report(provenance, first.collection, len(collections))
+        line = format_pool_line(place, first.system)
+        details.append(f"Judge these first: {line}")
     summary = f"{provenance.source}, {provenance.created}; {facts['settings']}"
     return Page(
         f"Policies: {study.name}",

@@ -50,10 +50,15 @@ RULES = {
 }
 
 
-def tuning_findings(report: TuningReport) -> tuple[Finding, ...]:
-    """The verdict first, then the evidence, then warnings."""
+def tuning_findings(report: TuningReport, tuned: str = "tuned.yaml") -> tuple[Finding, ...]:
+    """The verdict first, then the evidence, then warnings.
+
+    Args:
+        report: What was found.
+        tuned: File of the tuned experiment, as commands name it.
+    """
     warnings = (Finding(text, "warning", key) for key, text in _warnings(report))
-    return (*_evidence(report), *warnings, *_data_warnings(report))
+    return (*_evidence(report, tuned), *warnings, *_data_warnings(report))
 
 
 def _data_warnings(report: TuningReport) -> Iterator[Finding]:
@@ -71,12 +76,12 @@ def _data_warnings(report: TuningReport) -> Iterator[Finding]:
     yield from (Finding(text, "warning", key) for key, text in warnings)
 
 
-def _evidence(report: TuningReport) -> Iterator[Finding]:
+def _evidence(report: TuningReport, tuned: str) -> Iterator[Finding]:
     yield Finding(describe_verdict(report), _verdict_tone(report), "verdict")
     yield from _unjudged_finding(report)
     texts = {
         "floor": "" if report.verdict == "ship" else describe_floor(report),
-        "recommendation": f"Recommendation: {recommend(report)}",
+        "recommendation": f"Recommendation: {recommend(report, tuned)}",
         "better effort": describe_better_effort(report),
         "split": describe_split(report.split_choice),
         "list trials": _describe_list_trials(report),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.report.judge_line import format_judge_line
+from fusion_bench.report.judge_line import JudgePlace, format_judge_line
 from fusion_bench.report.tuning.look_texts import advise_next_look
 from fusion_bench.report.tuning.pareto_findings import format_paired
 from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
@@ -11,9 +11,8 @@ from fusion_bench.util.formatting import format_number
 
 #: By verdict.
 ADVICE = {
-    "unjudged decide": "keep the default, and judge the documents that the tuned system brings up: "
-    f"{format_judge_line('tuned.yaml')}. "
-    "Unjudged documents decide this comparison.",
+    "unjudged decide": "keep the default: unjudged documents decide this comparison. Judge these "
+    "first: {judge}",
     "too few tuning queries": "keep the default, and judge more queries to tune on, or tune fewer "
     "parameters.",
     "worse": "keep the default; the tuned parameters fit the tuning queries only.",
@@ -23,10 +22,15 @@ ADVICE = {
 }
 
 
-def recommend(report: TuningReport) -> str:
-    """One thing to do now."""
+def recommend(report: TuningReport, tuned: str = "tuned.yaml") -> str:
+    """One thing to do now.
+
+    Args:
+        report: What was found.
+        tuned: File of the tuned experiment.
+    """
     if report.verdict == "unjudged decide":
-        return ADVICE[report.verdict]
+        return ADVICE[report.verdict].format(judge=format_judge_line(JudgePlace(tuned)))
     match = report.untuned_match
     if report.verdict == "ship" and match is not None:
         return (

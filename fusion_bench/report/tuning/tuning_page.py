@@ -12,14 +12,17 @@ from fusion_bench.report.tuning.tables import tuning_tables
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 
-def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
+def build_page(
+    report: TuningReport, figures: Sequence[Figure] = (), tuned: str = "tuned.yaml"
+) -> Page:
     """The page of a tuning run: the verdict, what it rests on, tables and figures.
 
     Args:
         report: What to show.
         figures: The figures beside the page; empty = none.
+        tuned: File of the tuned experiment, as commands name it.
     """
-    verdict, *findings = tuning_findings(report)
+    verdict, *findings = tuning_findings(report, tuned)
     gains, *tables = tuning_tables(report)
     results = Section(
         summary=f"{report.dataset}: {report.measure}; {len(report.trials):,} trials; "

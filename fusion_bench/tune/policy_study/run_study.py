@@ -59,7 +59,7 @@ def study_experiment(
     warnings: list[DataWarning] = []
     for path in paths:
         loaded = load_lists(path, chosen, progress)
-        warnings += find_dataset_warnings(loaded)
+        warnings += find_dataset_warnings(loaded, chosen)
         kept = {system.name: system for system in chosen}
         narrow = experiment.model_copy(update={"systems": kept})
         task = prepare_dataset(narrow, source, loaded)

@@ -292,7 +292,7 @@ def test_a_search_that_chose_the_default_claims_no_tested_gain() -> None:
         ({"verdict": "too few queries"}, "judge more queries"),
         ({"verdict": "too few queries", "needed": needed(50)}, "unless the change costs nothing"),
         ({"verdict": "too few queries", "held_out": DOWN, "nested": DOWN}, "no gain was measured"),
-        ({"verdict": "unjudged decide", "unjudged": UNJUDGED}, "judge the documents"),
+        ({"verdict": "unjudged decide", "unjudged": UNJUDGED}, "Judge these first: "),
         ({"verdict": "too few tuning queries"}, "more queries to tune on"),
     ],
 )

@@ -93,6 +93,6 @@ def _find_warnings(
         "the tuned system": tuned.resolved_config,
     }
     return (
-        *find_judge_warnings(describe_judge(dataset), infos),
+        *find_judge_warnings(describe_judge(dataset, [objective.system]), infos),
         *find_data_warnings(infos, queries, configs, [objective.measure.name]),
     )
