@@ -74,10 +74,13 @@ async def ask_questions(work: PullWork) -> None:
 
 
 def _check_identity(work: PullWork) -> None:
-    """Refuse to mix answers of two settings or two states of the index."""
+    """Refuse to mix answers of two settings or two states of the index.
+
+    Before the first answer there is nothing to mix: a wrong setting is corrected, no more.
+    """
     identity = describe_identity(work.connector, work.fingerprint)
     known = work.store.read_identity()
-    if known is None:
+    if known is None or not work.store.has_answers():
         work.store.save_identity(identity)
         return
     for part, what in (("settings", "settings"), ("fingerprint", "index")):

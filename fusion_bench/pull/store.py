@@ -93,6 +93,11 @@ class PullStore:
         with self._wrap_errors():
             return {key for (key,) in self._db.execute(statement, (json.dumps([*keys]),))}
 
+    def has_answers(self) -> bool:
+        """Whether any answer is stored."""
+        with self._wrap_errors():
+            return self._db.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is not None
+
     def read_answer(self, key: str) -> Answer:
         """A stored answer.
 

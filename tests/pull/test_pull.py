@@ -134,6 +134,14 @@ def test_other_settings_are_not_mixed(tmp_path: Path, change: dict[str, Any], me
     assert pull(tmp_path, legs, start_over=True, **change).record.asked == 2
 
 
+def test_before_the_first_answer_settings_may_be_corrected(tmp_path: Path) -> None:
+    fail_with(ProviderError("no such field", kind="refused"), "alpha one", "two")
+    with pytest.raises(ProviderError, match=r"\(0 of 2 answers are stored"):
+        pull(tmp_path, {"bm25": leg("ids")})
+    functions.HOOKS.clear()
+    assert pull(tmp_path, {"bm25": KEYWORD}).record.asked == 2
+
+
 def test_another_state_of_the_index_is_not_mixed(tmp_path: Path) -> None:
     given: dict[str, Any] = {"fingerprint": f"{MODULE}:state", "concurrency": 1}
     fail_with(ProviderError("down", kind="server"), "two")

@@ -55,10 +55,12 @@ class SignalHandlers:
                 signal.signal(number, handler)
 
     def _raise_exit(self, number: int, _frame: FrameType | None) -> NoReturn:
+        import logging
         import threading
 
         signal.signal(number, self._exit)
         sys.unraisablehook = _ignore_unraisable  # of objects that are only half made
+        logging.getLogger("asyncio").disabled = True  # of tasks that end with the loop
         self._report(number)
         end = threading.Timer(PATIENCE, os._exit, (exit_code(number),))
         end.daemon = True

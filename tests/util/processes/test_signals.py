@@ -88,3 +88,20 @@ with signals.handlers.raise_in_command():
     Half()
 """
     assert run_case(half) == (143, "", "error: terminated\n")
+
+
+def test_a_task_under_way_adds_no_line() -> None:
+    task = """
+import asyncio
+
+async def wait():
+    await asyncio.sleep(0)
+    send("SIGTERM")
+
+async def work():
+    await asyncio.gather(wait(), wait())
+
+with signals.handlers.raise_in_command():
+    asyncio.run(work())
+"""
+    assert run_case(task) == (143, "", "error: terminated\n")
