@@ -22,6 +22,7 @@ from fusion_bench.evaluation.report_records.system_result import (
     SystemResult,
 )
 from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.trials.compared_trials import match_trial_lists
 from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.corrections import Correction
@@ -185,7 +186,7 @@ def _plan(
         values,
         left.groups,
         _of_sides(left.trial_values(), right.trial_values(), chosen, titles),
-        _of_sides(left.trial_lists, right.trial_lists, chosen, titles),
+        _of_sides(left.trial_lists, match_trial_lists(left, right), chosen, titles),
     )
     rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
     return _Plan(contrast, tuple(titles[name] for name in wanted), rows)

@@ -146,7 +146,17 @@ def _build_table(item: CollectionComparison) -> Table:
         f"{item.collection}: {queries}, against {baseline}",
         columns,
         rows,
-        (note, *filter(None, [few, describe_bounds(item.bounds.values())])),
+        (note, *filter(None, [_describe_trials(item), few, describe_bounds(item.bounds.values())])),
+    )
+
+
+def _describe_trials(item: CollectionComparison) -> str:
+    """That values are means over trials; empty = no system has several."""
+    if all(comparison.trial_share is None for comparison in item.comparisons):
+        return ""
+    return (
+        "Values of systems with several trials are means over these. Their intervals hold for new "
+        "trials and new queries."
     )
 
 

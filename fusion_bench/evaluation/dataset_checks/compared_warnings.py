@@ -12,6 +12,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
+from fusion_bench.evaluation.trials.compared_trials import warn_single_trial
 
 
 def find_compared_warnings(
@@ -34,9 +35,9 @@ def find_compared_warnings(
     """
     if not two:
         return tuple(_find_warnings(left, [*sides[0], *sides[1]]))
-    first, second = (
-        tuple(_find_warnings(*side)) for side in zip((left, right), sides, strict=True)
-    )
+    baseline, candidates = sides
+    first = (*_find_warnings(left, baseline), *_find_single_trials(baseline, candidates))
+    second = (*_find_warnings(right, candidates), *_find_single_trials(candidates, baseline))
     return (
         *(each for each in first if each in second),
         *(_name_report("first", each) for each in first if each not in second),
@@ -58,6 +59,13 @@ def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iter
     yield from warn_synthetic(collection.synthetic_queries)
     yield from find_data_warnings(runs, queries, configs, collection.measures)
     yield from warn_near_duplicates(collection.near_duplicates)
+
+
+def _find_single_trials(
+    rows: Sequence[SystemResult], others: Sequence[SystemResult]
+) -> Iterator[DataWarning]:
+    for row in rows:
+        yield from warn_single_trial(row, _list_texts(row.config or {}), others)
 
 
 def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
