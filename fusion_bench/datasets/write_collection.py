@@ -9,7 +9,7 @@ from typing import Any
 
 from fusion_bench.datasets.collection import Collection, CollectionDocument, check_counts
 from fusion_bench.errors import DataError
-from fusion_bench.io.dataset_name import make_dataset_name
+from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.util.files.atomic_files import make_write_error, open_atomic, write_atomic
 from fusion_bench.util.files.new_files import remove_on_failure, require_free
 from fusion_bench.util.formatting import pluralize

@@ -12,7 +12,7 @@ from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.connector import Connector
 from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.dataset_name import make_dataset_name
+from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.io.write_run import RunRows, write_run
 from fusion_bench.pull.questions import FUSED_LIST, ListPlan
 from fusion_bench.pull.record import RECORD_FILE, PullRecord, is_falling
