@@ -10,8 +10,8 @@ from typing import Final
 from fusion_bench.datasets.dataset_findings import Finding, find_in_dataset
 from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
 from fusion_bench.evaluation.starter.saved_files import SavedBy, check_free, save_starter
-from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.io.json_objects import load_documents
+from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.util.files.real_paths import resolve_path
 
 COMMAND: Final = SavedBy("fusion-bench dataset new", "DIR")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.io.file_bytes import format_suffix
+from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.io.write_run import RunRows, write_run
 from fusion_bench.logs.lists_of_log import PRODUCTION, RERANK, STRATEGIES
 from fusion_bench.logs.logged_queries import LoggedQuery
