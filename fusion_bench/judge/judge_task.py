@@ -97,13 +97,12 @@ def open_task(
         )
     check_judge(judge)
     relevance = dataset.spec.binary_relevance
-    others = {
-        pair
-        for name, path in judge_files(judged.path).items()
-        for pair in JudgeFile(path, name).judgments
-    }
+    others: dict[Pair, int] = {}
+    for name, path in judge_files(judged.path).items():
+        for pair, judgment in JudgeFile(path, name).judgments.items():
+            others[pair] = max(judgment.grade, others.get(pair, 0))
     grades = pair_grades(dataset.qrels)
-    pairs = {each.pair for each in pool.documents} - others
+    pairs = {each.pair for each in pool.documents} - others.keys()
     # A machine's grades stand for nobody's: people judge the same documents, and are compared.
     asks_all = asks_again or dataset.spec.is_judged_by_machine
     known = {} if asks_all else {pair: grades[pair] for pair in pairs if pair in grades}
@@ -112,7 +111,7 @@ def open_task(
         groups = {query: groups[query] for query in order_queries(groups, order, seed)}
     return JudgeTask(
         file=JudgeFile(judge_path(judged.path, judge), judge),
-        greatest=top_grade(dataset.qrels, relevance, max_grade),
+        greatest=top_grade(dataset.qrels, relevance, max_grade, others.values()),
         rel=relevance,
         groups=[*groups.values()],
         order=order,

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.errors import ConfigError
+from fusion_bench.judge.files.judgment import require_keys
 from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
 
@@ -94,6 +96,20 @@ def test_a_dataset_without_judgments(root: Path, capsys: Capture) -> None:
     assert main(["judge", EXPERIMENT, "--next", "5", "--list", "--judge", "ann"]) == 0
 
 
+def test_a_scale_beyond_the_keys_is_judged_in_a_spreadsheet(root: Path, capsys: Capture) -> None:
+    """And the scale holds what a judge has graded, for the next sitting and for other judges."""
+    out = run(capsys, "datasets/tiny", "--max-grade", "12", "--export", "s.csv")
+    assert "4 documents to judge, grades 0 to 12" in out
+    (root / "s.csv").write_text("query,document,grade\nq2,d4,12\n", encoding="utf-8")
+    words = ("datasets/tiny", "--judge", "ann")
+    run(capsys, *words, "--max-grade", "12", "--import", "s.csv")
+    assert json.loads(run(capsys, *words, "--json"))["max_grade"] == 12
+    assert json.loads(run(capsys, "datasets/tiny", "--judge", "bob", "--json"))["max_grade"] == 12
+    with pytest.raises(ConfigError, match="grades up to 12 have no keys"):
+        require_keys(12)
+    require_keys(9)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -103,8 +119,8 @@ def test_a_dataset_without_judgments(root: Path, capsys: Capture) -> None:
         (("tiny", "--import", "no.csv"), "no.csv: no such file"),
         (("nothing",), "nothing"),
         (("tiny", "--judge", "../ann", "--list"), "--judge: '../ann' names no file"),
-        (("tiny", "--max-grade", "1", "--list"), "--max-grade: 1, and the dataset has grade 2"),
-        (("tiny", "--max-grade", "12", "--list"), "grades up to 12 have no keys"),
+        (("tiny", "--max-grade", "1", "--list"), "--max-grade: 1, and grade 2 is in use"),
+        (("tiny", "--max-grade", "1000", "--list"), "has grades up to 999"),
         (("tiny", "--dataset", "x", "--list"), "--dataset: tiny is a dataset"),
         (("tiny", "--system", "c", "--list"), "--system: unknown system 'c'"),
         ((EXPERIMENT, "--dataset", "x", "--list"), "--dataset: unknown dataset 'x'"),

@@ -36,7 +36,6 @@ CHECK_COLUMNS = (
     Column("P(alarm)", is_optional=True),
     Column("P(passes) at −max_drop", is_optional=True),
 )
-#: Where the experiment is not known.
 
 
 def check_tone(check: CheckOutcome) -> Tone:

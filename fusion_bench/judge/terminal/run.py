@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.judge.files.judgment import require_keys
 from fusion_bench.judge.judge_task import JudgeTask
 from fusion_bench.judge.terminal.judge_loop import JudgeLoop
 from fusion_bench.judge.terminal.keyboard import open_keyboard
@@ -42,8 +43,10 @@ def judge_in_terminal(
         What was done in this sitting; the judge's file has it already.
 
     Raises:
+        ConfigError: A grade of the scale has no key.
         FusionBenchError: The judge's file cannot be written, or another process has it.
     """
+    require_keys(task.greatest)
     session = Session(task)
     task.file.lock()
     console = Console(highlight=False)
