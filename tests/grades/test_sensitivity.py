@@ -154,6 +154,22 @@ def test_judge_of_the_family_of_a_list_is_named(project: Path, capsys: Capture) 
     assert "'llm' is of the same model family as a: its own" in capsys.readouterr().out
 
 
+def test_greatest_grades_that_differ_are_named(project: Path, capsys: Capture) -> None:
+    path = project / "datasets/mine/people.txt"
+    path.write_text(path.read_text("utf-8").replace(" 1\n", " 3\n"), encoding="utf-8")
+    estimate = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "llm"]
+
+    assert main([*COMMAND, "--judge", "llm", "--judge", "people"]) == 0
+    assert "The greatest grades differ: 1 of 'llm'; 3 of 'people'." in capsys.readouterr().out
+    assert main(estimate) == 0
+    assert "The greatest grades differ: 3 of 'people'; 1 of 'llm'." in capsys.readouterr().out
+    replace_in_dataset(
+        project, "people: {path: people.txt,", "people: {path: people.txt, map: {3: 1},"
+    )
+    assert main(estimate) == 0
+    assert "The greatest grades differ" not in capsys.readouterr().out
+
+
 def test_system_of_several_trials_is_their_mean(project: Path, capsys: Capture) -> None:
     mine = project / "datasets/mine"
     (mine / "a-1.trec").write_text((mine / "a.trec").read_text("utf-8"), encoding="utf-8")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.judge_checks.list_families import ListFamily
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.judge_info import MIN_PAIRS, JudgeInfo
 from fusion_bench.util.formatting import format_interval, format_number, list_names, pluralize
 
-MACHINE_JUDGE, SHARED_FAMILY = "machine judge", "shared family"
+MACHINE_JUDGE, SHARED_FAMILY, OTHER_SCALE = "machine judge", "shared family", "other scale"
 #: The keys of these warnings, which stand before all others.
-JUDGE_KEYS = frozenset({MACHINE_JUDGE, SHARED_FAMILY})
+JUDGE_KEYS = frozenset({MACHINE_JUDGE, SHARED_FAMILY, OTHER_SCALE})
 MEASURE_IT = (
     f"let people grade {MIN_PAIRS} of the same pairs or more, and name their file under 'judges' "
     "of dataset.yaml: {people: {path: people.csv, kind: human}}"
@@ -74,6 +75,22 @@ def describe_shared_family(
         f"{who} is of the family {judge.family}, and so {verb} {names}. A model may prefer "
         "what its own family ranks high: take the grades of people or of another family as 'qrels'."
     )
+
+
+def find_scale_warnings(grades: Mapping[str, Qrels]) -> Iterator[DataWarning]:
+    """Whether judges that are compared may have graded on different scales.
+
+    Args:
+        grades: By judge.
+    """
+    greatest = {name: int(each.grades.max()) for name, each in grades.items() if len(each.grades)}
+    if len(set(greatest.values())) > 1:
+        pairs = "; ".join(f"{grade} of {name!r}" for name, grade in greatest.items())
+        text = (
+            f"The greatest grades differ: {pairs}. If these judges have different scales, bring "
+            "them onto that of the judgments with 'map' under 'judges' of dataset.yaml."
+        )
+        yield DataWarning(key=OTHER_SCALE, text=text)
 
 
 def _format_kappa(kappa: float | None, low: float | None, high: float | None) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.judge_checks.dataset_judges import find_shared_families
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_scale_warnings
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, report_provenance
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.grades.estimate.estimate_differences import estimate_differences
@@ -76,7 +77,10 @@ def estimate_experiment(
         trials=dict(by_machine.trials),
         related=list_related(loaded, machine, chosen.systems.values()),
         differences=tuple(differences),
-        data_warnings=tuple(find_shared_families(loaded, [machine], chosen.systems.values())),
+        data_warnings=(
+            *find_scale_warnings(grades),
+            *find_shared_families(loaded, [machine], chosen.systems.values()),
+        ),
         provenance=report_provenance(chosen, source),
     )
 

@@ -107,7 +107,8 @@ class GradeEstimate(ReportRecord):
         trials: System → its trials, where it has several; the intervals hold for these trials.
         related: The lists that come from the machine's own model family.
         differences: By measure, in the order of the systems.
-        data_warnings: The machine, where its family also made a list that the systems read.
+        data_warnings: Greatest grades that differ; the machine, where its family also made a list
+            that the systems read.
         provenance: What made it.
     """
 

@@ -10,6 +10,7 @@ from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.judge_checks.dataset_judges import find_shared_families
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_scale_warnings
 from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
 from fusion_bench.evaluation.run_experiment import (
     Progress,
@@ -78,7 +79,10 @@ def judge_experiment(
         judges=tuple(_describe_judges(loaded, grades, collections, chosen.systems.values())),
         systems=tuple(compare_systems(collections, alpha=chosen.alpha)),
         orders=tuple(compare_orders(collections)),
-        data_warnings=tuple(find_shared_families(loaded, grades, chosen.systems.values())),
+        data_warnings=(
+            *find_scale_warnings(grades),
+            *find_shared_families(loaded, grades, chosen.systems.values()),
+        ),
         provenance=report_provenance(chosen, source),
     )
 

@@ -114,7 +114,8 @@ class JudgeSensitivity(ReportRecord):
         judges: The first is the reference.
         systems: In the order of the experiment.
         orders: One a pair of judges.
-        data_warnings: Judges whose family also made a list that the systems read.
+        data_warnings: Greatest grades that differ; judges whose family also made a list that the
+            systems read.
         provenance: What made it.
     """
 
