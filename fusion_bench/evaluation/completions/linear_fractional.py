@@ -64,17 +64,24 @@ class LinearFractional:
         ]
         return np.stack(rows, axis=1)
 
+    @cached_property
+    def _judged_part(self) -> FloatArray:
+        """(Q,): the numerators where no unjudged document is relevant."""
+        return self._numerators(self.top.grade)
+
     def _gains(self, grades: IntArray) -> FloatArray:
         return np.asarray((grades[..., None] >= self.thresholds) @ self.steps)
 
     def _parts(self, grades: IntArray) -> tuple[FloatArray, IntArray]:
         """(Q,) numerators, and (Q, T) documents of each grade or better."""
         top, unjudged = self.top, ~self.top.judged
-        terms = self._gains(grades) * self.weights
-        numerator = np.bincount(top.query, terms, minlength=top.size).astype(np.float64)
         counts = self._known.copy()
         np.add.at(counts, top.query[unjudged], grades[unjudged, None] >= self.thresholds)
-        return numerator, counts
+        return self._numerators(grades), counts
+
+    def _numerators(self, grades: IntArray) -> FloatArray:
+        terms = self._gains(grades) * self.weights
+        return np.bincount(self.top.query, terms, minlength=self.top.size).astype(np.float64)
 
     def differences(self, grades: IntArray) -> FloatArray:
         """(Q,): 0 where nothing is relevant."""
@@ -139,7 +146,7 @@ class LinearFractional:
         known = self._known[queries]
         numbers = np.arange(width + 1)
         ideals = self.ideal(known[:, :, None] + numbers)  # (B, T, U+1)
-        base = sign * self._parts(self.top.grade)[0][queries]
+        base = sign * self._judged_part[queries]
         value = divide_or_zero(base, self._ideals(known))
         best = np.zeros(known.shape, dtype=np.int64)
         for _ in range(MOST_STEPS):

@@ -66,15 +66,18 @@ def _ndcg(measure: NDCG, top: TopDocuments, scale: Sequence[int]) -> LinearFract
     gains = thresholds.astype(np.float64)
     if measure.dcg == "exp-log2":
         gains = np.ldexp(1.0, np.minimum(thresholds, MAX_EXPONENT).astype(np.int32)) - 1
-    most = len(top.query) + int(np.diff(top.runs.ideal_offsets).max(initial=0)) + 1
+    # A query has no more relevant documents than those here and those that are judged.
+    most = int(
+        np.bincount(top.query).max(initial=0) + np.diff(top.runs.ideal_offsets).max(initial=0)
+    )
+    cutoff = most if measure.cutoff is None else min(most, measure.cutoff)
     longest = int(max(top.first.max(initial=0), top.second.max(initial=0)))
-    discounts = [1 / math.log2(rank + 1) for rank in range(1, max(most, longest) + 1)]
+    discounts = [1 / math.log2(rank + 1) for rank in range(1, max(cutoff, longest) + 1)]
     table = np.array([0.0, *discounts])
-    cutoff = most if measure.cutoff is None else measure.cutoff
     sums = np.cumsum(table)
 
     def ideal(counts: IntArray) -> FloatArray:
-        return np.asarray(sums[np.minimum(np.minimum(counts, cutoff), len(sums) - 1)])
+        return np.asarray(sums[np.minimum(counts, cutoff)])
 
     weights = table[top.first] - table[top.second]
     return LinearFractional(top, thresholds, np.diff(gains, prepend=0.0), weights, ideal)
