@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import Json, JsonHandler, run_server
 
 HITS = [{"id": "a", "score": 2.0, "text": "x"}, {"id": "b", "score": 1.0, "text": "y"}]
 #: Seconds between the bytes of a server that drips.
@@ -61,20 +62,14 @@ def found(hits: object) -> Reply:
     return Reply(json.dumps({"result": {"hits": hits}}).encode())
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(JsonHandler):
     state: SearchServer
 
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
+    def answer_get(self) -> None:
         self._send(Reply(json.dumps({"state": self.state.state}).encode()))
 
-    def do_POST(self) -> None:
+    def answer_post(self, body: Json) -> None:
         state = self.state
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with state.lock:
             number = len(state.requests)
             state.requests.append(body)
@@ -93,11 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
                 state.at_once -= 1
 
     def _send(self, reply: Reply) -> None:
-        self.send_response(reply.status)
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(reply.body)))
-        self.end_headers()
+        self.send_head(reply.status, len(reply.body), reply.headers)
         if not reply.drips:
             self.wfile.write(reply.body)
             return
@@ -108,24 +99,11 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(0)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        pass
-
-
 @contextmanager
 def serving(state: SearchServer) -> Iterator[SearchServer]:
     """The server, running; ``state.url`` is where."""
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"state": state}))
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield state
-    finally:
-        state.release.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with run_server(_Handler, state) as state.url:
+        try:
+            yield state
+        finally:
+            state.release.set()

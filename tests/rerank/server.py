@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import JsonHandler, LoopbackServer, run_server
 
 Json = Any
 Score = Callable[[str, list[str]], list[float]]
@@ -138,7 +139,7 @@ class Loopback:
     def shape(self) -> Shape:
         return SHAPES[self.dialect]
 
-    def problem(self, handler: BaseHTTPRequestHandler, body: Json) -> tuple[int, str] | None:
+    def problem(self, handler: JsonHandler, body: Json) -> tuple[int, str] | None:
         """What is wrong with a request, as the real servers see it."""
         shape = self.shape
         if handler.path != shape.path:
@@ -189,23 +190,17 @@ class Loopback:
         return said | {"model": self.model}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(JsonHandler):
     state: Loopback
 
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
+    def answer_get(self) -> None:
         if self.path == "/info" and self.state.dialect == "tei":
-            self._send(200, {"model_id": self.state.model, "model_sha": "abc"})
+            self.send_json(200, {"model_id": self.state.model, "model_sha": "abc"})
         else:
-            self._send(404, {"error": "no such path"})
+            self.send_json(404, {"error": "no such path"})
 
-    def do_POST(self) -> None:
+    def answer_post(self, body: Json) -> None:
         state = self.state
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with state.lock:
             number = len(state.requests)
             state.requests.append(body)
@@ -224,11 +219,11 @@ class _Handler(BaseHTTPRequestHandler):
         if problem is not None:
             with self.state.lock:
                 self.state.complaints.append(problem[1])
-            self._send(problem[0], {"error": problem[1]})
+            self.send_json(problem[0], {"error": problem[1]})
         elif failure is None:
             said = self.state.answer(body)
             query, documents = self.state.asked(body)
-            self._send(200, said)
+            self.send_json(200, said)
             with self.state.lock:
                 self.state.paid.update((query, document) for document in documents)
         else:
@@ -238,7 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
         name, _, detail = failure.partition(" ")
         if name.isdigit():
             header, _, value = detail.partition("=")
-            self._send(int(name), {"error": "on purpose"}, {header: value} if header else {})
+            data = json.dumps({"error": "on purpose"}).encode()
+            self.send_bytes(int(name), data, {header: value} if header else {})
         elif name == "close":
             self.close_connection = True
             self.connection.close()
@@ -246,53 +242,27 @@ class _Handler(BaseHTTPRequestHandler):
             self.state.release.wait(600)
             self.close_connection = True
         elif name == "text":
-            self._raw(200, (detail or "<html>").encode())
+            self.send_bytes(200, (detail or "<html>").encode())
         elif name == "drop":  # one result is missing
             said = self.state.answer(body)
             rows = said if isinstance(said, list) else said[self.state.shape.results]
             rows.pop()
-            self._send(200, said)
+            self.send_json(200, said)
         else:
             raise AssertionError(failure)
-
-    def _send(self, status: int, said: Json, headers: dict[str, str] | None = None) -> None:
-        self._raw(status, json.dumps(said).encode(), headers or {})
-
-    def _raw(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 256
-
-    def handle_error(self, *_: object) -> None:
-        pass
 
 
 @contextmanager
 def serving(state: Loopback, port: int = 0) -> Iterator[Loopback]:
     """The server, running; ``state.url`` is where."""
-    handler = type("Handler", (_Handler,), {"state": state})
-    server = _Server(("127.0.0.1", port), handler)
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield state
-    finally:
-        state.release.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with run_server(_Handler, state, port) as state.url:
+        try:
+            yield state
+        finally:
+            state.release.set()
 
 
 def closed_port() -> str:
     """A URL where nobody listens."""
-    with _Server(("127.0.0.1", 0), _Handler) as server:
+    with LoopbackServer(("127.0.0.1", 0), JsonHandler) as server:
         return f"http://127.0.0.1:{server.server_port}"

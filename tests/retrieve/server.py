@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+
+from tests.loopback import JsonHandler, run_server
 
 Json = Any
 WIDTH = 16
@@ -68,56 +68,34 @@ class ModelServer:
         raise KeyError(path)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(JsonHandler):
     state: ModelServer
 
-    def log_message(self, *_: object) -> None:
-        pass
+    def answer_get(self) -> None:
+        self.send_json(200, {"model_id": self.state.model, "model_sha": "abc"})
 
-    def do_GET(self) -> None:
-        self._send(200, {"model_id": self.state.model, "model_sha": "abc"})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def answer_post(self, body: Json) -> None:
         state = self.state
         with state.lock:
             number = len(state.requests)
             state.requests.append((self.path, body))
         if state.key is not None and self.headers["Authorization"] != f"Bearer {state.key}":
-            self._send(401, {"error": f"wrong key {self.headers['Authorization']}"})
+            self.send_json(401, {"error": f"wrong key {self.headers['Authorization']}"})
             return
         texts, said = state.answer(self.path, body)
         failure = state.fail(number)
         if failure is None and len(texts) > state.most:
             failure = 413
         if failure is not None:
-            self._send(failure, {"error": f"on purpose, {state.key}"})
+            self.send_json(failure, {"error": f"on purpose, {state.key}"})
             return
-        self._send(200, state.change(said))
+        self.send_json(200, state.change(said))
         with state.lock:
             state.paid.update(texts)
-
-    def _send(self, status: int, said: Json) -> None:
-        data = json.dumps(said).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
 
 @contextmanager
 def serving(state: ModelServer) -> Iterator[ModelServer]:
     """The server, running; ``state.url`` is where."""
-    handler = type("Handler", (_Handler,), {"state": state})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with run_server(_Handler, state) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

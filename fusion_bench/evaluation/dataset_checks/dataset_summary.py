@@ -19,6 +19,7 @@ from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.list_checks.list_notes import list_warnings
+from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
@@ -143,13 +144,7 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         warnings = list_warnings(info, np.inf, is_judged=dataset.is_judged)
         notices += [text for key, text in warnings if key not in skipped]
     for info in infos:
-        if info.on_queries:
-            condition = format_condition(info.when)
-            rest = f"{info.on_queries:,} of {pluralize(len(runs.queries), 'judged query')}"
-            notices.append(f"{info.title} is on for {rest} (when: {condition}).")
-        if info.duplicate_rows:
-            count = pluralize(info.duplicate_rows, "duplicate row")
-            notices.append(f"{info.title} had {count}, which were dropped.")
+        notices += _describe_list(info, len(runs.queries))
     judge = describe_judge(dataset)
     notices += [warning.text for warning in find_judge_warnings(judge, infos)]
     negative = [info.title for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]
@@ -168,6 +163,16 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
         notices.append(describe_near_duplicates(duplicates))
     return notices
+
+
+def _describe_list(info: ListInfo, judged: int) -> Iterator[str]:
+    """When it is on, and which rows were dropped."""
+    if info.on_queries:
+        rest = f"{info.on_queries:,} of {pluralize(judged, 'judged query')}"
+        yield f"{info.title} is on for {rest} (when: {format_condition(info.when)})."
+    if info.duplicate_rows:
+        count = pluralize(info.duplicate_rows, "duplicate row")
+        yield f"{info.title} had {count}, which were dropped."
 
 
 def _ask_to_judge(dataset: Dataset) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeAlias
+
+from tests.loopback import JsonHandler, run_server
 
 Json: TypeAlias = Any
 #: Documents with their scores, best first.
@@ -97,22 +97,17 @@ class FakeEngine(ABC):
         """The answer to a request; None = no such path."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    engine: FakeEngine
+class _Handler(JsonHandler):
+    state: FakeEngine
 
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
+    def answer_get(self) -> None:
         self._reply(None)
 
-    def do_POST(self) -> None:
-        self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+    def answer_post(self, body: Json) -> None:
+        self._reply(body)
 
     def _reply(self, body: Json) -> None:
-        engine = self.engine
+        engine = self.state
         engine.requests.append((self.path, body))
         if engine.key is not None and self.headers[engine.header] != engine.prefix + engine.key:
             return self._send(401, {"error": "no such key"})
@@ -127,11 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, answer: Json) -> None:
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.send_bytes(status, data, {"Content-Type": "application/json"})
 
 
 def is_search(path: str) -> bool:
@@ -139,23 +130,8 @@ def is_search(path: str) -> bool:
     return re.search(r"search|query|graphql", path.partition("?")[0]) is not None
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        pass
-
-
 @contextmanager
 def serving(engine: FakeEngine) -> Iterator[FakeEngine]:
     """The server, running; ``engine.url`` is where."""
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"engine": engine}))
-    engine.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with run_server(_Handler, engine) as engine.url:
         yield engine
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
