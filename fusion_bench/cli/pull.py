@@ -34,7 +34,8 @@ def pull_command(
     engine: Annotated[
         str,
         typer.Argument(
-            help="The engine, such as elasticsearch, qdrant, pgvector, http or python.",
+            help="The engine, such as elasticsearch, qdrant, pgvector, http or python. "
+            "'fusion-bench methods' lists all of them with their keys.",
             metavar="ENGINE",
         ),
     ],

@@ -189,6 +189,11 @@ def test_methods(capsys: Capture) -> None:
         assert text in out
     found = json.loads(printed(capsys, "methods", "--json"))
     assert {entry["method"] for entry in found["blend"]} >= {"none", "linear", "replace"}
+    engines = {entry["engine"]: entry for entry in found["connector"]}
+    assert engines["sqlite"]["keys"].items() >= {"path": "required", "id_field": '"id"'}.items()
+    assert engines["sqlite"]["leg"]["operator"] == '"or"'
+    assert {name for name, entry in engines.items() if not entry["fuses"]} == {"sqlite"}
+    assert all(f"\n{name} " in out for name in ("every engine", "lancedb", "weaviate"))
 
 
 # ── eval

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from fusion_bench.cli._rerank_output import build_simulation_tables
 from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
-from fusion_bench.cli.methods import build_method_table
+from fusion_bench.cli.methods import build_connector_table, build_method_table
 from fusion_bench.evaluation.compare_files import compare_files
 from fusion_bench.evaluation.compare_systems import compare_reports
 from fusion_bench.evaluation.dataset_checks.dataset_summary import describe_dataset
@@ -41,6 +41,7 @@ from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.pull.connector_table import list_connectors
 from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation.evaluation_page import build_page
@@ -192,6 +193,7 @@ def other_tables(root: Path) -> Iterator[tuple[str, Table]]:
     yield "dataset list", build_dataset_table({LONGER: read_spec(dataset)[0]})
     for kind, entries in list_methods().items():
         yield "methods", build_method_table(kind, entries)
+    yield "methods", build_connector_table(list_connectors())
     point = SimulationPoint(0.05, True, False, 250.0, 0.61234, 0.6012, 0.6234, 123, 99, 1234, 0.95)
     simulation = SimulationResult("nDCG@10", "r", None, 0.6, 0.5, (point,) * 3, (point,), "", ())
     yield from (("rerank --simulate", table) for table in build_simulation_tables(simulation))
