@@ -149,7 +149,7 @@ def next_judgments(
         overrides: Values of ``--set``.
         is_pool: No two systems of the experiment are compared: judge what is returned.
     """
-    from fusion_bench.report.judge_line import BUDGET
+    from fusion_bench.report.judging.judge_line import BUDGET
 
     order = ("--order", "pool") if is_pool else ("--next", BUDGET)
     words = ("judge", experiment, *options, *order)

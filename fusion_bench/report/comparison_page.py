@@ -14,10 +14,10 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
-from fusion_bench.report.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.evaluation.data_warnings import list_findings
-from fusion_bench.report.judge_line import JudgePlace, format_judge_line, format_pool_line
-from fusion_bench.report.judge_section import drop_judge_findings, judge_section
+from fusion_bench.report.judging.bounds_columns import bound_cells, bound_columns, describe_bounds
+from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line, format_pool_line
+from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.stats.comparison import Comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusion_bench.report.bounds_columns import bound_cells
+from fusion_bench.report.judging.bounds_columns import bound_cells
 from fusion_bench.util.formatting import format_number
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.report.judge_line import SAVED
+from fusion_bench.report.judging.judge_line import SAVED
 from tests import unjudged_project as project
 from tests.tiny import edit
 from tests.unjudged_project import EXPERIMENT

@@ -10,7 +10,7 @@ from fusion_bench.gate.records.check_result import (
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALARMS
-from fusion_bench.report.judge_line import JudgePlace, format_pool_line
+from fusion_bench.report.judging.judge_line import JudgePlace, format_pool_line
 from fusion_bench.report.page import Column, Tone
 from fusion_bench.util.formatting import format_number, pluralize
 

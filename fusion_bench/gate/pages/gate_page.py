@@ -24,7 +24,7 @@ from fusion_bench.gate.records.policy_change import PolicyChange, format_side
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ALPHA
 from fusion_bench.report.evaluation.data_warnings import list_findings
-from fusion_bench.report.judge_section import drop_judge_findings, judge_section
+from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.v2_switch import v2_findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.gate.records.check_result import CheckResult
-from fusion_bench.report.bounds_columns import BOUNDS_HEADER, BOUNDS_NOTE, bound_cells
+from fusion_bench.report.judging.bounds_columns import BOUNDS_HEADER, BOUNDS_NOTE, bound_cells
 from fusion_bench.report.page import Column, Row, Table
 
 COLUMNS = (Column("check", is_text=True), Column("Judged@k"), Column(BOUNDS_HEADER))

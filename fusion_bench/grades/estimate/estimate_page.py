@@ -11,7 +11,7 @@ from fusion_bench.grades.estimate.records import (
     JudgingRecord,
 )
 from fusion_bench.report.answer_texts import FEW_CHANGES, find_answer_tone, format_answer
-from fusion_bench.report.judge_section import judge_section
+from fusion_bench.report.judging.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.stats.answers import MIN_CHANGED
 from fusion_bench.util.formatting import (

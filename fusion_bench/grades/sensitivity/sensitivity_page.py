@@ -11,7 +11,7 @@ from fusion_bench.grades.sensitivity.records import (
     SystemSensitivity,
 )
 from fusion_bench.report.answer_texts import format_answer
-from fusion_bench.report.judge_section import judge_section
+from fusion_bench.report.judging.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import (
     format_coverage,

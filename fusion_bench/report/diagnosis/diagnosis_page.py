@@ -13,7 +13,7 @@ from fusion_bench.report.diagnosis.change_table import build_change_table
 from fusion_bench.report.diagnosis.failure_list import build_failure_lists
 from fusion_bench.report.diagnosis.failure_names import PLURALS, name_systems, pluralize_failures
 from fusion_bench.report.evaluation.data_warnings import list_findings, setting_warnings
-from fusion_bench.report.judge_section import judge_section
+from fusion_bench.report.judging.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_percent, pluralize
 

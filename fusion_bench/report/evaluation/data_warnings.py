@@ -13,7 +13,7 @@ from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.report.evaluation.unjudged_warnings import describe_decided, unjudged_warnings
-from fusion_bench.report.judge_line import JudgePlace
+from fusion_bench.report.judging.judge_line import JudgePlace
 from fusion_bench.report.page import Finding
 from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.util.formatting import list_names

@@ -21,7 +21,7 @@ from fusion_bench.report.evaluation.tables import (
     validity_table,
 )
 from fusion_bench.report.evaluation.trial_tables import trial_tables
-from fusion_bench.report.judge_section import drop_judge_findings, judge_section
+from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Finding, Page, Section, YamlBlock
 from fusion_bench.util.formatting import pluralize

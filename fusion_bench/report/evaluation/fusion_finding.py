@@ -7,7 +7,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.experiment.system import System
-from fusion_bench.report.judge_line import JudgePlace, format_judge_line, format_pool_line
+from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line, format_pool_line
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.util.formatting import (
     format_coverage,

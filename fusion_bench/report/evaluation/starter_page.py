@@ -8,10 +8,10 @@ from statistics import median
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.report.bounds_columns import describe_bounds
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.evaluation.tables import primary_table
+from fusion_bench.report.judging.bounds_columns import describe_bounds
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Finding, Page, Section, Table
 from fusion_bench.util.formatting import format_number, pluralize

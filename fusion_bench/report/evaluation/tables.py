@@ -23,7 +23,7 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
-from fusion_bench.report.bounds_columns import bound_cells, bound_columns, describe_bounds
+from fusion_bench.report.judging.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (
     UNADJUSTED,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.unjudged_result import SPARSE
-from fusion_bench.report.judge_line import JudgePlace, format_judge_line
+from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line
 from fusion_bench.util.formatting import format_number, format_percent, list_names
 
 #: Warn where more of the top 10 than this is unjudged.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusion_bench.report.judge_line import JudgePlace, format_pool_line
-from fusion_bench.report.judge_section import judge_section
+from fusion_bench.report.judging.judge_line import JudgePlace, format_pool_line
+from fusion_bench.report.judging.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
 from fusion_bench.util.formatting import pluralize

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.report.judge_line import JudgePlace, format_judge_line
+from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line
 from fusion_bench.report.tuning.look_texts import advise_next_look
 from fusion_bench.report.tuning.pareto_findings import format_paired
 from fusion_bench.report.tuning_records.pareto_front import ParetoPoint

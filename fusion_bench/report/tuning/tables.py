@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.system_result import CompletionBounds
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.bounds_columns import bound_cells, bound_columns, describe_bounds
+from fusion_bench.report.judging.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning.format_values import (
     MAX_CHOICES,

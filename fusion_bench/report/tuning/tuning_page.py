@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusion_bench.report.judge_section import drop_judge_findings, judge_section
+from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Page, Section, YamlBlock
 from fusion_bench.report.tuning.findings import tuning_findings

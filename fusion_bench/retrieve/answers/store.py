@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
 from fusion_bench.errors import DataError
-from fusion_bench.util.files.regular_files import check_regular
-from fusion_bench.util.os_errors import explain_error
+from fusion_bench.util.files.databases import open_database, wrap_database_errors
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION: Final = 1
@@ -24,8 +22,6 @@ TABLES: Final = f"""
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 PRAGMA user_version = {VERSION};
 """
-#: Seconds that one process waits for another's write.
-WRITE_TIMEOUT: Final = 30.0
 
 
 class AnswerStore:
@@ -44,12 +40,7 @@ class AnswerStore:
     def __init__(self, path: Path | None = None) -> None:
         self.where = str(path or "the answer store in memory")
         with self._wrap_errors():
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                check_regular(path)
-            self._db = sqlite3.connect(
-                path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
-            )
+            self._db = open_database(path)
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             tables = self._db.execute("SELECT name FROM sqlite_master").fetchall()
             if version not in {0, VERSION} or (version == 0 and tables):
@@ -58,21 +49,14 @@ class AnswerStore:
                     "--store"
                 )
             if version == 0:
-                self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.executescript(TABLES)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    @contextmanager
-    def _wrap_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise DataError(
-                f"{self.where}: not a usable answer store: {explain_error(error)}"
-            ) from None
+    def _wrap_errors(self) -> AbstractContextManager[None]:
+        return wrap_database_errors(self.where, "answer store")
 
     def is_empty(self) -> bool:
         """Whether it holds no answer."""

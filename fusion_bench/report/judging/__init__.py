@@ -1,0 +1,1 @@
+"""What every page says of its judgments: whose, how complete, and what to judge next."""
