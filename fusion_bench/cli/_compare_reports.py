@@ -152,6 +152,7 @@ def _compare_versions(
         tables = [
             replace(section, title="Against one baseline", is_folded=not (baseline or candidates))
             for section in result.page.sections
+            if section.key != "judge"  # stands at the beginning
         ]
     record = {"comparisons": result.records, "change": change.to_dict()}
     html = change_html(change, old, new, page=page, tables=tables)

@@ -9,6 +9,7 @@ from fusion_bench.evaluation.report_changes.paired_changes import explain_untest
 from fusion_bench.evaluation.report_changes.records import CollectionChange, ReportChange
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.report.changes.grade_warnings import grade_section
 from fusion_bench.report.changes.verdict_text import change_headline
 from fusion_bench.report.evaluation.change_section import (
     describe_collection,
@@ -27,7 +28,7 @@ SAME_SETTINGS = (
 def build_change_page(
     change: ReportChange, old: Report, new: Report, origins: Sequence[str] = ()
 ) -> Page:
-    """Verdict, configuration then and now, then each collection, where the numbers come from last.
+    """Verdict, who gave the grades, configuration then and now, each collection, provenance last.
 
     Args:
         change: From the old to the new report, with its paired comparisons.
@@ -43,7 +44,7 @@ def build_change_page(
     ]
     return Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
-        (_configuration(change, old, new), *sections),
+        (*grade_section(old, new), _configuration(change, old, new), *sections),
         change_headline(change, new.min_gain, new.alpha),
         _provenance(old, new, origins),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from fusion_bench.evaluation.report_changes.find_changes import find_changes
 from fusion_bench.evaluation.report_changes.paired_changes import add_comparisons
+from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.changes.change_page import build_change_page
 from fusion_bench.report.changes.verdict_text import change_number
@@ -42,6 +43,11 @@ def headline(old: Report, new: Report) -> str:
 
 def number(old: Report, new: Report) -> str:
     return change_number(add_comparisons(find_changes(old, new), old, new))
+
+
+def marked(report: Report, **update: object) -> Report:
+    collections = [each.model_copy(update=update) for each in report.collections]
+    return report.model_copy(update={"collections": tuple(collections)})
 
 
 NEW = of_values(("base", BEFORE - 0.1), ("mine", BETTER), ("other", BEFORE))
@@ -159,3 +165,16 @@ def test_names_stay_text() -> None:
     assert html.count("<script") == 2
     assert "<i>" not in html.replace("&lt;i&gt;", "")
     assert HOSTILE in [row["name"] for row in page_data(html)["collections"][0]["systems"]]
+
+
+def test_machine_judges_and_synthetic_queries_stand_before_anything_else() -> None:
+    judge = JudgeInfo(family="gpt")
+    old, new = marked(OLD, judge=judge), marked(NEW, judge=judge, synthetic_queries=7)
+    first = page_of(old, new).sections[0]
+    assert [each.key for each in first.findings] == ["machine judge", "synthetic queries"]
+    judged, written = (each.text for each in first.findings)
+    assert judged.startswith("The grades are those of a machine judge of the family gpt.")
+    assert written.startswith("In the new report: The queries (7) are synthetic")
+    (only,) = page_of(marked(OLD, judge=judge), NEW).sections[0].findings
+    assert only.text.startswith("In the old report: The grades are those of a machine judge")
+    assert "judge" not in {section.key for section in page_of(OLD, NEW).sections}
