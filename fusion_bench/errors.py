@@ -125,6 +125,7 @@ class ProviderError(FusionBenchError):
         retry_after: Seconds after which the provider wants to be asked again, if it said so.
         is_billable: Whether the provider may bill the call: it has been sent, and the provider did
             not refuse it. By default a timeout and a malformed answer are.
+        is_filtered: Whether the provider's content filter refused the request.
     """
 
     def __init__(
@@ -134,9 +135,11 @@ class ProviderError(FusionBenchError):
         kind: FailureKind,
         retry_after: float | None = None,
         is_billable: bool | None = None,
+        is_filtered: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
+        self.is_filtered = is_filtered
         self.retry_after = retry_after
         is_answered = kind in {"timeout", "malformed"}
         self.is_billable = is_answered if is_billable is None else is_billable

@@ -235,6 +235,9 @@ class _Handler(JsonHandler):
             header, _, value = detail.partition("=")
             data = json.dumps({"error": "on purpose"}).encode()
             self.send_bytes(int(name), data, {header: value} if header else {})
+        elif name == "filtered":  # as Azure's content filter refuses a prompt
+            error = {"message": "The prompt was filtered. " * 20, "code": "content_filter"}
+            self.send_json(400, {"error": error})
         elif name == "close":
             self.close_connection = True
             self.connection.close()

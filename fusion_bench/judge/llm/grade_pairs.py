@@ -158,6 +158,8 @@ class _Judge:
         except CostLimitError:
             raise
         except ProviderError as error:
+            if error.is_filtered:
+                return GradeAnswer(problem="refused", reason="the content filter of the provider")
             if error.kind == "refused":
                 raise
             return GradeAnswer(problem="failed", reason=f"{error.kind}: {error}")

@@ -34,7 +34,9 @@ class JudgeModel(HttpProvider):
 
     Attributes:
         family: The model's family, such as ``gpt``: ``judges`` of dataset.yaml has it, too.
-        temperature: Sampling temperature.
+        temperature: Sampling temperature; None = the provider's own, and none is sent.
+        limit_field: How the request names ``answer_tokens``; OpenAI's reasoning models know
+            ``max_completion_tokens`` alone.
         answer_tokens: Most output tokens of an answer; a reasoning model needs thousands.
     """
 
@@ -50,13 +52,15 @@ class JudgeModel(HttpProvider):
     batch: Literal[1] = 1
     max_tokens: None = None
     tokenizer: None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
+    limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     answer_tokens: Annotated[int, Field(ge=1)] = 300
 
     @property
     def model_identity(self) -> Identity:
         """With the rules of answers and the temperature; the prompt is part of each key."""
-        prompt = f"{ANSWER_RULES}, temperature {self.temperature:g}"
+        degree = "not sent" if self.temperature is None else f"{self.temperature:g}"
+        prompt = f"{ANSWER_RULES}, temperature {degree}"
         return replace(super().model_identity, truncation="", prompt=prompt)
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - the prompt holds all
@@ -64,8 +68,8 @@ class JudgeModel(HttpProvider):
         return {
             "model": self.model,
             "messages": [{"role": "user", "content": prompt_of(query)}],
-            "temperature": self.temperature,
-            "max_tokens": self.answer_tokens,
+            **({} if self.temperature is None else {"temperature": self.temperature}),
+            self.limit_field: self.answer_tokens,
         }
 
     def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON

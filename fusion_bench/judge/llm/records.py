@@ -26,7 +26,7 @@ class GradesMeta(StrictModel):
         endpoint: URL of the endpoint.
         prompt_sha256: SHA-256 of everything in the prompts but the texts.
         examples: Query, document and grade of each pair that may stand in a prompt.
-        temperature: Sampling temperature.
+        temperature: Sampling temperature; None = the provider's own.
         samples: Answers for each pair.
         combine: How they become one grade.
         pairs: Pairs of query and document.
@@ -52,7 +52,7 @@ class GradesMeta(StrictModel):
     endpoint: str
     prompt_sha256: str
     examples: tuple[tuple[str, str, int], ...] = ()
-    temperature: float
+    temperature: float | None
     samples: int
     combine: Literal["majority", "mean"]
     pairs: int

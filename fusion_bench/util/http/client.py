@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ BASE_BYTES: Final = 2 * 2**20
 BYTES_PER_REQUEST_BYTE: Final = 4
 #: Bytes of an error page that are read.
 ERROR_BYTES: Final = 16 * 2**10
+#: How the content filters of OpenAI and Azure say in an error that they refused a request.
+FILTERED: Final = re.compile(
+    rb'"code"\s*:\s*"(?:content_filter|content_policy_violation|ResponsibleAIPolicyViolation)"'
+)
 #: Kind of failure by status; others below 500 are "refused", from 500 "server".
 STATUS_KINDS: Final[dict[int, FailureKind]] = {
     408: "server",  # the server gave up waiting; our own limit is "timeout"
@@ -206,6 +211,7 @@ class JsonClient:
             f"{where}: status {answer.status}{hint}: {quoted}",
             kind=kind,
             retry_after=answer.retry_after,
+            is_filtered=kind == "refused" and FILTERED.search(answer.body) is not None,
         )
 
 

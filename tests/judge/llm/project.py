@@ -13,7 +13,7 @@ from tests.rerank.server import Json, Loopback, Shape
 SHAPE = Shape(
     "/chat/completions",
     frozenset({"model", "messages"}),
-    frozenset({"temperature", "max_tokens"}),
+    frozenset({"temperature", "max_tokens", "max_completion_tokens"}),
     results="choices",
 )
 BLOCKS = re.compile(r"<(?:query|passage)-(\w+)>\n(.*?)\n</(?:query|passage)-\1>", re.DOTALL)

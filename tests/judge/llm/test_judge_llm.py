@@ -326,6 +326,34 @@ def test_failures_of_the_server(
     assert "graded no pair: failed: connection" in capsys.readouterr().err
 
 
+def test_a_content_filter_refuses_single_pairs(
+    folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
+) -> None:
+    """A refusal with status 400 is counted; any other request that is refused ends the run."""
+    server.fail = lambda number: "filtered" if number in {2, 7} else None
+    write_config(tmp_path, server, model="concurrency: 1")
+    [record] = run_json(capsys, code=4)
+    assert (record["refused"], record["failed"], len(read_grades(folder))) == (2, 0, 14)
+    assert record["ungraded"][0].endswith("refused: the content filter of the provider")
+    server.fail = lambda _: "400"
+    assert main(JUDGE) == 2
+    assert "status 400" in capsys.readouterr().err
+
+
+def test_requests_of_reasoning_models(
+    folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
+) -> None:
+    write_config(
+        tmp_path,
+        server,
+        model="temperature: null, limit_field: max_completion_tokens, answer_tokens: 4000",
+    )
+    run_json(capsys)
+    for body in server.requests:
+        assert set(body) == {"model", "messages", "max_completion_tokens"}
+    assert read_record(folder).temperature is None
+
+
 def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
     folder = make(tmp_path)
     reached = threading.Event()
