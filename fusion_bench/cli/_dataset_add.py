@@ -65,8 +65,8 @@ def add_command(
     )
     echo(f"{added.name}: {counts}")
     echo(f"license: {added.license or 'not stated'}")
-    agreed = f"as stated: {', '.join(added.compared)}" if added.compared else "none is stated"
-    echo(f"counts: {agreed}")
+    comparison = f"as stated: {', '.join(added.compared)}" if added.compared else "none is stated"
+    echo(f"counts: {comparison}")
     for note in added.notes:
         echo(f"note: {note}")
     echo_written(added.files)

@@ -48,9 +48,9 @@ def read_card(folder: Path) -> DatasetCard:
         text = read_text(folder / FILE)[:MOST_CHARACTERS]
     except DataError:
         return DatasetCard()
-    before, fence, rest = text.partition(f"{FENCE}\n")
-    top, closing, _ = rest.partition(f"\n{FENCE}")
-    if before.strip() or not fence or not closing:
+    before, first_fence, rest = text.partition(f"{FENCE}\n")
+    top, last_fence, _ = rest.partition(f"\n{FENCE}")
+    if before.strip() or not first_fence or not last_fence:
         return DatasetCard()
     try:
         data = yaml.safe_load(top)

@@ -147,7 +147,7 @@ def _check_dead_ids(dataset: Dataset, documents: Collection[str] | None) -> Find
             "Give --documents FILE.",
         )
     known = set(documents)
-    dead = {
+    counts = {
         name: len(ids)
         for name, vocabulary in (
             ("judgments", dataset.qrels.vocabulary),
@@ -156,9 +156,9 @@ def _check_dead_ids(dataset: Dataset, documents: Collection[str] | None) -> Find
         )
         if (ids := {document for document in vocabulary if document not in known})
     }
-    if not dead:
+    if not counts:
         return Finding(check, "ok", "Every judged or returned document has a text.")
-    listed = ", ".join(f"{name} {count:,}" for name, count in dead.items())
+    listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     return Finding(
         check,
         "look",

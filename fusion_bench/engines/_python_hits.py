@@ -74,7 +74,11 @@ def _split_item(item: Any) -> tuple[object, object, object]:  # noqa: ANN401 - t
     if isinstance(item, Hit):
         return item.document, item.score, item.text
     if isinstance(item, Mapping):
-        return _first(item, ID_KEYS), _first(item, SCORE_KEYS), _first(item, TEXT_KEYS)
+        return (
+            _first_of(item, ID_KEYS),
+            _first_of(item, SCORE_KEYS),
+            _first_of(item, TEXT_KEYS),
+        )
     if isinstance(item, tuple | list):
         if not 1 <= len(item) <= 3:
             raise malformed_error(f"a hit of {len(item)} values: id, score and text are allowed")
@@ -82,5 +86,5 @@ def _split_item(item: Any) -> tuple[object, object, object]:  # noqa: ANN401 - t
     return _to_plain(item), None, None
 
 
-def _first(item: Mapping[Any, Any], keys: Iterable[str]) -> object:
+def _first_of(item: Mapping[Any, Any], keys: Iterable[str]) -> object:
     return next((item[key] for key in keys if item.get(key) is not None), None)

@@ -62,8 +62,8 @@ async def ask_questions(work: PullWork) -> None:
         ProviderError: A question failed for good; answers that came before are stored.
     """
     async with AsyncExitStack() as stack:
-        opening = stack.enter_async_context(work.connector.connect())
-        session = await limit_call(opening, max(work.connector.timeout, CONNECTING_SECONDS))
+        connection = stack.enter_async_context(work.connector.connect())
+        session = await limit_call(connection, max(work.connector.timeout, CONNECTING_SECONDS))
         work.fingerprint = await _read_fingerprint(session, work)
         _check_identity(work)
         known = work.store.find_answers([question.key for question in work.questions])

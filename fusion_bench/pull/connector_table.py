@@ -56,8 +56,10 @@ def _find_leg(model: type[Connector]) -> type[LegSettings]:
 
 def _list_defaults(model: type[StrictModel], base: type[StrictModel] | None) -> dict[str, str]:
     """Defaults of the fields that a base does not have."""
-    inherited = {"method", *(() if base is None else base.model_fields)}
-    return {key: _format_default(model, key) for key in model.model_fields if key not in inherited}
+    base_fields = {"method", *(() if base is None else base.model_fields)}
+    return {
+        key: _format_default(model, key) for key in model.model_fields if key not in base_fields
+    }
 
 
 def _format_default(model: type[StrictModel], key: str) -> str:

@@ -208,7 +208,7 @@ def _collect_lists(
     answers: dict[str, dict[str, Answer]] = {plan.name: {} for plan in plans}
     texts: dict[str, str] = {}
     documents: set[str] = set()
-    for question in _answered(work):
+    for question in _list_answered(work):
         answer = work.store.read_answer(question.key)
         answers[question.plan.name][question.query.id] = answer
         documents.update(hit.document for hit in answer.hits)
@@ -238,7 +238,7 @@ def _collect_lists(
     )
 
 
-def _answered(work: PullWork) -> list[Question]:
+def _list_answered(work: PullWork) -> list[Question]:
     return [question for question in work.questions if question.query.id not in work.failed]
 
 

@@ -33,8 +33,8 @@ def _has_card(text: str) -> bool:
 
 def _passes_luhn(text: str) -> bool:
     digits = [int(character) for character in reversed(text) if character.isdigit()]
-    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
-    return len(set(digits)) > 1 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
+    doubled_digits = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return len(set(digits)) > 1 and (sum(digits[::2]) + sum(doubled_digits)) % 10 == 0
 
 
 def _has_iban(text: str) -> bool:

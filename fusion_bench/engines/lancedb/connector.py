@@ -214,10 +214,10 @@ class LanceSession:
         text_field = connector.text_field if texts else None
 
         def read_rows() -> list[dict[str, Any]]:
-            limited = search().limit(depth)
+            search_query = search().limit(depth)
             if connector.filter is not None:
-                limited = limited.where(connector.filter, prefilter=True)
-            rows: list[dict[str, Any]] = limited.to_list()
+                search_query = search_query.where(connector.filter, prefilter=True)
+            rows: list[dict[str, Any]] = search_query.to_list()
             return rows
 
         rows = await call_library(LanceDB.title, read_rows, connector.timeout)

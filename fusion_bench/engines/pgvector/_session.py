@@ -124,8 +124,8 @@ def _kind_of(error: Exception) -> FailureKind:
     classes = {parent.__name__ for parent in type(error).__mro__}
     if "QueryCanceled" in classes:
         return "timeout"
-    passing = {"OperationalError", "InterfaceError", "PoolError"}
-    return "connection" if classes & passing else "refused"
+    transient = {"OperationalError", "InterfaceError", "PoolError"}
+    return "connection" if classes & transient else "refused"
 
 
 class PostgresSession:

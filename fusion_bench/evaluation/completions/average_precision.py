@@ -51,9 +51,9 @@ class AveragePrecisionModel:
     def differences(self, grades: IntArray) -> FloatArray:
         """(Q,): 0 where nothing is relevant."""
         chosen = (grades >= self.rel)[None, :]
-        return np.array([self._values(q, chosen[:, part])[0] for q, part in self._each()])
+        return np.array([self._values(q, chosen[:, part])[0] for q, part in self._query_slices()])
 
-    def _each(self) -> list[tuple[int, slice]]:
+    def _query_slices(self) -> list[tuple[int, slice]]:
         return list(enumerate(self._slices))
 
     def _values(self, query: int, chosen: BoolArray) -> FloatArray:
@@ -69,7 +69,7 @@ class AveragePrecisionModel:
         low, high = np.zeros(top.size), np.zeros(top.size)
         grades = [top.grade.copy(), top.grade.copy()]
         is_exact = True
-        for query, part in self._each():
+        for query, part in self._query_slices():
             unjudged = np.flatnonzero(~top.judged[part])
             if len(unjudged) <= MOST_ENUMERATED:
                 ends = self._enumerate(query, unjudged)
@@ -109,10 +109,10 @@ class AveragePrecisionModel:
         high = (most[0][0] - least[1][0]) / relevant
         low = (least[0][0] - most[1][0]) / relevant
         j, i = int(high.argmax()), int(low.argmin())
-        helped = np.zeros((2, len(unjudged)), dtype=bool)
-        helped[0][most[1][1][:i]] = True
-        helped[1][most[0][1][:j]] = True
-        return (float(low[i]), helped[0]), (float(high[j]), helped[1])
+        made_relevant = np.zeros((2, len(unjudged)), dtype=bool)
+        made_relevant[0][most[1][1][:i]] = True
+        made_relevant[1][most[0][1][:j]] = True
+        return (float(low[i]), made_relevant[0]), (float(high[j]), made_relevant[1])
 
     def _sums(
         self, query: int, unjudged: IntArray, place: IntArray, *, is_most: bool
@@ -130,7 +130,7 @@ class AveragePrecisionModel:
     def grade_effects(self, grades: IntArray) -> FloatArray:
         """(m,): relevant or not; the other documents stay."""
         effects = np.zeros(len(self.top.query))
-        for query, part in self._each():
+        for query, part in self._query_slices():
             unjudged = np.flatnonzero(~self.top.judged[part])
             if not len(unjudged):
                 continue

@@ -53,7 +53,7 @@ def build_model(
         return FirstRelevant(top, measure.rel, lambda place: (place > 0).astype(np.float64))
     if isinstance(measure, AveragePrecision):
         return AveragePrecisionModel(top, measure.rel)
-    return _counted(measure, top)
+    return _make_counting_model(measure, top)
 
 
 def _reciprocal(place: IntArray) -> FloatArray:
@@ -83,7 +83,7 @@ def _ndcg(measure: NDCG, top: TopDocuments, scale: Sequence[int]) -> LinearFract
     return LinearFractional(top, thresholds, np.diff(gains, prepend=0.0), weights, ideal)
 
 
-def _counted(measure: Measure, top: TopDocuments) -> LinearFractional:
+def _make_counting_model(measure: Measure, top: TopDocuments) -> LinearFractional:
     """Precision and recall: every relevant document within the cutoff counts alike."""
     rel = measure.rel if isinstance(measure, Precision | Recall) else 1
     cutoff = float(measure.cutoff or 1)

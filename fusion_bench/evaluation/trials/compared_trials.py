@@ -48,10 +48,10 @@ def warn_single_trial(
         others: The systems that it is compared with.
     """
     repeated = {name for other in others if other.trials for name in other.trials.lists}
-    unsteady = sorted(set(names) & {name.partition("/")[2] for name in repeated})
-    if row.trials is None and unsteady:
+    lists = sorted(set(names) & {name.partition("/")[2] for name in repeated})
+    if row.trials is None and lists:
         text = (
-            f"{row.name} has one trial of {unsteady[0]}, which has several in the other report. It "
+            f"{row.name} has one trial of {lists[0]}, which has several in the other report. It "
             "counts as fixed, so its intervals are too narrow where trials differ: make several "
             "trials of both."
         )

@@ -87,7 +87,7 @@ class JudgeFile:
         write_atomic(self.path, _format_rows([COLUMNS, *rows]))
 
     def _read(self) -> None:
-        whole, _, torn = read_bytes(self.path).rpartition(b"\n")
+        whole, _, half_line = read_bytes(self.path).rpartition(b"\n")
         lines = _read_rows(self.path, _decode(self.path, whole))
         _, header = next(lines, (1, list(COLUMNS)))
         if tuple(header) != COLUMNS:
@@ -103,7 +103,7 @@ class JudgeFile:
                     f"{judgment.query!r} is judged twice: keep one line"
                 )
             self.judgments[judgment.pair] = judgment
-        if torn:
+        if half_line:
             self._rewrite()
 
 

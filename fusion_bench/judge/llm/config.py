@@ -81,11 +81,11 @@ class LlmJudgeConfig(StrictModel):
 
     @model_validator(mode="after")
     def _check_samples(self) -> LlmJudgeConfig:
-        cold = [name for name, model in self.judges.items() if model.temperature == 0]
-        if self.samples > 1 and cold:
+        deterministic = [name for name, model in self.judges.items() if model.temperature == 0]
+        if self.samples > 1 and deterministic:
             raise ValueError(
-                f"samples {self.samples} with temperature 0 of {cold[0]!r} are one answer many "
-                "times: give it a temperature, such as 0.7, or samples 1"
+                f"samples {self.samples} with temperature 0 of {deterministic[0]!r} are one answer "
+                "many times: give it a temperature, such as 0.7, or samples 1"
             )
         return self
 

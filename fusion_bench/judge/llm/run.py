@@ -100,8 +100,8 @@ def run_judges(
         with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
             others = _sum_other_costs(request.dataset, config, model, opened)
             limits = GradingLimits(settings, max_cost, others)
-            asking = grade_all(request, config, model, opened, limits, on_progress)
-            grades = asyncio.run(asking)
+            grading = grade_all(request, config, model, opened, limits, on_progress)
+            grades = asyncio.run(grading)
             written.append(_write(request, config, name, grades, opened))
     return written
 
