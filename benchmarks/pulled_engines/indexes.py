@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -33,6 +34,7 @@ def _batches(corpus: Corpus) -> Iterator[list[tuple[int, str, str, list[float]]]
 
 def build_lancedb(corpus: Corpus, folder: Path) -> Settings:
     """A table with a full-text index; its vectors are compared one by one."""
+    os.environ.setdefault("LANCEDB_LOG", "error")  # or each search prints a warning
     import lancedb
     import pyarrow as pa
 

@@ -168,9 +168,11 @@ MOST_EXAMPLES = 10
 
 
 def _describe_generated(result: GeneratedQueries) -> list[str]:
+    from fusion_bench.util.formatting import pluralize
+
     usage = result.usage
     lines = [
-        f"{len(result.queries):,} queries by {result.model} ({usage.asked:,} asked for, "
+        f"{pluralize(len(result.queries), 'query')} by {result.model} ({usage.asked:,} asked for, "
         f"{usage.stored:,} stored, {usage.tokens:,} tokens)"
     ]
     if result.mean_overlap is not None:

@@ -79,7 +79,10 @@ def _find_parts(library: Any, name: str, splits: Sequence[str]) -> dict[str, Any
     """The dataset itself, or the parts of one without judgments that have some."""
     known = [each for each in library.registry if each == name or each.startswith(f"{name}/")]
     if not known:
-        raise UnknownNameError("dataset of ir_datasets", name, list(library.registry))
+        collection = name.partition("/")[0]
+        alike = [each for each in library.registry if each.partition("/")[0] == collection]
+        alike = alike or [each for each in library.registry if "/" not in each]
+        raise UnknownNameError("dataset of ir_datasets", name, alike)
     whole = library.load(name)
     if whole.has_qrels() and not splits:
         return {"": whole}

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 
 from fusion_bench.config.models import Weight
 from fusion_bench.connector import (
@@ -64,6 +64,13 @@ class SqliteConnector(Connector):
     id_field: Annotated[str, Field(min_length=1)] = "id"
     text_field: Annotated[str, Field(min_length=1)] | None = None
     fused: None = None
+
+    @field_validator("fused", mode="before")
+    @classmethod
+    def _refuse_fusion(cls, given: object) -> object:
+        if given is not None:
+            raise ValueError("SQLite fuses nothing: leave it out, and fuse the legs after the pull")
+        return given
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[EngineSession]:

@@ -51,7 +51,7 @@ def build_starter_systems(runs: Sequence[Run], rerankers: Sequence[Run] = ()) ->
         ConfigError: There is nothing to compare, or two things have one name.
     """
     if not runs or (len(runs) == 1 and not rerankers):
-        raise ConfigError("needs at least two lists, or one list and a reranker")
+        raise ConfigError("at least two lists are needed, or one list and a reranker: name another")
     names = [run.name for run in runs]
     systems: dict[str, SystemKeys] = {name: {"runs": [name]} for name in names}
     notes: list[str] = []

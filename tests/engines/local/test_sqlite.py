@@ -65,6 +65,11 @@ def test_no_word_of_a_query_is_an_operator(settings: Settings, text: str) -> Non
     assert read(build("sqlite", settings), "fts5", text=text) == ()
 
 
+def test_a_fusion_is_refused(settings: Settings) -> None:
+    with pytest.raises(ConfigError, match="fused: SQLite fuses nothing: leave it out"):
+        build("sqlite", settings, fused={"method": "rrf"})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
