@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.pull.store import Answer
+from fusion_bench.util.files.regular_files import read_regular
 from fusion_bench.util.formatting import pluralize
 
 FORMAT_VERSION: Final = 1
@@ -75,6 +77,8 @@ class PullRecord(StrictModel):
         documents: Documents whose texts were pulled; None = none were asked for.
         without_text: Documents of which the engine gave no text.
         failed: Query → why it was left out.
+        dropped: Lists that the pull before this one made, and this one did not: the dataset names
+            them no more.
     """
 
     format: Literal["fusion-bench-pull"] = "fusion-bench-pull"
@@ -90,6 +94,7 @@ class PullRecord(StrictModel):
     documents: int | None = None
     without_text: int = 0
     failed: dict[str, str] = Field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
 
     @property
     def is_degraded(self) -> bool:
@@ -126,6 +131,15 @@ def summarize_list(
     )
 
 
+def read_list_names(folder: Path) -> set[str]:
+    """The lists that the pull into a folder made; none where no record can be read."""
+    try:
+        record = PullRecord.model_validate_json(read_regular(folder / RECORD_FILE))
+    except (OSError, ValueError):
+        return set()
+    return {each.name for each in record.lists if each.hits}
+
+
 def is_falling(answer: Answer) -> bool:
     """Whether no hit scores higher than the one before it."""
     scores = [hit.score for hit in answer.hits]
@@ -158,6 +172,11 @@ def list_notes(record: PullRecord) -> list[str]:
         query, reason = next(iter(record.failed.items()))
         count = pluralize(len(record.failed), "query")
         notes.append(f"degraded: {count} left out (for example {query}: {reason}).")
+    if record.dropped:
+        notes.append(
+            f"{', '.join(record.dropped)}: of the pull before this one, so dataset.yaml names it "
+            "no more; the file stays."
+        )
     return notes
 
 

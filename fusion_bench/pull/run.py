@@ -25,7 +25,7 @@ from fusion_bench.pull.questions import (
     list_questions,
     plan_lists,
 )
-from fusion_bench.pull.record import PullRecord, list_notes, summarize_list
+from fusion_bench.pull.record import PullRecord, list_notes, read_list_names, summarize_list
 from fusion_bench.pull.store import Answer, PullStore
 from fusion_bench.pull.write_folder import PulledLists, check_folder, write_folder
 from fusion_bench.retrieve.answers.store import AnswerStore
@@ -222,8 +222,10 @@ def _collect_lists(
             f"{options.connector.method}: no list holds a document: check the index, the fields "
             "of the legs and the queries"
         )
-    record = _make_record(options, plans, work, answers)
     kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
+    dropped = read_list_names(options.out) - {plan.name for plan in kept}
+    record = _make_record(options, plans, work, answers)
+    record = record.model_copy(update={"dropped": tuple(sorted(dropped))})
     if options.texts:
         missing = len(documents - texts.keys())
         record = record.model_copy(update={"documents": len(texts), "without_text": missing})

@@ -127,13 +127,15 @@ def _dataset_text(folder: Path, pulled: PulledLists, suffix: str) -> str:
     path = folder / DATASET_FILE
     old = read_yaml(path).data if path.exists() else {}
     runs = {plan.name: _run_entry(plan, pulled, suffix) for plan in pulled.plans}
+    dropped = pulled.record.dropped
+    kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
     data: dict[str, Any] = {
         "name": make_dataset_name(pulled.name, "pulled"),
         "description": f"Pulled from {pulled.connector.method}.",
         **old,
         "queries": QUERIES_FILE,
         **({} if pulled.texts is None else {"documents": DOCUMENTS_FILE}),
-        "runs": {**(old.get("runs") or {}), **runs},
+        "runs": {**kept, **runs},
     }
     hint = ""
     if "qrels" not in data:

@@ -133,7 +133,10 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--qrels", "qrels.txt", "a=a.trec"], "at least two lists are needed, or one list and a reranker: name another"),
+        (
+            ["--qrels", "qrels.txt", "a=a.trec"],
+            "at least two lists are needed, or one list and a reranker",
+        ),
         (["--qrels", "qrels.txt", "a=a.trec", "a=b.trec"], "'a' stands twice"),
         (["--qrels", "qrels.txt", "a=a.trec", "=b.trec"], "'=b.trec' is not NAME=FILE"),
         (["--qrels", "qrels.txt", "a=a.trec", "b="], "'b=' is not NAME=FILE"),

@@ -178,6 +178,19 @@ def test_a_dataset_that_is_there_is_replaced_on_request_only(tmp_path: Path) -> 
         pull(tmp_path, {"bm25": KEYWORD}, start_over=True)
 
 
+def test_a_list_that_is_pulled_no_more_leaves_the_dataset(tmp_path: Path) -> None:
+    pull(tmp_path, {"bm25": KEYWORD, "ids": leg("ids")})
+    path = tmp_path / "mine/dataset.yaml"
+    spec = yaml.safe_load(path.read_text(encoding="utf-8"))
+    spec["runs"]["own"] = {"path": "runs/ids.trec.gz"}  # of the user, not of the pull
+    path.write_text(yaml.safe_dump(spec), encoding="utf-8")
+    pulled = pull(tmp_path, {"bm25": KEYWORD}, start_over=True)
+    assert {*yaml.safe_load(path.read_text(encoding="utf-8"))["runs"]} == {"bm25", "own"}
+    assert "ids: of the pull before this one, so dataset.yaml names it no more" in pulled.notes[-1]
+    (tmp_path / "mine/pull.json").write_text("{}", encoding="utf-8")
+    assert pull(tmp_path, {"ids": leg("ids")}, start_over=True).record.dropped == ()
+
+
 def test_queries_that_fail_are_left_out_on_request(tmp_path: Path) -> None:
     fail_with(ValueError("no such word"), "two")
     with pytest.raises(ProviderError, match=r"(bm25|dense), query 'q2': ValueError: no such word"):
