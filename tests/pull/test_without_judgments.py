@@ -11,6 +11,7 @@ import fusion_bench
 from fusion_bench import System, fuse, load_dataset
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError
+from fusion_bench.rerank.candidates import prepare_request
 from tests.pull.cases import DENSE, KEYWORD, pull
 
 Capture = pytest.CaptureFixture[str]
@@ -78,6 +79,15 @@ def test_in_python(folder: Path) -> None:
             call()
     with pytest.raises(ConfigError, match="nothing is judged"):
         fusion_bench.evaluate_systems(system, dataset.aligned(["bm25", "dense"]), "RR@10")
+
+
+def test_candidates_of_a_reranker_need_no_judgments(tmp_path: Path) -> None:
+    pull(tmp_path, {"bm25": KEYWORD}, texts=True)
+    request = prepare_request(tmp_path / "mine/dataset.yaml", System("bm25", ["bm25"]), depth=1)
+    assert [(query.id, len(query.candidates)) for query in request.queries] == [
+        ("q1", 1),
+        ("q2", 1),
+    ]
 
 
 def test_the_check_of_a_dataset_speaks_of_no_judged_query(folder: Path, capsys: Capture) -> None:
