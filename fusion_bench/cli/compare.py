@@ -100,9 +100,8 @@ def compare(
         "--qrels-columns": qrels_columns,
         "--run-columns": run_columns,
     }
-    outputs = {"--markdown": markdown}
     if qrels is None:
-        refuse_replaced_inputs(outputs, map(report_file, map(Path, files)))
+        refuse_replaced_inputs({"--markdown": markdown}, map(report_file, map(Path, files)))
         base.refuse_options("reports", options)
         from fusion_bench.cli._compare_reports import compare_report_files
 
@@ -118,7 +117,7 @@ def compare(
     from fusion_bench.measures.aliases import list_renamed
 
     lists = parse_named_files(files, "FILE")
-    refuse_replaced_inputs(outputs, (qrels, *lists.values()))
+    refuse_replaced_inputs({"--markdown": markdown}, (qrels, *lists.values()))
     collector = DetailsCollector() if html else None
     report = compare_files(
         qrels,

@@ -94,9 +94,8 @@ def eval_command(
     collector = _make_collector(detail, is_needed=html or details_json)
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
-        refuse_replaced_inputs(
-            {"--markdown": markdown}, list_experiment_inputs(parsed, source, folders)
-        )
+        inputs = list_experiment_inputs(parsed, source, folders)
+        refuse_replaced_inputs({"--markdown": markdown}, inputs)
         folder = base.out_folder(out, experiment)
         report = run_experiment(
             parsed,

@@ -115,8 +115,7 @@ def try_command(
     refuse_replaced_inputs({"--markdown": markdown}, (qrels, queries, *listed))
     _check_folders(save, out)
     with progress_bar() as progress:
-        done = compare_starter_systems(given, progress)
-        done = _add_lint(done)
+        done = _add_lint(compare_starter_systems(given, progress))
         progress("writing the report", 1, 1)
         written = write_report(
             done.report,
@@ -132,10 +131,13 @@ def try_command(
     columns = {"--qrels-columns": qrels_columns, "--run-columns": run_columns}
     words = _list_command_words(given, lists, {"--rerank": rerank, "--measure": measure}, columns)
     page = _build_page(done, words, save)
-    verdict = page.headline and page.headline.text
-    record = {"verdict": verdict, "notes": done.notes, "report": done.report}
-    print_result(record, page, as_json=json, written=written, markdown=markdown)
+    print_result(_to_record(done, page), page, as_json=json, written=written, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
+
+
+def _to_record(done: StarterComparison, page: Page) -> dict[str, object]:
+    verdict = page.headline and page.headline.text
+    return {"verdict": verdict, "notes": done.notes, "report": done.report}
 
 
 def _add_lint(done: StarterComparison) -> StarterComparison:
