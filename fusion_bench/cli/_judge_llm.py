@@ -79,6 +79,11 @@ class LlmOptions:
         """
         if self.config is not None:
             base.refuse_options("--llm", others)
+            if "=" in str(self.config) and not self.config.exists():
+                raise typer.BadParameter(
+                    f"{self.config}: the YAML file of the judges is needed, not KEY=VALUE",
+                    param_hint="--llm",
+                )
             return
         given = {
             "--dry-run": self.is_dry or None,

@@ -253,6 +253,7 @@ def test_configurations_that_cannot_be_meant(
         ([*JUDGE, "--judge", "ann"], "does not go with --llm"),
         ([*JUDGE, "--order", "pool"], "does not go with --llm"),
         (["judge", "mine", "--llm", "no.yaml"], "no.yaml"),
+        (["judge", "mine", "--llm", "model=gpt-5-mini"], "--llm: model=gpt-5-mini: the YAML file"),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], message: str, capsys: Capture) -> None:
