@@ -9,6 +9,7 @@ from typing import Any
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.judge_checks.dataset_judges import find_dataset_warnings
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.evaluation.trials.select_trial import describe_selection, select_trial
@@ -77,6 +78,7 @@ def explain_query(
         query_text=text,
         documents=loaded.documents,
         trial=describe_selection(every, trial),
+        data_warnings=find_dataset_warnings(every, [chosen]),
     )
 
 
@@ -132,6 +134,7 @@ def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
         **asdict(trace),
         "contributions": trace.contributions,
         "trial": explanation.trial,
+        "data_warnings": [each.model_dump() for each in explanation.data_warnings],
         "switched_off": dict(explanation.switched_off),
         "policy": None if explanation.policy is None else asdict(explanation.policy),
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.fuse import name_term
 
 
@@ -170,6 +171,7 @@ class Explanation:
         switched_off: Source that is off for the query → why.
         policy: What the system's policy picked; None = it has none.
         trial: Which trial of which lists this is; None = every list has one file.
+        data_warnings: What speaks against the judge of the grades.
     """
 
     system: str
@@ -186,6 +188,7 @@ class Explanation:
     switched_off: Mapping[str, str] = field(default_factory=dict)
     policy: PolicyTrace | None = None
     trial: str | None = None
+    data_warnings: tuple[DataWarning, ...] = ()
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""

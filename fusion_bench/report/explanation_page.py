@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from fusion_bench.explain.explanation import explain_order
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
+from fusion_bench.report.judging.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.util.formatting import pluralize
 
@@ -55,7 +56,8 @@ def build_explanation_page(
     findings += [Finding(line, key="policy") for line in _list_policies(explanation)]
     findings += [Finding(line, key="switched off") for line in _list_switched_off(explanation)]
     section = Section(text=text, findings=tuple(findings), parts=tables)
-    return Page(title, (section, *([reasons] if texts else [])))
+    first = judge_section(explanation.data_warnings)
+    return Page(title, (*first, section, *([reasons] if texts else [])))
 
 
 def _list_policies(explanation: Explanation, stage: str = "") -> Iterator[str]:

@@ -42,6 +42,10 @@ def test_reports(root: Path, capsys: Capture) -> None:
     assert CIRCULAR in show(capsys, "compare", "reports/mine")
     assert CIRCULAR in show(capsys, "tune", EXPERIMENT, "--no-plots")
     assert CIRCULAR in show(capsys, "diagnose", EXPERIMENT)
+    words = ("explain", "q0", "--experiment", EXPERIMENT, "--system")
+    assert CIRCULAR in show(capsys, *words, "both")
+    assert CIRCULAR in show(capsys, *words, "both", "--json")
+    assert CIRCULAR not in show(capsys, *words, "a")
     assert CIRCULAR not in show(
         capsys,
         "eval",
