@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,10 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 os.environ["FUSION_BENCH_CACHE"] = "0"
 # A shell that exports its width would narrow what a pipe gets.
 os.environ.pop("COLUMNS", None)
+# A shell without job control has its background processes ignore Ctrl-C, and so would the programs
+# that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no fault of the code: no test fails by the clock. Each run has new examples;
 # `HYPOTHESIS_PROFILE=thorough make tests` tries many of them at once.
 settings.register_profile("house", deadline=None, max_examples=40)

@@ -28,11 +28,15 @@ SCALES: Mapping[str, Mapping[int, int]] = {
 PRIOR_PAIRS = 5
 
 
-@cache
 def load_grades(judge: str) -> dict[str, dict[str, int]]:
     """Topic → document → grade of one judge."""
     folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / "rag25-dev-judges"
-    return load_qrels(folder / f"{judge}.qrels.gz").to_dict()
+    return _load_file(folder / f"{judge}.qrels.gz")
+
+
+@cache
+def _load_file(path: Path) -> dict[str, dict[str, int]]:
+    return load_qrels(path).to_dict()
 
 
 def count_pairs(judge: str, scale: Mapping[int, int], topic: str | None = None) -> IntArray:
