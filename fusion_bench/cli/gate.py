@@ -238,6 +238,7 @@ def _update_baseline(
     anchor: bool,
     as_json: bool,
 ) -> None:
+    from fusion_bench.gate.data_warnings import find_update_warnings
     from fusion_bench.gate.inputs import GateInputs, lint_candidate
     from fusion_bench.gate.pages.update_page import build_update_page
     from fusion_bench.gate.self_test.run import check_power
@@ -250,7 +251,8 @@ def _update_baseline(
         new = update_baseline(inputs, path, reason, anchor=anchor)
         switch = v2_findings({"the baseline": new.v2_enabled})
         notes = [] if as_json else [*switch, *lint_lines(lint_candidate(inputs))]
-        warnings = [note.text for note in notes if note.tone == "warning"]
+        warnings = [] if as_json else [*find_update_warnings(inputs)]
+        warnings += [note.text for note in notes if note.tone == "warning"]
         warnings += () if as_json else check_power(inputs)
     last, number = new.history[-1], len(new.history)
     if as_json:

@@ -1,16 +1,20 @@
-"""The warnings of the lists that the candidate reads."""
+"""The warnings of the judge, and of the lists that the candidate reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.judge_checks.dataset_judges import find_dataset_warnings
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import task_list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
+from fusion_bench.evaluation.run_experiment import find_datasets, load_lists
 from fusion_bench.experiment.system import System
+from fusion_bench.gate.inputs import GateInputs
+from fusion_bench.io.dataset_config import read_spec
 
 
 def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> Iterator[DataWarning]:
@@ -36,3 +40,22 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
         )
         for warning in warnings:
             yield DataWarning(key=warning.key, text=start + warning.text)
+
+
+def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
+    """What speaks against the judge whose grades become the baseline.
+
+    Args:
+        inputs: The experiment; only datasets that a machine judged are read.
+
+    Yields:
+        Each text begins with its dataset where there are several.
+    """
+    paths = [*find_datasets(inputs.experiment, inputs.source, inputs.folders)]
+    for _, path in paths:
+        qrels = read_spec(path)[0].qrels
+        if qrels is not None and qrels.kind == "machine":
+            dataset = load_lists(path, (inputs.candidate,), inputs.progress)
+            start = f"{dataset.name}: " if len(paths) > 1 else ""
+            for warning in find_dataset_warnings(dataset, [inputs.candidate]):
+                yield start + warning.text

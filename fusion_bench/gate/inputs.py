@@ -188,9 +188,10 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
 
 
 def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str]:
-    """Why nothing can be gated: a machine judge is circular or unmeasured, or a list is unusable.
+    """Why nothing can be gated: a machine judge proves nothing, or a list is unusable.
 
-    A fallback scored the list, or it has no result.
+    The judge is circular, unmeasured, or not shown to agree with people. A fallback scored the
+    list, or it has no result.
     """
     candidate, name = inputs.candidate, task.dataset.name
     yield from find_judge_refusals(task.dataset, task.experiment.systems.values())

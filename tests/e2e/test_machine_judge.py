@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
 from tests.judge_project import EXPERIMENT, make
 
 Capture = pytest.CaptureFixture[str]
@@ -143,6 +145,60 @@ def test_too_few_pairs_measure_nothing(
     assert "Too few pairs measure its agreement" in shown
     people.write_text("".join(lines[:101]), encoding="utf-8")
     assert gate_twice(tmp_path, capsys)[:2] == (0, 0)
+
+
+@pytest.mark.parametrize(("accept", "codes"), [("", (2, 2)), (", unmeasured: accept", (0, 0))])
+def test_a_judge_no_better_than_chance_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    accept: str,
+    codes: tuple[int, int],
+) -> None:
+    monkeypatch.chdir(make(tmp_path, f"kind: machine{accept}"))
+    chance = Random(1)
+    rows = [f"q{q},d{d},{chance.randrange(3)}\n" for q in range(40) for d in range(1, 4)]
+    people = tmp_path / "datasets/mine/people.csv"
+    people.write_text("query,document,grade\n" + "".join(rows), encoding="utf-8")
+    update, code, shown = gate_twice(tmp_path, capsys)
+    assert (update, code) == codes, shown
+    assert "not shown to agree with people better than chance" in shown
+    assert "over 120 pairs of 40 queries" in shown
+    assert ("Or say 'unmeasured: accept'" in shown) == (codes == (2, 2))
+    assert main(COMMANDS["eval"][0]) == 0
+    assert "not shown to agree" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("kappa", "low", "shows"),
+    [
+        (0.1, 0.01, True),
+        (0.1, 0.0, False),
+        (0.0, 0.0, False),
+        (0.5, None, False),
+        (None, None, False),
+    ],
+)
+def test_the_whole_interval_must_be_above_chance(
+    kappa: float | None, low: float | None, shows: bool
+) -> None:
+    judge = JudgeInfo(people="ann", pairs=100, queries=9, kappa=kappa, low=low, high=0.9)
+    assert judge.is_better_than_chance is shows
+    assert not judge.model_copy(update={"pairs": 99}).is_better_than_chance
+
+
+def test_an_update_says_who_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    words = [*GATE, "--update", "--reason"]
+    monkeypatch.chdir(make(tmp_path, "kind: machine"))
+    assert main([*words, "first"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("! The grades are those of a machine judge") == 1
+    assert MEASURED in shown
+    make(tmp_path, "kind: human")
+    assert main([*words, "people judge"]) == 0
+    assert "machine judge" not in capsys.readouterr().out
 
 
 def test_lists_that_no_compared_system_reads_are_no_circle(

@@ -15,7 +15,7 @@ from fusion_bench.io.dataset import Dataset
 
 
 def find_judge_refusals(dataset: Dataset, systems: Iterable[System]) -> Iterator[str]:
-    """A judge whose family made a list that was read, and one that nobody compared with people.
+    """A judge whose family made a list that was read, and one not shown to agree with people.
 
     Args:
         dataset: With the lists that the compared systems read.
@@ -26,7 +26,7 @@ def find_judge_refusals(dataset: Dataset, systems: Iterable[System]) -> Iterator
         return
     if shared := describe_shared_family(judge, list_families(dataset)):
         yield f"{dataset.name}: the grades are circular. {shared}"
-    if not judge.is_measured and not judge.is_accepted:
+    if not judge.is_better_than_chance and not judge.is_accepted:
         yield (
             f"{dataset.name}: the grades are those of a machine judge. "
             f"{describe_agreement(judge)} Or say 'unmeasured: accept' under 'qrels'"

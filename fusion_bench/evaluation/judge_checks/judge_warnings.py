@@ -18,6 +18,11 @@ MEASURE_IT = (
     "of dataset.yaml: {people: {path: people.csv, kind: human}}"
 )
 
+TAKE_OTHERS = (
+    "Take the grades of people or of another judge as 'qrels', or let people grade more of the "
+    "same pairs."
+)
+
 
 def find_judge_warnings(
     judge: JudgeInfo | None, lists: Iterable[ListFamily]
@@ -53,8 +58,13 @@ def describe_agreement(judge: JudgeInfo) -> str:
         f"agreement with people ({judge.people}): Cohen's κ {graded} graded, {binary} relevant or "
         f"not, over {place}"
     )
-    if judge.is_measured:
+    if judge.is_better_than_chance:
         return f"Its {agreement}."
+    if judge.is_measured:
+        return (
+            f"It is not shown to agree with people better than chance, as the interval of κ is not "
+            f"above 0: {agreement}. {TAKE_OTHERS}"
+        )
     if judge.kappa is None:
         return f"Nothing measures its {agreement}, as both give one grade alone: {MEASURE_IT}."
     return f"Too few pairs measure its {agreement}: {MEASURE_IT}."

@@ -24,7 +24,7 @@ class JudgeInfo(ReportRecord):
         binary_low: Lower end of its interval.
         binary_high: Upper end.
         related_systems: Systems that declare the judge's own family, or whose stages do.
-        is_accepted: The dataset accepts it although its agreement is not measured.
+        is_accepted: The dataset accepts it although its agreement is not measured, or not shown.
     """
 
     family: str | None = None
@@ -44,3 +44,8 @@ class JudgeInfo(ReportRecord):
     def is_measured(self) -> bool:
         """Whether enough pairs were judged by people too."""
         return self.pairs >= MIN_PAIRS and self.kappa is not None
+
+    @property
+    def is_better_than_chance(self) -> bool:
+        """Whether enough pairs show a κ above 0: the whole interval lies there."""
+        return self.is_measured and self.low is not None and self.low > 0

@@ -45,8 +45,8 @@ class QrelsSpec(GradeFileSpec):
     """The file of the judgments.
 
     Attributes:
-        unmeasured: Whether the gate accepts a machine's grades whose agreement with people nobody
-            measured.
+        unmeasured: Whether the gate accepts a machine's grades whose agreement with people is not
+            measured, or not shown.
     """
 
     unmeasured: Literal["refuse", "accept"] = "refuse"
