@@ -159,8 +159,8 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
     }
     judgments = read_sheet(path, SheetRules(options.judge, task.greatest, documents))
     if judgments:
-        task.file.lock()
-        task.file.add_all(judgments)
+        with task.file.lock():
+            task.file.add_all(judgments)
     return task.file, len(judgments)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -37,12 +39,15 @@ class JudgeFile:
         self.path = path
         self.judge = judge
         self.judgments: dict[tuple[str, str], Judgment] = {}
-        self._lock: int | None = None
         if path.exists():
             self._read()
 
-    def lock(self) -> None:
-        """Keep other processes from writing to it until this one ends.
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from writing to it meanwhile.
+
+        The lock is a hidden file beside it, removed in the end. The system releases the lock of a
+        killed process.
 
         Raises:
             FusionBenchError: Another process has it, or it cannot be written.
@@ -50,16 +55,25 @@ class JudgeFile:
         if not self.path.exists():
             write_atomic(self.path, _format_rows([COLUMNS]))
         if not has_locks():  # pragma: no cover - not on POSIX systems
+            yield
             return
         # A rewritten file is another one: the folder's own lock would serve all judges alike.
-        place = self.path.with_suffix(".lock")
+        place = self.path.with_name(f".{self.path.stem}.lock")
         place.touch()
-        self._lock = take_lock(place)
-        if self._lock is None:
+        try:
+            handle = take_lock(place)
+        except FileNotFoundError:  # another process has just ended and removed it
+            handle = None
+        if handle is None:
             raise FusionBenchError(
                 f"{self.path}: judge {self.judge!r} is judging in another process: end it, or take "
                 "another name with --judge"
             )
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+            os.close(handle)
 
     def add(self, judgment: Judgment) -> None:
         """Keep a judgment; an earlier one of the same document is replaced."""

@@ -48,8 +48,8 @@ def judge_in_terminal(
     """
     require_keys(task.greatest)
     session = Session(task)
-    task.file.lock()
     console = Console(highlight=False)
-    with open_keyboard(sys.stdin.fileno()) as keys, console.screen() as screen:
+    keyboard = open_keyboard(sys.stdin.fileno())
+    with task.file.lock(), keyboard as keys, console.screen() as screen:
         JudgeLoop(session, queries, documents, console, screen, keys).run()
     return session

@@ -79,10 +79,15 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "ann.csv"
-    first = JudgeFile(path, "ann")
-    first.lock()
-    first.add(make("d1"))
-    first.add(make("d1", 0))  # written anew: the lock must outlive the file
-    with pytest.raises(FusionBenchError, match="judge 'ann' is judging in another process"):
-        JudgeFile(path, "ann").lock()
-    JudgeFile(tmp_path / "bob.csv", "bob").lock()
+    first, second = JudgeFile(path, "ann"), JudgeFile(path, "ann")
+    with first.lock():
+        first.add(make("d1"))
+        first.add(make("d1", 0))  # written anew: the lock must outlive the file
+        message = "judge 'ann' is judging in another process"
+        with pytest.raises(FusionBenchError, match=message), second.lock():
+            pass
+        with JudgeFile(tmp_path / "bob.csv", "bob").lock():
+            pass
+    with second.lock():
+        pass
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["ann.csv", "bob.csv"]
