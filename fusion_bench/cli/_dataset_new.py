@@ -11,7 +11,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_written, print_json
-from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
+from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files, require_qrels
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
@@ -84,18 +84,22 @@ def _ask_files(
     """The files that are not named, asked for one after the other.
 
     Raises:
-        typer.BadParameter: Nobody can be asked.
+        typer.BadParameter: Nobody can be asked, or there are no judgments.
     """
     if not _is_terminal():
-        missing = "--qrels FILE" if lists else "two lists, NAME=FILE NAME=FILE"
-        raise typer.BadParameter(f"{missing}: needed where nobody can be asked for it")
+        if lists:
+            require_qrels(qrels)
+        raise typer.BadParameter(
+            "two lists, NAME=FILE NAME=FILE: needed where nobody can be asked for it"
+        )
     named = list(lists or [])
     if not named:
         echo("Ranked lists, one at a time: NAME=FILE; an empty line ends them.", err=True)
         while answer := _ask("List"):
             named.append(answer)
     if qrels is None:
-        qrels = Path(_ask("Judgments (qrels)"))
+        answer = _ask("Judgments (qrels)")
+        qrels = require_qrels(Path(answer) if answer else None)
     if queries is None and (answer := _ask("Queries, JSON Lines (empty: none)")):
         queries = Path(answer)
     if documents is None and (answer := _ask("Documents, JSON Lines (empty: none)")):

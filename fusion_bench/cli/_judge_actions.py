@@ -39,7 +39,7 @@ class JudgeActions:
             budget: That of ``--next``.
 
         Raises:
-            typer.BadParameter: Two do not.
+            typer.BadParameter: Two do not, or the spreadsheet is not named ``.csv``.
         """
         given = {
             "--export": self.export,
@@ -50,6 +50,12 @@ class JudgeActions:
         chosen = [option for option, value in given.items() if value is not None]
         if len(chosen) > 1:
             raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint=chosen[1])
+        if self.export is not None and self.export.suffix.lower() != ".csv":
+            raise typer.BadParameter(
+                f"{self.export}: it writes comma-separated values (CSV), which every spreadsheet "
+                "opens: name it .csv",
+                param_hint="--export",
+            )
         if budget is None:
             for option, value in pair.items():
                 if value is not None:

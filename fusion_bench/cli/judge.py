@@ -113,7 +113,8 @@ def judge(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random order.", min=0)] = 0,
     export: Annotated[
-        Path | None, typer.Option(help="Write the documents to a spreadsheet.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write the documents to a spreadsheet, .csv.", metavar="FILE"),
     ] = None,
     import_: Annotated[
         Path | None,

@@ -80,17 +80,23 @@ def sample_command(
         print_json({"searches": read.searches, **left_out, "sample": sample})
         return
     echo(f"{read.searches:,} searches, {len(read.queries):,} distinct queries")
-    for line in _describe_sample(sample):
+    is_uniform = read.queries[0].frequency == read.queries[-1].frequency  # the most frequent first
+    for line in _describe_sample(sample, is_uniform=is_uniform):
         echo(line)
     echo_written([out])
 
 
-def _describe_sample(sample: QuerySample) -> list[str]:
+def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:
     drawn = dict.fromkeys(sample.distinct, 0)
     for query in sample.queries:
         drawn[query.stratum] += 1
     strata = ", ".join(f"{name} {drawn[name]:,} of {n:,}" for name, n in sample.distinct.items())
     lines = [f"drawn: {len(sample.queries):,} ({strata})"]
+    if is_uniform:
+        lines.append(
+            "note: all queries were asked equally often, so head, torso and tail mean nothing "
+            "here: they follow the alphabet"
+        )
     if sample.similar:
         lines.append(f"note: {sample.similar:,} similar queries were left out of the draw")
     for kind, count in sample.personal.items():

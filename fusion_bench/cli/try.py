@@ -17,7 +17,7 @@ from fusion_bench.cli._column_options import (
     parse_run_columns,
 )
 from fusion_bench.cli._console import print_result
-from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
+from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files, require_qrels
 from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.util.files.real_paths import resolve_path
@@ -43,7 +43,9 @@ def try_command(
         list[str],
         typer.Argument(help="A ranked list and its name; two or more.", metavar="NAME=FILE"),
     ],
-    qrels: Annotated[Path, typer.Option(help="Judgments file.", metavar="FILE")],
+    qrels: Annotated[
+        Path | None, typer.Option(help="Judgments file, always needed.", metavar="FILE")
+    ] = None,
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -101,6 +103,7 @@ def try_command(
     from fusion_bench.report.write import write_report
 
     base.refuse_two_outputs(markdown, as_json=json)
+    qrels = require_qrels(qrels)
     given = StarterInput(
         qrels=qrels,
         runs=parse_named_files(lists, "NAME=FILE"),

@@ -26,7 +26,7 @@ def load_queries(path: Path) -> dict[str, Query]:
         DataError: A line without an id, an id given twice, or a value of the wrong kind.
     """
     queries: dict[str, Query] = {}
-    for number, item in read_objects(path):
+    for number, item in _read_query_objects(path):
         where = f"{path}:{number}"
         query = parse_query(item, where)
         if query.id in queries:
@@ -35,6 +35,23 @@ def load_queries(path: Path) -> dict[str, Query]:
     if not queries:
         raise DataError(f"{path}: the file is empty: at least one query is needed")
     return queries
+
+
+def _read_query_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """As :func:`read_objects`; an array or plain text is told how queries are written."""
+    is_first = True
+    try:
+        for row in read_objects(path):
+            is_first = False
+            yield row
+    except DataError as error:
+        read_text(path)  # a file that cannot be read is an error of its own
+        if not is_first:
+            raise
+        raise DataError(
+            f'{error}: write one JSON object a line, such as {{"id": "q1", "text": "…"}}; of a '
+            "text with one query a line 'fusion-bench queries sample' makes such a file"
+        ) from None
 
 
 def parse_query(item: Mapping[str, Any], where: str) -> Query:

@@ -73,6 +73,8 @@ def test_a_list_without_answers(files: list[str], capsys: Capture) -> None:
 def test_nobody_can_be_asked(files: list[str], capsys: Capture) -> None:
     assert main(files[:3]) == 2
     assert "needed where nobody can be asked" in capsys.readouterr().err
+    assert main(files[:5]) == 2
+    assert "then make them with fusion-bench judge DIR" in capsys.readouterr().err
 
 
 def test_files_are_asked_for(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

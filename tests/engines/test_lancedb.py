@@ -39,6 +39,12 @@ def test_rerankers(fusion: Mapping[str, float], expected: Mapping[str, float]) -
     assert scores(system(**fusion), LISTS) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("method", ["RRFReranker", "MRRReranker", "LinearCombinationReranker"])
+def test_only_the_linear_combination_needs_a_version(method: str) -> None:
+    notes = LanceDB.write(system(method=method, vector="dense")).notes
+    assert ("3437" in " ".join(notes)) == (method == "LinearCombinationReranker")
+
+
 def test_equal_scores_differ_between_the_searches() -> None:
     """query.py, _normalize_scores: equal values become 0; a distance of 0 is a score of 1."""
     lists = {"bm25": {"q": {"a": 3.0}}, "dense": {"q": {"b": 0.5}}}

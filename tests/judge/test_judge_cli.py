@@ -114,6 +114,10 @@ def test_a_scale_beyond_the_keys_is_judged_in_a_spreadsheet(root: Path, capsys: 
     ("words", "message"),
     [
         (("tiny", "--export", "a.csv", "--list"), "--list"),
+        (
+            ("tiny", "--export", "a.xlsx"),
+            "--export: a.xlsx: it writes comma-separated values (CSV)",
+        ),
         (("tiny", "--measure", "P@5"), "needs --next BUDGET"),
         (("tiny", "--next", "5", "--import", "a.csv"), "--next"),
         (("tiny", "--import", "no.csv"), "no.csv: no such file"),
@@ -136,8 +140,10 @@ def test_files_of_the_dataset_are_not_replaced(root: Path, capsys: Capture) -> N
     before = (root / "datasets/tiny/qrels.txt").read_bytes()
     err = refuse(capsys, DATASET, "--write-qrels", "datasets/tiny/qrels.txt")
     assert "is a file of the dataset: name another" in err
-    for name in (DATASET, EXPERIMENT, "datasets/tiny/a.trec", "datasets/tiny/judgments/ann.csv"):
-        assert "would replace an input" in refuse(capsys, EXPERIMENT, "--export", name)
+    for name in (DATASET, EXPERIMENT, "datasets/tiny/a.trec"):
+        assert "name it .csv" in refuse(capsys, EXPERIMENT, "--export", name)
+    sheet = "datasets/tiny/judgments/ann.csv"
+    assert "would replace an input" in refuse(capsys, EXPERIMENT, "--export", sheet)
     assert "name it .txt" in refuse(capsys, DATASET, "--write-qrels", "q.csv")
     assert (root / "datasets/tiny/qrels.txt").read_bytes() == before
 

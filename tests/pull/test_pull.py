@@ -239,7 +239,8 @@ def test_nothing_at_all_is_an_error(tmp_path: Path) -> None:
         ("", "the file is empty"),
         ('{"id": "q1"}\n', "asked.jsonl:1: query 'q1' has no 'text'"),
         ('{"id": "q1", "text": "a"}\n{"id": "q1", "text": "b"}\n', "stands twice"),
-        ("[1]\n", "a JSON object is needed"),
+        ('[{"id": "q1", "text": "a"}]\n', "write one JSON object a line, such as"),
+        ("mountain huts\n", "'fusion-bench queries sample' makes such a file"),
         ('{"id": "q\\u0007", "text": "a"}\n', "holds a control character"),
     ],
 )

@@ -153,6 +153,15 @@ def test_personal_data_is_flagged_or_left_out(tmp_path: Path, capsys: Capture) -
     assert "a.b@c.org" not in (tmp_path / "q.jsonl").read_text()
 
 
+def test_strata_of_equal_frequencies_mean_nothing(tmp_path: Path, capsys: Capture) -> None:
+    words = ["queries", "sample", str(tmp_path / "log.txt"), "--out", str(tmp_path / "q.jsonl")]
+    note = "note: all queries were asked equally often, so head, torso and tail mean nothing"
+    for text, is_uniform in (("paris\nrome\n", True), ("paris\nrome\nrome\n", False)):
+        (tmp_path / "log.txt").write_text(text)
+        assert main(words) == 0
+        assert (note in capsys.readouterr().out) == is_uniform
+
+
 def test_the_log_is_not_overwritten(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "log.txt").write_text("a\n")
     log = str(tmp_path / "log.txt")

@@ -239,14 +239,13 @@ results = (
     .to_list()
 )[:{min(system.top_k or window, window)}]
 """
-        return Configuration(
-            {FILE: code},
-            (
-                "Replace vector_column_name and fts_columns by your columns, [0.0] by the vector.",
+        notes = ["Replace vector_column_name and fts_columns by your columns, [0.0] by the vector."]
+        if fusion["method"] == "LinearCombinationReranker":
+            notes.append(
                 "LinearCombinationReranker needs pull request 3437 of May 2026: before it, the "
-                "order was inverted.",
-            ),
-        )
+                "order was inverted."
+            )
+        return Configuration({FILE: code}, tuple(notes))
 
     @classmethod
     def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
