@@ -132,7 +132,7 @@ def judge_until_decided(
         )
         pairs = [each.document.pair for each in plan.documents]
         first = len(pairs) if first < 0 else first
-        if plan.is_decided:
+        if plan.has_one_answer:
             return first, len(grades), plan
         if rng is not None:
             rng.shuffle(pairs)

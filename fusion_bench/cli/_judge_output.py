@@ -87,6 +87,7 @@ def _describe(work: JudgeWork) -> dict[str, Any]:
             "high_answer": plan.high_answer,
             "is_decided": plan.is_decided,
             "documents": budget,
+            "ignored_queries": plan.ignored_queries,
         }
     record["max_grade"] = work.task.greatest
     record["documents"] = [
@@ -107,8 +108,8 @@ def _print_list(work: JudgeWork) -> None:
 
     documents, effects = work.documents(), {}
     columns = ["query", "document", "best_rank"]
+    base.echo_notes(describe_plan(work))
     if work.plan is not None:
-        base.echo_notes(describe_plan(work.plan, len(documents)))
         effects = {each.document.pair: each.effect for each in work.plan.documents}
         columns.append("effect")
     typer.echo("\t".join(columns))
@@ -118,15 +119,13 @@ def _print_list(work: JudgeWork) -> None:
         typer.echo("\t".join(map(escape_control_chars, cells)))
 
 
-def describe_plan(plan: JudgingPlan, count: int) -> list[str]:
-    """What could still change, in sentences.
-
-    Args:
-        plan: The plan.
-        count: How many of its documents are asked for.
-    """
+def describe_plan(work: JudgeWork) -> list[str]:
+    """What could still change the comparison, in sentences; none where none was named."""
     from fusion_bench.util.formatting import format_number, pluralize
 
+    plan = work.plan
+    if plan is None:
+        return []
     low, now, high = (format_number(v, signed=True) for v in (plan.low, plan.difference, plan.high))
     ends = "Judging could make it" if plan.is_exact else "Judging keeps it within"
     pair = f"{plan.candidate} - {plan.baseline}, {plan.measure}"
@@ -134,10 +133,28 @@ def describe_plan(plan: JudgingPlan, count: int) -> list[str]:
         f"{pair}: {now} over {pluralize(plan.queries, 'query')} ({plan.answer}). "
         f"{ends} {low} ({plan.low_answer}) to {high} ({plan.high_answer})."
     ]
+    if plan.ignored_queries:
+        total = pluralize(plan.ignored_queries + plan.queries, "query")
+        lines.append(
+            f"Without any judgment, and left out: {plan.ignored_queries:,} of {total}. Their "
+            f"documents could change the answer. Judge them first: {_format_judge(work)}"
+        )
     if plan.is_decided:
         return [*lines, f"Nothing left could change the answer: {plan.answer}."]
-    total = pluralize(len(plan.documents), "document")
+    if plan.has_one_answer:
+        compared = pluralize(plan.queries, "compared query")
+        return [*lines, f"On the {compared} alone, nothing could change it: {plan.answer}."]
+    total, count = pluralize(len(plan.documents), "document"), len(work.documents())
     return [*lines, f"{total} could still change it; the first {count:,} change most."]
+
+
+def _format_judge(work: JudgeWork, *words: object) -> str:
+    """The command with which the same judge judges the pool of every query."""
+    from fusion_bench.cli._command_words import format_command
+
+    options = work.options
+    limit = () if options.max_grade is None else ("--max-grade", options.max_grade)
+    return format_command("judge", work.judged.path, "--judge", options.judge, *limit, *words)
 
 
 def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
@@ -146,8 +163,7 @@ def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
     from fusion_bench.util.formatting import pluralize
 
     documents = work.documents()
-    if work.plan is not None:
-        base.echo_notes(describe_plan(work.plan, len(documents)))
+    base.echo_notes(describe_plan(work))
     texts = work.query_texts(), work.document_texts()
     sheet = render_sheet(documents, *texts, work.task.file.judgments)
     write_atomic(path, sheet.encode())
@@ -156,13 +172,7 @@ def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
         return
     echo(f"{pluralize(len(documents), 'document')} to judge, grades 0 to {work.task.greatest}")
     echo_written([path])
-    from fusion_bench.cli._command_words import format_command
-
-    options = work.options
-    limit = () if options.max_grade is None else ("--max-grade", options.max_grade)
-    command = format_command(
-        "judge", work.judged.path, "--judge", options.judge, *limit, "--import", path
-    )
+    command = _format_judge(work, "--import", path)
     echo(f"Next: fill in the column 'grade', then {command}")
 
 
@@ -173,11 +183,11 @@ def _judge(work: JudgeWork) -> None:
     from fusion_bench.util.formatting import pluralize
 
     documents = work.documents()
-    if work.plan is not None:
-        for line in describe_plan(work.plan, len(documents)):
-            echo(line)
+    for line in describe_plan(work):
+        echo(line)
     if not documents:
-        echo(f"Nothing left to judge for {work.options.judge}.")
+        if work.plan is None or not work.plan.ignored_queries:
+            echo(f"Nothing left to judge for {work.options.judge}.")
         return
     if work.judged.dataset.documents is None:
         base.echo_notes(["the dataset names no 'documents': texts are missing"])
@@ -187,12 +197,14 @@ def _judge(work: JudgeWork) -> None:
         f"{pluralize(session.judged, 'document')} judged, {session.skipped:,} skipped, "
         f"{left:,} left: {work.task.file.path}"
     )
-    if session.judged and work.plan is not None:
-        again = open_work(work.judged, work.options)
-        for line in describe_plan(again.plan or work.plan, len(again.documents())):
+    if not session.judged:
+        return
+    if work.plan is not None:
+        for line in describe_plan(open_work(work.judged, work.options)):
             echo(line)
-    if session.judged:
-        _echo_next(work.judged)
+    elif left:
+        echo(f"The same command asks for the {pluralize(left, 'document')} left.")
+    _echo_next(work.judged)
 
 
 def _echo_next(judged: JudgedSystems) -> None:
@@ -205,17 +217,22 @@ def _echo_next(judged: JudgedSystems) -> None:
 
 def show_import(judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool) -> None:
     """Read a spreadsheet into the judge's file."""
-    from fusion_bench.judge.judge_work import import_sheet
+    from fusion_bench.judge.judge_work import import_sheet, open_work
     from fusion_bench.util.formatting import pluralize
 
     file, count = import_sheet(judged, path, options)
+    work = open_work(judged, options)
+    left = len(work.documents())
     if as_json:
-        print_json({"file": file.path, "grades": count, "judged": len(file.judgments)})
+        record = {"file": file.path, "grades": count, "judged": len(file.judgments), "left": left}
+        print_json(record)
         return
     echo(
         f"{pluralize(count, 'grade')} read; {options.judge} has judged "
         f"{pluralize(len(file.judgments), 'document')}: {file.path}"
     )
+    if left:
+        echo(f"Left of the pool: {pluralize(left, 'document')}, for {_format_judge(work)}")
     _echo_next(judged)
 
 

@@ -33,6 +33,7 @@ from fusion_bench.evaluation.results import (
     system_result,
 )
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
+from fusion_bench.evaluation.unjudged.ignored_queries import count_known_ignored
 from fusion_bench.evaluation.trials.assess_trials import assess_trials
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -246,6 +247,7 @@ def _collection(
         ),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
+        ignored_queries=count_known_ignored(task),
         judge=describe_judge(dataset, systems.values()),
         crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
     )

@@ -51,6 +51,7 @@ class Collection(TableView, ReportRecord):
         comparisons: By measure, in the order of the systems.
         fusion: Whether fusing pays; None = there is no fusion, or no source alone.
         synthetic_queries: Queries that a model wrote; where there are any, all are.
+        ignored_queries: Queries of the queries file that lists answer and nobody judged.
         near_duplicates: Queries that depend on each other though no group says so; None = few or
             none, or not searched.
         crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
@@ -81,6 +82,7 @@ class Collection(TableView, ReportRecord):
     fusion: FusionResult | None = None
     near_duplicates: NearDuplicates | None = None
     synthetic_queries: int = 0
+    ignored_queries: int = 0
     crag: tuple[CragResult, ...] = ()
     judge: JudgeInfo | None = None
 

@@ -12,6 +12,7 @@ from fusion_bench.evaluation.completions.measure_models import KNOWN_MEASURES, h
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials
+from fusion_bench.evaluation.unjudged.ignored_queries import find_ignored_queries
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.judge.files.combined_grades import merge_qrels
 from fusion_bench.judge.next.answers import answer_of
@@ -49,6 +50,8 @@ class JudgingPlan:
         high_answer: Likewise, its greatest.
         documents: Those that could change a difference, what changes most first; empty where
             nothing could change the answer.
+        ignored_queries: Queries that lists answer and nobody judged: not compared, though their
+            documents could change the answer.
     """
 
     dataset: str
@@ -64,11 +67,17 @@ class JudgingPlan:
     low_answer: Answer
     high_answer: Answer
     documents: tuple[DecisiveDocument, ...]
+    ignored_queries: int = 0
+
+    @property
+    def has_one_answer(self) -> bool:
+        """Whether both extreme completions give the same answer on the compared queries."""
+        return self.low_answer == self.high_answer
 
     @property
     def is_decided(self) -> bool:
-        """Whether both extreme completions give the same answer."""
-        return self.low_answer == self.high_answer
+        """Whether they do, and no query is left out for want of judgments."""
+        return self.has_one_answer and not self.ignored_queries
 
 
 def plan_judging(
@@ -128,6 +137,7 @@ def plan_judging(
         low_answer=answers[1],
         high_answer=answers[2],
         documents=tuple(documents),
+        ignored_queries=len(find_ignored_queries(task)),
     )
 
 

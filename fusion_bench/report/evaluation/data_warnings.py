@@ -12,6 +12,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
+from fusion_bench.evaluation.unjudged.ignored_queries import warn_ignored
 from fusion_bench.report.evaluation.unjudged_warnings import describe_decided, unjudged_warnings
 from fusion_bench.report.judging.judge_line import JudgePlace
 from fusion_bench.report.page import Finding
@@ -29,6 +30,8 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
     yield from list_findings(find_judge_warnings(collection.judge, collection.runs))
     yield from list_findings(warn_synthetic(collection.synthetic_queries))
+    ignored = warn_ignored(collection.ignored_queries, len(collection.queries))
+    yield from list_findings(ignored)
     yield from setting_warnings(report.settings, report.provenance)
     configs = {row.name: row.config or {} for row in collection.ranked_systems}
     queries = len(collection.queries)

@@ -155,3 +155,32 @@ def test_on_the_command_line(
     record = json.loads(capsys.readouterr().out)
     assert record["plan"]["documents"] == 87
     assert {row["query"] for row in record["documents"]}.isdisjoint({"q0", "q2", "q4"})
+
+
+def test_queries_without_judgments_keep_it_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The tiny project is decided; without the judgments of one evaluated query it is not."""
+    monkeypatch.chdir(tiny.make(tmp_path))
+    words = ["judge", tiny.EXPERIMENT, "--judge", "ann", "--next", "5"]
+    assert main([*words, "--measure", "nDCG@10", "--list"]) == 0
+    err = capsys.readouterr().err
+    assert "Nothing left could change the answer: identical." in err
+    assert "Without any judgment" not in err
+    tiny.edit(tmp_path, "datasets/tiny/qrels.txt", "q4 0 d4 1\n", "")
+    assert main([*words, "--measure", "nDCG@10", "--list"]) == 0
+    err = capsys.readouterr().err
+    assert "Without any judgment, and left out: 1 of 3 queries." in err
+    command = f"fusion-bench judge {tmp_path / tiny.DATASET} --judge ann"
+    assert f"Judge them first: {command}\n" in err
+    assert "Nothing left could" not in err
+    assert "On the 2 compared queries alone, nothing could change it: identical." in err
+    assert main([*words, "--measure", "nDCG@10", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert (plan["is_decided"], plan["ignored_queries"]) == (False, 1)
+    (tmp_path / "s.csv").write_text("query,document,grade\nq4,d4,1\n", encoding="utf-8")
+    assert main([*words[:4], "--import", "s.csv"]) == 0
+    assert f"Left of the pool: 4 documents, for {command}\nNext: " in capsys.readouterr().out
+    assert main([*words, "--measure", "nDCG@10", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert (plan["is_decided"], plan["ignored_queries"]) == (True, 0)
