@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.judge.files.combined_grades import CombineName
     from fusion_bench.judge.judge_work import JudgeOptions, JudgeWork
-    from fusion_bench.judge.next.plan import JudgingPlan
     from fusion_bench.judge.pool.judged_systems import JudgedSystems
 
 

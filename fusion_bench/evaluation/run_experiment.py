@@ -33,8 +33,8 @@ from fusion_bench.evaluation.results import (
     system_result,
 )
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
-from fusion_bench.evaluation.unjudged.ignored_queries import count_known_ignored
 from fusion_bench.evaluation.trials.assess_trials import assess_trials
+from fusion_bench.evaluation.unjudged.ignored_queries import count_known_ignored
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
