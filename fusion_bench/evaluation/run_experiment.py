@@ -18,6 +18,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
+from fusion_bench.evaluation.dataset_checks.ignored_queries import count_known_ignored
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.fusion_systems import compare_fusions
@@ -34,7 +35,6 @@ from fusion_bench.evaluation.results import (
 )
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.trials.assess_trials import assess_trials
-from fusion_bench.evaluation.unjudged.ignored_queries import count_known_ignored
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset

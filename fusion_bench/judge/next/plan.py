@@ -9,10 +9,10 @@ from typing import Final
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.completions.measure_models import KNOWN_MEASURES, has_model
+from fusion_bench.evaluation.dataset_checks.ignored_queries import find_ignored_queries
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials
-from fusion_bench.evaluation.unjudged.ignored_queries import find_ignored_queries
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.judge.files.combined_grades import merge_qrels
 from fusion_bench.judge.next.answers import answer_of

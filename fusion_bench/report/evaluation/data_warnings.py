@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.dataset_checks.ignored_queries import warn_ignored
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
-from fusion_bench.evaluation.unjudged.ignored_queries import warn_ignored
 from fusion_bench.report.evaluation.unjudged_warnings import describe_decided, unjudged_warnings
 from fusion_bench.report.judging.judge_line import JudgePlace
 from fusion_bench.report.page import Finding
