@@ -179,9 +179,21 @@ def _print_written(
             echo(f"    samples of a pair: mean standard deviation {meta.mean_spread:.3f}")
         for line in meta.ungraded[:3]:
             echo(f"    {line}")
-    echo(f"Written: {', '.join(str(each.path) for each in written)}; in dataset.yaml:")
-    echo("judges:")
-    for each in written:
-        echo(f"  {each.dataset_entry}")
+    echo(f"Written: {', '.join(str(each.path) for each in written)}")
+    _print_entries(judged, written)
+
+
+def _print_entries(judged: JudgedSystems, written: Sequence[WrittenGrades]) -> None:
+    """What to add to the dataset.yaml, and the command that then compares the grades."""
+    from fusion_bench.judge.llm.dataset_entries import format_new_entries, list_new_entries
+
+    spec, dataset = judged.dataset.spec, quote(str(judged.path))
+    qrels, judges = list_new_entries(spec, judged.path.parent, written)
+    for line in format_new_entries(spec, qrels, judges):
+        echo(line)
+    if not judges and not spec.judges:
+        echo("Then grade pairs yourself, run this command again, and add what it prints:")
+        echo(f"  fusion-bench judge {dataset} --judge NAME")
+        return
     echo("Then measure agreement with people before these grades count:")
-    echo(f"  fusion-bench grades agreement {quote(str(judged.path))}")
+    echo(f"  fusion-bench grades agreement {dataset}")

@@ -29,7 +29,7 @@ from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit
 from fusion_bench.tune.validation.all_queries.fit_all_queries import fit_all_queries
-from fusion_bench.tune.validation.cross_validation import cross_validate
+from fusion_bench.tune.validation.cross_validation import cross_validate, fit_default_folds
 from fusion_bench.tune.validation.floor import (
     UntunedValues,
 )
@@ -85,15 +85,19 @@ class TuningRun:
         objective, tuning = self.objective, self.tuning
         split, choice = choose_split(objective.runs, self.dataset.queries, tuning)
         plan = self.looks.find_plan(held_out_queries(objective, split))
-        if plan is not None:
+        run = self
+        if plan is None:
+            tuning, split = fit_default_folds(objective.runs.groups, split, tuning)
+            run = replace(self, tuning=tuning)
+        else:
             split = frozen_split(objective, split, plan)
         evaluation = HeldOutEvaluation(objective, split, tuning, self.alpha)
         if plan is None:
-            outcome = self._search_all(evaluation, name)
+            outcome = run._search_all(evaluation, name)
         else:
             outcome = SearchOutcome(*frozen_trials(objective, split, plan))
         self.progress(f"{self.dataset.name}: evaluating", 1, 1)
-        report = self._evaluate(evaluation, outcome, choice, name, provenance)
+        report = run._evaluate(evaluation, outcome, choice, name, provenance)
         return report.model_copy(update={"lint": self._lint_systems(report)})
 
     def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:

@@ -88,3 +88,19 @@ def test_a_datasets_own_splits_decide(root: Path, capsys: pytest.CaptureFixture[
     report = tune(root, capsys, "--set", "tune.folds=5")
     assert report["split_choice"]["design"] == "dataset"
     assert report["split_choice"]["reason"] == "the dataset has splits dev and test"
+
+
+def test_four_groups_are_four_folds_where_the_experiment_names_none(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries, experiment = root / "datasets/made/queries.jsonl", root / "experiments/e.yaml"
+    queries.write_text("".join(f'{{"id": "q{n}", "group": "{n % 4}"}}\n' for n in range(60)))
+    experiment.write_text(experiment.read_text().replace("  folds: 0\n", ""))
+    report = tune(root, capsys, "--trials", "8")
+    assert report["settings"]["folds"] == 4
+    assert report["split"].endswith("4 folds instead of 5, as there are only 4 groups")
+    assert len(report["held_out_queries"]) == 60
+    queries.write_text("".join(f'{{"id": "q{n}", "group": "{n % 3}"}}\n' for n in range(60)))
+    folders = ["--datasets", str(root / "datasets"), "--out", str(root / "out")]
+    assert main(["tune", str(experiment), *folders]) == 2
+    assert "60 queries of 3 groups are too few to tune on" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from fusion_bench.errors import ProviderError
 from fusion_bench.io.specs.families import Family
 from fusion_bench.judge.llm.answer import parse_grade
 from fusion_bench.rerank.clients import HttpProvider
@@ -24,6 +25,8 @@ ANSWER_RULES: Final = "judge/1"
 SLOT: Final = ("grade",)
 #: Output tokens of an answer, as a rule.
 TYPICAL_TOKENS: Final = 8
+#: Calls in a row that reach no server before one is ever reached: nobody listens there.
+MOST_UNREACHED: Final = 3
 
 
 class JudgeModel(HttpProvider):
@@ -104,11 +107,12 @@ class _ConnectedJudge:
         self.identity = model.model_identity
         self.batch: int = model.batch
         self._model, self._remote, self._store, self._grades = model, remote, store, grades
+        self._is_reached, self._unreached = False, 0
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """Ask for one grade; an answer without one is an unread score."""
         model = self._model
-        data = await self._remote.post_json(model.path, model.build_request(query, documents))
+        data = await self._post(model.build_request(query, documents))
         answer = parse_grade(data, self._grades, self._remote.quote_text)
         if answer.grade is None:
             self._store.save_answer(self.identity, query, answer.to_json())
@@ -118,6 +122,28 @@ class _ConnectedJudge:
             model.parse_usage(data),
             () if answer.grade is not None else (0,),
         )
+
+    async def _post(self, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        """The answer to a request.
+
+        Raises:
+            ProviderError: It failed; as a refusal, which ends the run, where no server answers.
+        """
+        try:
+            data = await self._remote.post_json(self._model.path, body)
+        except ProviderError as error:
+            if error.kind != "connection" or error.is_billable:  # a server took the request
+                self._is_reached = True
+            self._unreached += 1
+            if self._is_reached or self._unreached < MOST_UNREACHED:
+                raise
+            raise ProviderError(
+                f"no server answers at {self._model.base_url} ({error}): start it, or correct "
+                f"'base_url' of {self._model.model} in the file that --llm names",
+                kind="refused",
+            ) from error
+        self._is_reached = True
+        return data
 
 
 def make_key(prompt: str, sample: int, attempt: int) -> str:

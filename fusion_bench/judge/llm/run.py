@@ -32,6 +32,7 @@ from fusion_bench.rerank.ledger import CostEstimate, sum_booked_costs, summarize
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.store_lock import lock_models
 from fusion_bench.util.files.atomic_files import make_write_error, replace_files, require_folder
+from fusion_bench.util.yaml_text import format_compact_yaml
 
 #: Folder beside the ``dataset.yaml``; people's grades are in another one.
 FOLDER = "machine-judgments"
@@ -47,12 +48,21 @@ class WrittenGrades:
     Attributes:
         path: The file.
         meta: Its provenance, which stands beside it.
-        dataset_entry: The line below ``judges`` of the dataset.yaml.
     """
 
     path: Path
     meta: GradesMeta
-    dataset_entry: str
+
+    @property
+    def entry(self) -> dict[str, str]:
+        """What the dataset.yaml says of the file, as ``qrels`` or below ``judges``."""
+        family = {} if self.meta.family is None else {"family": self.meta.family}
+        return {"path": f"{FOLDER}/{self.path.name}", "kind": "machine", **family}
+
+    @property
+    def dataset_entry(self) -> str:
+        """The line below ``judges`` of the dataset.yaml."""
+        return format_compact_yaml({self.meta.judge: self.entry}).strip()
 
 
 def estimate_judges(
@@ -123,7 +133,6 @@ def _write(
     store: ScoreStore,
 ) -> WrittenGrades:
     """Write the grades and their provenance, which never stands beside other grades."""
-    model = config.judges[name]
     if not any(each.grade is not None for each in grades):
         first = grades[0]
         raise DataError(
@@ -138,9 +147,7 @@ def _write(
         replace_files(path.parent, {meta_path(path).name: record, path.name: data})
     except OSError as error:
         raise make_write_error(path, error) from error
-    family = "" if model.family is None else f", family: {model.family}"
-    entry = f"{name}: {{path: {FOLDER}/{path.name}, kind: machine{family}}}"
-    return WrittenGrades(path, meta, entry)
+    return WrittenGrades(path, meta)
 
 
 def _render(name: str, grades: Sequence[PairGrade]) -> bytes:

@@ -8,7 +8,8 @@ decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import QuerySplit, groups_by_type, sort_by_hash
 from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.util.formatting import pluralize
+
+#: Fewest groups to tune on where the experiment names no folds: two folds of two.
+FEWEST_GROUPS: Final = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +86,38 @@ def tuning_folds(objective: TuningObjective, split: QuerySplit, tuning: TuneSett
         split_seed=tuning.split_seed,
     )
     return fold
+
+
+def fit_default_folds(
+    groups: Sequence[str], split: QuerySplit, tuning: TuneSettings
+) -> tuple[TuneSettings, QuerySplit]:
+    """Lower the default number of folds to the number of groups; folds of the user stay.
+
+    Args:
+        groups: Shape (Q,): the group of each query.
+        split: Which queries it is tuned on.
+        tuning: The settings.
+
+    Returns:
+        The settings, and the split, which says so where there are fewer folds.
+
+    Raises:
+        ConfigError: Fewer than four groups.
+    """
+    if "folds" in tuning.model_fields_set:
+        return tuning, split
+    distinct = len({groups[q] for q in np.flatnonzero(split.tune)})
+    if distinct >= tuning.folds:
+        return tuning, split
+    if distinct < FEWEST_GROUPS:
+        queries = pluralize(int(split.tune.sum()), "query")
+        raise ConfigError(
+            f"tune: {queries} of {pluralize(distinct, 'group')} are too few to tune on, at least "
+            f"{FEWEST_GROUPS} groups are needed: judge more queries"
+        )
+    note = f"{distinct} folds instead of {tuning.folds}, as there are only {distinct} groups"
+    lowered = tuning.model_copy(update={"folds": distinct})
+    return lowered, replace(split, origin=f"{split.origin}; {note}")
 
 
 def assign_folds(

@@ -18,6 +18,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.judge.llm.records import GradesMeta
+from fusion_bench.util.http import JsonClient
 from tests.judge.llm.project import JudgingServer, grade_of, make, write_config
 from tests.rerank.server import closed_port, serving
 
@@ -68,7 +69,8 @@ def test_a_model_grades_the_pool_and_what_people_graded(
     assert (record.pairs, record.graded, record.models) == (16, 16, {"resolved-model": 16})
     assert (record.family, record.ledger["calls"], record.ledger["tokens"]) == ("llama", 16, 1600)
     assert record.by_grade == {"0": 4, "1": 4, "2": 4, "3": 4}
-    assert "  m: {path: machine-judgments/m.csv, kind: machine, family: llama}" in out
+    assert "qrels: {path: machine-judgments/m.csv, kind: machine, family: llama}\n" in out
+    assert "judges:" not in out, "dataset.yaml names the people's file already"
     assert "fusion-bench grades agreement" in out
     path = folder / "dataset.yaml"
     text = path.read_text(encoding="utf-8").replace(
@@ -79,6 +81,88 @@ def test_a_model_grades_the_pool_and_what_people_graded(
     [pair] = json.loads(capsys.readouterr().out)["comparisons"]
     assert (pair["reference"], pair["judge"], pair["pairs"]) == ("people", "m", 12)
     assert pair["graded"]["kappa"] == 1
+
+
+def write_judgments(folder: Path) -> None:
+    """Files as people's judging leaves them: with grades, without any, and to fill in."""
+    header = "query,document,grade,judge,note,time"
+    rows = [f"q{q},q{q}-{d},{(q + d) % 4},ann,,2026-01-01" for q in range(4) for d in (1, 2)]
+    (folder / "judgments").mkdir()
+    for name, text in (
+        ("ann", "\n".join((header, *rows))),
+        ("no", "\n".join((header, *rows[:4]))),
+        ("new", header),
+        ("sheet", "query,document,grade\nq0,q0-1,\n"),
+    ):
+        (folder / f"judgments/{name}.csv").write_text(f"{text}\n", encoding="utf-8")
+
+
+def paste_entries(folder: Path, out: str) -> None:
+    """Add the printed lines to the dataset.yaml, as they are."""
+    printed = out.split("add to dataset.yaml:\n")[1].split("Then")[0]
+    with (folder / "dataset.yaml").open("a", encoding="utf-8") as file:
+        file.write(printed)
+
+
+def test_the_printed_entries_work_as_they_are_pasted(
+    folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
+) -> None:
+    """Without judgments the first model decides, and people's files say what it is worth."""
+    spec = folder / "dataset.yaml"
+    spec.write_text(spec.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
+    config = write_config(tmp_path, server)
+    text = config.read_text(encoding="utf-8")
+    other = f"  'no': {{model: other, base_url: '{server.url}', key: null, price: {{}}}}\n"
+    config.write_text(text.replace("settings:", f"{other}settings:"), encoding="utf-8")
+    write_judgments(folder)
+    assert main(JUDGE) == 0
+    paste_entries(folder, capsys.readouterr().out)
+    assert main(["grades", "agreement", "mine", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["comparisons"]
+    pairs = {(each["reference"], each["judge"]): each["pairs"] for each in compared}
+    assert (pairs["ann", "qrels"], pairs["ann", "no"]) == (8, 8)
+    assert pairs["no-human", "no"] == 4, "a person with the name of a model"
+    assert main(JUDGE) == 0
+    assert "add to dataset.yaml" not in capsys.readouterr().out, "all files are named"
+
+
+def test_grades_of_nobody_else_ask_for_a_person(
+    folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
+) -> None:
+    spec = folder / "dataset.yaml"
+    spec.write_text(spec.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
+    write_config(tmp_path, server)
+    assert main(JUDGE) == 0
+    out = capsys.readouterr().out
+    assert "grades agreement" not in out
+    assert "  fusion-bench judge datasets/mine/dataset.yaml --judge NAME" in out
+    paste_entries(folder, out)
+    write_judgments(folder)
+    assert main(JUDGE) == 0
+    paste_entries(folder, capsys.readouterr().out)
+    assert main(["grades", "agreement", "mine"]) == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_server_that_nobody_reaches_ends_the_run(
+    server: JudgingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    calls: list[str] = []
+    post = JsonClient.post_json
+
+    async def count(self: JsonClient, path: str, body: dict[str, Any]) -> object:
+        calls.append(path)
+        return await post(self, path, body)
+
+    monkeypatch.setattr(JsonClient, "post_json", count)
+    config = write_config(tmp_path, server, model="concurrency: 1")
+    text = config.read_text(encoding="utf-8").replace("{attempts: 1}", "{wait_initial: 0}")
+    address = closed_port()
+    config.write_text(text.replace(server.url, address), encoding="utf-8")
+    assert main(JUDGE) == 2
+    assert f"no server answers at {address}" in capsys.readouterr().err
+    # The other worker may have begun a call; nobody repeats one, and no further pair is asked.
+    assert 3 <= len(calls) <= 4
 
 
 def test_stored_answers_are_not_asked_again(
@@ -324,7 +408,7 @@ def test_failures_of_the_server(
     assert "secret" not in err
     config.write_text(text.replace(server.url, closed_port()), encoding="utf-8")
     assert main(JUDGE) == 2
-    assert "graded no pair: failed: connection" in capsys.readouterr().err
+    assert "no server answers at" in capsys.readouterr().err
 
 
 def test_a_content_filter_refuses_single_pairs(

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.validation.cross_validation import assign_folds
+from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.tune.validation.cross_validation import assign_folds, fit_default_folds
+from fusion_bench.tune.validation.splits import QuerySplit
 
 
 @given(
@@ -40,3 +42,32 @@ def test_every_type_is_dealt_to_every_fold() -> None:
 def test_one_fold_is_refused() -> None:
     with pytest.raises(ConfigError, match="folds: must be at least 2"):
         assign_folds(["a", "b"], [None, None], folds=1, split_seed="s")
+
+
+def split_all(count: int) -> QuerySplit:
+    part = np.ones(count, dtype=bool)
+    return QuerySplit(part, part.copy(), "all", is_cross_fitted=True)
+
+
+@pytest.mark.parametrize(
+    ("groups", "given", "folds", "origin"),
+    [
+        ("abcde", {}, 5, "all"),
+        ("abcd", {}, 4, "all; 4 folds instead of 5, as there are only 4 groups"),
+        ("aabbccdd", {}, 4, "all; 4 folds instead of 5, as there are only 4 groups"),
+        ("abcd", {"folds": 5}, 5, "all"),
+        ("abc", {"folds": 2}, 2, "all"),
+        ("abc", {"folds": 0}, 0, "all"),
+    ],
+)
+def test_default_folds_fit_few_groups_and_those_of_the_user_stay(
+    groups: str, given: dict[str, int], folds: int, origin: str
+) -> None:
+    tuning = TuneSettings.model_validate({"system": "tuned", **given})
+    lowered, split = fit_default_folds(groups, split_all(len(groups)), tuning)
+    assert (lowered.folds, split.origin) == (folds, origin)
+
+
+def test_too_few_groups_are_refused_before_the_search() -> None:
+    with pytest.raises(ConfigError, match="6 queries of 3 groups are too few to tune on"):
+        fit_default_folds("aabbcc", split_all(6), TuneSettings(system="tuned"))
