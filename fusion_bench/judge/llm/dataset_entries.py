@@ -31,15 +31,15 @@ def list_new_entries(
     Returns:
         The value of ``qrels``, None = it stays as it is; and the new judges by name.
     """
-    known = {judge.path for judge in spec.judges.values()}
-    known |= set() if spec.qrels is None else {spec.qrels.path}
-    new = [(each.meta.judge, each.entry) for each in written if each.entry["path"] not in known]
+    files = [*spec.judges.values(), *([] if spec.qrels is None else [spec.qrels])]
+    known = {(folder / each.path).resolve() for each in files}
+    new = [(each.meta.judge, each.entry) for each in written if each.path.resolve() not in known]
     qrels = new.pop(0)[1] if spec.qrels is None and new else None
     if spec.qrels is None or spec.is_judged_by_machine:
         new += [
             (path.stem, {"path": f"{FOLDER}/{path.name}", "kind": "human"})
             for path in sorted((folder / FOLDER).glob("*.csv"))
-            if f"{FOLDER}/{path.name}" not in known and _holds_grades(path)
+            if path.resolve() not in known and _holds_grades(path)
         ]
     judges: dict[str, dict[str, Any]] = {}
     for name, entry in new:

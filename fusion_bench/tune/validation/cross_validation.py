@@ -106,7 +106,7 @@ def fit_default_folds(
     """
     if "folds" in tuning.model_fields_set:
         return tuning, split
-    distinct = len({groups[q] for q in np.flatnonzero(split.tune)})
+    distinct = len({groups[q] for q in np.flatnonzero(split.tune).tolist()})
     if distinct >= tuning.folds:
         return tuning, split
     if distinct < FEWEST_GROUPS:
