@@ -19,6 +19,7 @@ from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.crag.list_verdicts import judge_lists
 from fusion_bench.evaluation.dataset_checks.ignored_queries import count_known_ignored
+from fusion_bench.evaluation.dataset_checks.judged_grades import list_grades
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.fusion_systems import compare_fusions
@@ -234,6 +235,7 @@ def _collection(
         slices=slice_values(task),
         groups=task.runs.groups,
         has_irrelevant_judgments=task.has_irrelevant_judgments,
+        grades=list_grades(dataset.qrels, task.runs.queries),
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
         runs=tuple(task_list_infos(task)),
         systems=(

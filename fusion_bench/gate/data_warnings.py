@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.dataset_checks.judged_grades import (
+    find_grade_warnings,
+    list_grades,
+)
 from fusion_bench.evaluation.judge_checks.dataset_judges import find_dataset_warnings
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
@@ -34,8 +38,12 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
         infos = [info for info in every if info.name in used]
         measures = [measure.name for measure in task.measures]
         start = f"{task.dataset.name}: " if len(collections) > 1 else ""
+        judge = describe_judge(task.dataset, [candidate])
+        grades = list_grades(task.dataset.qrels, task.runs.queries)
+        relevance = task.dataset.spec.binary_relevance
         warnings = (
-            *find_judge_warnings(describe_judge(task.dataset, [candidate]), every),
+            *find_judge_warnings(judge, every),
+            *find_grade_warnings(grades, relevance, is_machine=judge is not None),
             *find_data_warnings(infos, len(task.runs.queries), configs, measures),
         )
         for warning in warnings:

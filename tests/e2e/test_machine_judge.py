@@ -270,3 +270,20 @@ def test_people_are_asked_for_what_a_machine_judged(
     capsys.readouterr()
     assert main(["judge", "mine", "--judge", "bob", "--list", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["documents"]) < 120
+
+
+@pytest.mark.parametrize("kind", ["machine, unmeasured: accept", "human"])
+def test_grades_that_tell_no_system_from_another_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, kind: str
+) -> None:
+    monkeypatch.chdir(make(tmp_path, f"kind: {kind}", more="binary_relevance: 2\n"))
+    rows = [f"q{q} 0 d{d} 1\n" for q in range(40) for d in range(1, 4)]
+    (tmp_path / "datasets/mine/qrels.txt").write_text("".join(rows), encoding="utf-8")
+    assert main([*GATE, "--update", "--reason", "first"]) == 0
+    for words in (*(COMMANDS[name][0] for name in ("eval", "tune", "compare")), GATE):
+        capsys.readouterr()
+        assert main(words) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "is relevant from grade 2: RR and R are 0 for every system" in shown
+        one_grade = "gave all judged documents of the evaluated queries grade 1"
+        assert (one_grade in shown) == (kind != "human")

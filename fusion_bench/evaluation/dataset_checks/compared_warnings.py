@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.dataset_checks.judged_grades import find_grade_warnings
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
@@ -56,6 +57,9 @@ def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iter
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
     yield from find_judge_warnings(judge, runs)
+    yield from find_grade_warnings(
+        collection.grades, collection.binary_relevance, is_machine=judge is not None
+    )
     yield from warn_synthetic(collection.synthetic_queries)
     yield from find_data_warnings(runs, queries, configs, collection.measures)
     yield from warn_near_duplicates(collection.near_duplicates)

@@ -45,6 +45,7 @@ class Collection(TableView, ReportRecord):
         groups: Their groups.
         has_irrelevant_judgments: Whether any document of these queries is judged not relevant;
             where none is, a judged-only difference is shown but vetoes no answer.
+        grades: The different grades of their judged documents, ascending; empty = not known.
         queries_without_relevant: Queries without a relevant document; they score 0.
         runs: The input lists.
         systems: The rows, floor and ceiling rows last.
@@ -75,6 +76,7 @@ class Collection(TableView, ReportRecord):
     slices: dict[str, tuple[str | None, ...]] = Field(default_factory=dict)
     groups: tuple[str, ...]
     has_irrelevant_judgments: bool = True
+    grades: tuple[int, ...] = ()
     queries_without_relevant: int
     runs: tuple[ListInfo, ...]
     systems: tuple[SystemResult, ...]

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.ignored_queries import warn_ignored
+from fusion_bench.evaluation.dataset_checks.judged_grades import find_grade_warnings
 from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
@@ -29,6 +30,13 @@ Warnings: TypeAlias = Iterator[tuple[str, str]]
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
     yield from list_findings(find_judge_warnings(collection.judge, collection.runs))
+    yield from list_findings(
+        find_grade_warnings(
+            collection.grades,
+            collection.binary_relevance,
+            is_machine=collection.judge is not None,
+        )
+    )
     yield from list_findings(warn_synthetic(collection.synthetic_queries))
     ignored = warn_ignored(collection.ignored_queries, len(collection.queries))
     yield from list_findings(ignored)

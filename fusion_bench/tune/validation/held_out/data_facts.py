@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.dataset_checks.judged_grades import (
+    find_grade_warnings,
+    list_grades,
+)
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
@@ -56,7 +60,7 @@ def measure_facts(
     infos = _list_infos(objective, dataset)
     return DataFacts(
         runs=infos,
-        warnings=_find_warnings(objective, tuned, dataset, infos, len(part.queries)),
+        warnings=_find_warnings(objective, tuned, dataset, infos, part.queries),
         judgments=dataset.spec.judgments,
         queries=len(part.queries),
         unjudged_shares={
@@ -85,14 +89,18 @@ def _find_warnings(
     tuned: System,
     dataset: Dataset,
     infos: Sequence[ListInfo],
-    queries: int,
+    queries: Sequence[str],
 ) -> tuple[DataWarning, ...]:
     """What speaks against the judge, the lists, and how the two systems read them."""
     configs = {
         "the default": objective.system.resolved_config,
         "the tuned system": tuned.resolved_config,
     }
+    judge = describe_judge(dataset, [objective.system])
+    grades = list_grades(dataset.qrels, queries)
+    relevance = dataset.spec.binary_relevance
     return (
-        *find_judge_warnings(describe_judge(dataset, [objective.system]), infos),
-        *find_data_warnings(infos, queries, configs, [objective.measure.name]),
+        *find_judge_warnings(judge, infos),
+        *find_grade_warnings(grades, relevance, is_machine=judge is not None),
+        *find_data_warnings(infos, len(queries), configs, [objective.measure.name]),
     )
