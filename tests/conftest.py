@@ -18,6 +18,9 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 os.environ["FUSION_BENCH_CACHE"] = "0"
 # A shell that exports its width would narrow what a pipe gets.
 os.environ.pop("COLUMNS", None)
+# What gRPC does after a fork, for a client that a test has left, would end the programs that other
+# tests start.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 # A shell without job control has its background processes ignore Ctrl-C, and so would the programs
 # that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -65,7 +65,7 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ({"trials": 0}, r"tune\.trials"),
         ({"parameters": {"fusion.q": "own"}}, r"fusion\.q"),
         ({"measure": "nope"}, "unknown measure"),
-        ({}, "folds: must be at least 2"),
+        ({}, "2 groups are too few to tune on, at least 4 groups are needed"),
     ],
 )
 def test_what_cannot_be_tuned_says_why(options: dict[str, Any], message: str) -> None:

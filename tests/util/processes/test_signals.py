@@ -36,9 +36,11 @@ def run_case(
     code: str, interrupt: signal.Handlers = signal.SIG_DFL, patience: float = 600
 ) -> tuple[int, str, str]:
     """How a process ends; ``interrupt``: what it does with Ctrl-C when it starts."""
+    words = [sys.executable, "-c", CASE.format(code=code, patience=patience)]
+    if interrupt is signal.SIG_IGN:
+        words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *words]
     done = subprocess.run(
-        [sys.executable, "-c", CASE.format(code=code, patience=patience)],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, interrupt),
+        words,
         capture_output=True,
         text=True,
         timeout=240,
