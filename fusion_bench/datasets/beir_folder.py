@@ -17,8 +17,8 @@ from fusion_bench.datasets.collection import (
     choose_splits,
     join_splits,
 )
-from fusion_bench.datasets.dataset_card import CORPUS, QRELS, QUERIES, read_card
-from fusion_bench.datasets.json_lines import iterate_objects, parse_document, parse_query_text
+from fusion_bench.datasets.dataset_card import read_card
+from fusion_bench.datasets.json_lines import collect_texts, iterate_objects, parse_document
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import format_suffix, strip_suffixes
 from fusion_bench.io.load_records import load_qrels
@@ -45,11 +45,6 @@ def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
     judgments = {name: read_judgments(files[name]) for name in chosen}
     judged, all_judgments = join_splits(str(folder), texts, judgments)
     card = read_card(folder)
-    stated = {
-        "queries": card.count_rows(QUERIES),
-        "judgments": card.count_rows(QRELS, chosen),
-        "documents": card.count_rows(CORPUS),
-    }
     return Collection(
         name=resolve_path(folder).name,
         origin=str(folder),
@@ -58,7 +53,7 @@ def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
         read_documents=lambda: _read_documents(corpus),
         license=card.license,
         counts={"queries": len(texts), "judgments": len(all_judgments)},
-        stated={what: count for what, count in stated.items() if count is not None},
+        stated=card.state_counts(chosen),
     )
 
 
@@ -83,13 +78,7 @@ def read_texts(path: Path) -> dict[str, str]:
     Raises:
         DataError: A line breaks a rule, or an id stands twice.
     """
-    texts: dict[str, str] = {}
-    for where, item in iterate_objects(path):
-        query, text = parse_query_text(item, where)
-        if query in texts:
-            raise DataError(f"{where}: query {query!r} stands twice: keep one")
-        texts[query] = text
-    return texts
+    return collect_texts(iterate_objects(path))
 
 
 def read_judgments(path: Path) -> list[Judgment]:

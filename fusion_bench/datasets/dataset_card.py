@@ -41,6 +41,15 @@ class DatasetCard(NamedTuple):
         is_known = len(counts) == len(splits) if splits is not None else bool(counts)
         return sum(counts) if is_known else None
 
+    def state_counts(self, splits: Sequence[str]) -> dict[str, int]:
+        """What is stated of ``queries``, of the ``judgments`` of these splits, of ``documents``."""
+        stated = {
+            "queries": self.count_rows(QUERIES),
+            "judgments": self.count_rows(QRELS, splits),
+            "documents": self.count_rows(CORPUS),
+        }
+        return {what: count for what, count in stated.items() if count is not None}
+
 
 def read_card(folder: Path) -> DatasetCard:
     """The card of a folder; an empty one where there is none, or its top is no YAML mapping."""

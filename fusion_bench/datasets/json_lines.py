@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -71,6 +71,24 @@ def parse_document(item: Mapping[str, Any], where: str) -> CollectionDocument:
         "" if title is None else require_text(title, "title", where),
         require_text(text, "text", where),
     )
+
+
+def collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Id → text of the queries of BEIR or MTEB.
+
+    Args:
+        rows: Place and content of each.
+
+    Raises:
+        DataError: A query has no id or text, or one that is no text, or an id stands twice.
+    """
+    texts: dict[str, str] = {}
+    for where, item in rows:
+        query, text = parse_query_text(item, where)
+        if query in texts:
+            raise DataError(f"{where}: query {query!r} stands twice: keep one")
+        texts[query] = text
+    return texts
 
 
 def parse_query_text(item: Mapping[str, Any], where: str) -> tuple[str, str]:

@@ -22,8 +22,8 @@ from fusion_bench.datasets.collection import (
     choose_splits,
     join_splits,
 )
-from fusion_bench.datasets.dataset_card import CORPUS, QRELS, QUERIES, read_card
-from fusion_bench.datasets.json_lines import parse_document, parse_query_text
+from fusion_bench.datasets.dataset_card import read_card
+from fusion_bench.datasets.json_lines import collect_texts, parse_document
 from fusion_bench.errors import DataError
 from fusion_bench.util.files.real_paths import resolve_path
 
@@ -51,17 +51,12 @@ def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
     corpus, queries = _list_parquet(root / "corpus"), _list_parquet(root / "queries")
     files = _find_qrels(root)
     chosen = choose_splits(str(root), list(files), splits)
-    texts = _read_texts(queries)
+    texts = collect_texts(_iterate_rows(queries))
     judgments = {
         name: [row for file in files[name] for row in read_judgments(file)] for name in chosen
     }
     judged, all_judgments = join_splits(str(root), texts, judgments)
     card = read_card(root)
-    stated = {
-        "queries": card.count_rows(QUERIES),
-        "judgments": card.count_rows(QRELS, chosen),
-        "documents": card.count_rows(CORPUS),
-    }
     return Collection(
         name=_name_dataset(folder),
         origin=str(folder),
@@ -70,7 +65,7 @@ def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
         read_documents=lambda: _read_documents(corpus),
         license=card.license,
         counts={"queries": len(texts), "judgments": len(all_judgments)},
-        stated={what: count for what, count in stated.items() if count is not None},
+        stated=card.state_counts(chosen),
     )
 
 
@@ -120,16 +115,6 @@ def _find_qrels(root: Path) -> dict[str, list[Path]]:
         match = SPLIT.fullmatch(path.name)
         files.setdefault(match["split"] if match else path.stem, []).append(path)
     return files
-
-
-def _read_texts(files: Sequence[Path]) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for where, row in _iterate_rows(files):
-        query, text = parse_query_text(row, where)
-        if query in texts:
-            raise DataError(f"{where}: query {query!r} stands twice: keep one")
-        texts[query] = text
-    return texts
 
 
 def _read_documents(files: Sequence[Path]) -> Iterator[CollectionDocument]:
