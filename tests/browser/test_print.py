@@ -28,6 +28,21 @@ def test_paper_is_light_and_the_screen_dark_again(report_page: Page) -> None:
     assert page.evaluate(BACKGROUND) == LIGHT
 
 
+def test_paper_stays_light_where_the_system_turns_dark_meanwhile(report_page: Page) -> None:
+    page = report_page
+    page.emulate_media(color_scheme="light")
+    page.evaluate(
+        "() => { window.turned = new Promise(turned =>"
+        " matchMedia('(prefers-color-scheme: dark)').addEventListener('change', turned)); }"
+    )
+    fire(page, "beforeprint")
+    page.emulate_media(color_scheme="dark")
+    page.evaluate("window.turned.then(() => null)")  # a browser says so with its next frame only
+    assert page.evaluate(BACKGROUND) == LIGHT
+    fire(page, "afterprint")
+    assert page.evaluate(BACKGROUND) == DARK
+
+
 def test_paper_has_all_tables_and_the_whole_heat_map(report_page: Page) -> None:
     tables = report_page.locator("details.all-tables")
     assert tables.get_attribute("open") is None

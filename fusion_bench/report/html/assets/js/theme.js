@@ -22,14 +22,21 @@ function apply(theme) {
 /** The button that changes it; paper is light. */
 export function themeButton() {
   let theme = NEXT[stored()] ? stored() : "auto";
-  apply(theme);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(theme));
-  window.addEventListener("beforeprint", () => apply("light"));
-  window.addEventListener("afterprint", () => apply(theme));
+  let printing = false;
+  const show = () => apply(printing ? "light" : theme);
+  const print = (begins) => {
+    printing = begins;
+    show();
+  };
+  show();
+  // The system's colours may change while a page prints: printing changes them in some browsers.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+  window.addEventListener("beforeprint", () => print(true));
+  window.addEventListener("afterprint", () => print(false));
   const toggle = button(LABELS[theme], () => {
     theme = NEXT[theme];
     toggle.textContent = LABELS[theme];
-    apply(theme);
+    show();
     try {
       localStorage.setItem("fusion-bench-theme", theme);
     } catch {
