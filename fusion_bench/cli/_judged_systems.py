@@ -91,10 +91,12 @@ def sample_command(
             metavar="NAME",
         ),
     ],
-    queries: Annotated[
+    n: Annotated[
         int,
         typer.Option(
-            help="How many to draw; a larger number adds to the sample of a smaller one.", min=1
+            "--n",
+            help="Queries to draw; a larger number adds to the sample of a smaller one.",
+            min=1,
         ),
     ],
     seed: Annotated[int, typer.Option(help="Another one draws another sample.", min=0)] = 0,
@@ -112,7 +114,7 @@ def sample_command(
             parsed,
             source,
             machine=machine,
-            count=queries,
+            count=n,
             seed=seed,
             folders=folders,
             dataset=dataset,

@@ -146,7 +146,7 @@ command.command(
 command.command(
     "sample",
     epilog=base.format_examples(
-        "fusion-bench grades sample experiments/mine.yaml --machine llm --queries 30",
+        "fusion-bench grades sample experiments/mine.yaml --machine llm --n 30",
     ),
 )(sample_command)
 

@@ -207,7 +207,7 @@ def test_system_that_learns_from_grades_is_refused(capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("project")
 def test_sample_grows_and_is_the_same_each_time(capsys: Capture) -> None:
-    words = ["grades", "sample", cases.EXPERIMENT, "--machine", "llm", "--queries"]
+    words = ["grades", "sample", cases.EXPERIMENT, "--machine", "llm", "--n"]
     drawn = []
     for count in ("3", "5"):
         assert main([*words, count]) == 0

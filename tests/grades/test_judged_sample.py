@@ -25,7 +25,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_people_judge_what_was_drawn_and_the_estimate_reads_it(
     project: Path, capsys: Capture
 ) -> None:
-    sample = ["grades", "sample", cases.EXPERIMENT, "--machine", "llm", "--queries", "12"]
+    sample = ["grades", "sample", cases.EXPERIMENT, "--machine", "llm", "--n", "12"]
     assert main(sample) == 0
     drawn = capsys.readouterr().out
     (project / "sample.txt").write_text(f"\n{drawn}\n", encoding="utf-8")
