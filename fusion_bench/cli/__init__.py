@@ -13,12 +13,16 @@ from collections.abc import Sequence
 
 import typer
 
-from fusion_bench.cli._console import echo_error
-from fusion_bench.cli._errors import CommandInterruptedError, describe_os_error, error_format
-from fusion_bench.cli._exit_codes import ExitCode
-from fusion_bench.cli._memory import check_address_limit, is_out_of_memory
-from fusion_bench.cli._progress_lines import progress_lines
-from fusion_bench.cli._streams import drop_output, is_reader_gone, mend_streams
+from fusion_bench.cli.application.errors import (
+    CommandInterruptedError,
+    describe_os_error,
+    error_format,
+)
+from fusion_bench.cli.application.exit_codes import ExitCode
+from fusion_bench.cli.application.memory import check_address_limit, is_out_of_memory
+from fusion_bench.cli.application.streams import drop_output, is_reader_gone, mend_streams
+from fusion_bench.cli.output.console import echo_error
+from fusion_bench.cli.progress.lines import progress_lines
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.util.processes.signals import handlers
 

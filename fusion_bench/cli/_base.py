@@ -12,9 +12,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from fusion_bench.cli._exit_codes import describe_exit_codes
-from fusion_bench.cli._lazy_group import LazyGroup
-from fusion_bench.cli._log_commands import LogOutput, is_on_github
+from fusion_bench.cli.application.exit_codes import describe_exit_codes
+from fusion_bench.cli.application.lazy_group import LazyGroup
+from fusion_bench.cli.github_actions.log_commands import LogOutput, is_on_github
 from fusion_bench.util.files.real_paths import resolve_path
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def experiment_context(
     Raises:
         ConfigError: The file breaks a rule.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
 
     opened = open_experiment(experiment, overrides)
     with opened as (parsed, source), progress_bar() as progress:

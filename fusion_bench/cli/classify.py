@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_written, print_json, print_tables
-from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.output.console import echo, echo_written, print_json, print_tables
 
 if TYPE_CHECKING:
     from fusion_bench.classify.classify_file import Predictions
@@ -102,7 +102,7 @@ def _ask_model(
 ) -> tuple[Predictions, dict[str, Any]]:
     from fusion_bench.classify.chat import ChatClassifier, make_client
     from fusion_bench.classify.classify_file import classify_file
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.rerank.store import ScoreStore
 
     client = make_client(changes, is_limited=max_cost is not None)

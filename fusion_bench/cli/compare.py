@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._column_options import (
+from fusion_bench.cli.options.columns import (
     QrelsColumns,
     RunColumns,
     parse_qrels_columns,
     parse_run_columns,
 )
-from fusion_bench.cli._console import print_result
-from fusion_bench.cli._named_files import parse_named_files, report_file
-from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.options.named_files import parse_named_files, report_file
+from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.output.console import print_result
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def compare(
     if qrels is None:
         refuse_replaced_inputs({"--markdown": markdown}, map(report_file, map(Path, files)))
         base.refuse_options("reports", options)
-        from fusion_bench.cli._compare_reports import compare_report_files
+        from fusion_bench.cli.subcommands.compare_reports import compare_report_files
 
         result = compare_report_files(
             files, baseline, candidate or [], has_summary=markdown is not None, html=html
@@ -174,7 +174,7 @@ def _build_files_page(
     options: Mapping[str, Sequence[object] | None],
 ) -> Page:
     """The page of compared run files, and the command that may follow."""
-    from fusion_bench.cli._next_steps_compare import after_compare
+    from fusion_bench.cli.next_steps.compare import after_compare
     from fusion_bench.report.evaluation.evaluation_page import build_page
 
     return replace(build_page(report), next_steps=tuple(after_compare(qrels, lists, options)))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_written, print_json, print_tables
-from fusion_bench.cli._dataset_add import ADD_EXAMPLES, add_command
-from fusion_bench.cli._dataset_new import NEW_EXAMPLES, new_command
+from fusion_bench.cli.output.console import echo, echo_written, print_json, print_tables
+from fusion_bench.cli.subcommands.dataset_add import ADD_EXAMPLES, add_command
+from fusion_bench.cli.subcommands.dataset_new import NEW_EXAMPLES, new_command
 from fusion_bench.config.limits import MOST_RANK
 
 if TYPE_CHECKING:

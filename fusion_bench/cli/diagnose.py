@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_result
+from fusion_bench.cli.output.console import print_result
 from fusion_bench.config.limits import MOST_RANK
 
 command = base.command_app()
@@ -70,7 +70,7 @@ def diagnose(
     Prints what each system cures and causes against the baseline, with intervals, and writes
     diagnosis.json and diagnosis.md.
     """
-    from fusion_bench.cli._next_steps_explain import after_diagnose
+    from fusion_bench.cli.next_steps.explain import after_diagnose
     from fusion_bench.explain.diagnose_experiment import diagnose_experiment
     from fusion_bench.explain.diagnose_failures import KINDS
     from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page

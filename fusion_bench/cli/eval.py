@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_result
-from fusion_bench.cli._query_options import read_conditions
-from fusion_bench.cli._replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
+from fusion_bench.cli.options.query_conditions import read_conditions
+from fusion_bench.cli.options.replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
+from fusion_bench.cli.output.console import print_result
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -84,7 +84,7 @@ def eval_command(
 
     Prints one table per dataset and writes report.json, report.md, report.html and plots.
     """
-    from fusion_bench.cli._next_steps import after_eval
+    from fusion_bench.cli.next_steps.experiment import after_eval
     from fusion_bench.evaluation.run_experiment import run_experiment
     from fusion_bench.lint import lint_datasets
     from fusion_bench.report.evaluation.evaluation_page import build_page

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_error, print_json, print_result
-from fusion_bench.cli._exit_codes import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
+from fusion_bench.cli.output.console import echo, echo_error, print_json, print_result
 
 if TYPE_CHECKING:
     from fusion_bench.export.records import ExportReport

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._column_options import RunColumns, parse_run_columns
-from fusion_bench.cli._console import echo, print_json
-from fusion_bench.cli._named_files import parse_named_files
+from fusion_bench.cli.options.columns import RunColumns, parse_run_columns
+from fusion_bench.cli.options.named_files import parse_named_files
+from fusion_bench.cli.output.console import echo, print_json
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.ranking.final_lists import FinalLists

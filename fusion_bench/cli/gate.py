@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import (
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.options.replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
+from fusion_bench.cli.output.console import (
     echo,
     echo_error,
     print_json,
     print_result,
     print_steps,
 )
-from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli._replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -112,8 +112,8 @@ def gate(
         }
     )
     base.refuse_two_outputs(markdown, as_json=json)
-    from fusion_bench.cli._annotations import annotated_errors
-    from fusion_bench.cli._next_steps import after_update
+    from fusion_bench.cli.github_actions.annotations import annotated_errors
+    from fusion_bench.cli.next_steps.experiment import after_update
     from fusion_bench.gate.baselines.storage import baseline_path
 
     context = base.experiment_context(experiment, datasets, overrides)
@@ -164,8 +164,8 @@ def _run_gate(
     named: Mapping[str, Path | None],
 ) -> tuple[Page, GateVerdict]:
     """Run the gate, and annotate what did not pass; the files of ``named`` are written later."""
-    from fusion_bench.cli._annotations import print_annotations
-    from fusion_bench.cli._next_steps import after_gate
+    from fusion_bench.cli.github_actions.annotations import print_annotations
+    from fusion_bench.cli.next_steps.experiment import after_gate
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.pages.gate_page import build_gate_page
     from fusion_bench.gate.run import run_gate

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli._judge_llm import (
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.judging.language_models import (
     DoubleJudged,
     DryRun,
     LlmFile,
@@ -147,8 +147,8 @@ def judge(
     machine-judgments/NAME.csv. API keys come from environment variables, and no answer is paid for
     twice.
     """
-    from fusion_bench.cli._judge_actions import JudgeActions
-    from fusion_bench.cli._judge_output import judge_as_asked
+    from fusion_bench.cli.judging.actions import JudgeActions
+    from fusion_bench.cli.judging.output import judge_as_asked
     from fusion_bench.judge.judge_work import JudgeOptions, Question
     from fusion_bench.judge.pool.chosen_queries import read_query_ids
     from fusion_bench.judge.pool.judged_systems import is_experiment, read_judged_systems

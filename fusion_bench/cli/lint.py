@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_result
-from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.output.console import print_result
 
 if TYPE_CHECKING:
     from fusion_bench.config.yaml_source import Source

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_json, print_tables
+from fusion_bench.cli.output.console import print_json, print_tables
 
 if TYPE_CHECKING:
     from fusion_bench.pull.connector_table import ConnectorEntry

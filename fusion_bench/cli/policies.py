@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_result
+from fusion_bench.cli.output.console import print_result
 from fusion_bench.config.limits import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS
 
 command = base.command_app()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
 from fusion_bench.config.limits import MOST_RANK, MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def pull_command(
     API keys come from environment variables. Run the same command again to resume a pull that was
     interrupted; no answer is asked for twice.
     """
-    from fusion_bench.cli._console import print_json
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.output.console import print_json
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.pull.engine_config import read_connector
     from fusion_bench.pull.run import PullOptions, pull_dataset
 
@@ -128,7 +128,7 @@ def pull_command(
 
 def _print_pulled(pulled: PulledDataset) -> None:
     """Print what was pulled, what is worth knowing, and what to do next."""
-    from fusion_bench.cli._console import echo, echo_written, print_tables
+    from fusion_bench.cli.output.console import echo, echo_written, print_tables
     from fusion_bench.util.formatting import pluralize
 
     record = pulled.record

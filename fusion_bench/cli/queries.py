@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-import fusion_bench.cli._queries_options as shared
-from fusion_bench.cli._console import echo, echo_written, print_json
-from fusion_bench.cli._queries_votes import (
+import fusion_bench.cli.options.queries as shared
+from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.output.console import echo, echo_written, print_json
+from fusion_bench.cli.subcommands.queries_votes import (
     FILTER_EXAMPLES,
     VOTE_EXAMPLES,
     filter_command,
     vote_command,
 )
-from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.queries.generate import GeneratedQueries
@@ -141,7 +141,7 @@ def generate_command(
     API keys come from environment variables. A stored answer is not paid for twice. Each query is
     marked 'synthetic', and no mean mixes it with real ones.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.io.json_objects import load_documents, load_queries
     from fusion_bench.queries.generate import generate_queries, write_generated
 

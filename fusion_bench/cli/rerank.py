@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
 from fusion_bench.config.limits import MOST_RANK
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def rerank_command(
     API keys come from environment variables. Run the same command again to resume a run that was
     interrupted or reached --max-cost; stored scores are not paid for twice.
     """
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.cli._rerank_output import print_estimate, print_list
+    from fusion_bench.cli.output.rerank_result import print_estimate, print_list
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.io.dataset_search import find_dataset
     from fusion_bench.rerank.run import RerankOptions, estimate_list, score_list
 
@@ -138,8 +138,8 @@ def rerank_command(
 
 
 def _simulate(options: RerankOptions, *, as_json: bool) -> None:
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.cli._rerank_output import print_simulation
+    from fusion_bench.cli.output.rerank_result import print_simulation
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.rerank.run import safe_file_name, simulate_list
     from fusion_bench.rerank.simulation.simulation_result import write_simulation

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-import fusion_bench.cli._retrieve_options as shared
-from fusion_bench.cli._retrieve_hybrid import hybrid_command
+import fusion_bench.cli.options.retrieve as shared
+from fusion_bench.cli.subcommands.retrieve_hybrid import hybrid_command
 
 command = base.command_app(
     help="Search a collection's texts and write the result as a run.",

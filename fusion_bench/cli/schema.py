@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo_written
+from fusion_bench.cli.output.console import echo_written
 
 if TYPE_CHECKING:
     from collections.abc import Callable

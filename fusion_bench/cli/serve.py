@@ -48,7 +48,7 @@ def serve(
     import json as json_format
     from dataclasses import replace
 
-    from fusion_bench.cli._progress_lines import end_lines
+    from fusion_bench.cli.progress.lines import end_lines
     from fusion_bench.evaluation.trials.select_trial import describe_selection
     from fusion_bench.serve.console.open_session import open_session
     from fusion_bench.serve.http.server import open_socket, require_packages, serve_session

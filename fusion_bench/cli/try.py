@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._column_options import (
+from fusion_bench.cli.options.columns import (
     QrelsColumns,
     RunColumns,
     parse_qrels_columns,
     parse_run_columns,
 )
-from fusion_bench.cli._console import print_result
-from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files, require_qrels
-from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.options.named_files import (
+    parse_named_files,
+    parse_rerank_files,
+    require_qrels,
+)
+from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.output.console import print_result
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.util.files.real_paths import resolve_path
 
@@ -96,7 +100,7 @@ def try_command(
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
     from fusion_bench.evaluation.starter.saved_files import save_starter
     from fusion_bench.measures.aliases import list_renamed
@@ -189,7 +193,7 @@ def _list_command_words(
         options: The values of the options that may be repeated, as given.
         columns: The same of the options that name columns.
     """
-    from fusion_bench.cli._command_words import list_words
+    from fusion_bench.cli.next_steps.command_words import list_words
 
     relevance = given.binary_relevance
     repeated = {
@@ -203,7 +207,7 @@ def _list_command_words(
 
 def _build_page(done: StarterComparison, words: Sequence[object], save: Path | None) -> Page:
     """The page of the comparison, and the commands that may follow."""
-    from fusion_bench.cli._next_steps import after_try
+    from fusion_bench.cli.next_steps.experiment import after_try
     from fusion_bench.report.evaluation.starter_page import build_starter_page
 
     steps = tuple(after_try(done.report, words, save))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_result
-from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli._replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
+from fusion_bench.cli.options.replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
+from fusion_bench.cli.output.console import print_result
 from fusion_bench.config.limits import MOST_WORKERS
 
 if TYPE_CHECKING:  # imported late, as it is slow
@@ -101,7 +101,7 @@ def tune(
 
     An interrupted search continues from its log in the output folder.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
     from fusion_bench.util.files.output_folder import name_experiment
@@ -162,7 +162,7 @@ def _print_report(
     Raises:
         Exit: The search was interrupted.
     """
-    from fusion_bench.cli._next_steps import after_tune
+    from fusion_bench.cli.next_steps.experiment import after_tune
     from fusion_bench.report.tuning.tuning_page import build_page
 
     steps = tuple(after_tune(report, files, datasets))

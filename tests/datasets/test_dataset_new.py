@@ -79,11 +79,11 @@ def test_nobody_can_be_asked(files: list[str], capsys: Capture) -> None:
 
 def test_files_are_asked_for(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal: two lists, an empty line, judgments, queries, no documents."""
-    from fusion_bench.cli import _dataset_new
+    from fusion_bench.cli.subcommands import dataset_new
 
     answers = iter([files[3], files[4], "", files[6], files[8], ""])
-    monkeypatch.setattr(_dataset_new, "_is_terminal", lambda: True)
-    monkeypatch.setattr(_dataset_new, "_ask", lambda _: next(answers))
+    monkeypatch.setattr(dataset_new, "_is_terminal", lambda: True)
+    monkeypatch.setattr(dataset_new, "_ask", lambda _: next(answers))
     assert main(files[:3]) == 0
     assert Path("datasets/mine/runs/a.trec").exists()
 

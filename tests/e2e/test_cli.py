@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.cli import _progress, main
-from fusion_bench.cli._progress import progress_bar
-from fusion_bench.cli._progress_lines import end_lines, progress_lines
+from fusion_bench.cli import main
+from fusion_bench.cli.progress import bar
+from fusion_bench.cli.progress.bar import progress_bar
+from fusion_bench.cli.progress.lines import end_lines, progress_lines
 from fusion_bench.evaluation.report_records.report import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
@@ -625,7 +626,7 @@ class Clock:
 def drawn(monkeypatch: pytest.MonkeyPatch, capsys: Capture, *, after: float) -> str:
     """What a terminal gets from work that takes this many seconds."""
     clock = Clock()
-    monkeypatch.setattr(_progress, "time", clock)
+    monkeypatch.setattr(bar, "time", clock)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm-256color")
     with progress_bar() as show:

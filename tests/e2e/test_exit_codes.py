@@ -10,8 +10,8 @@ from typing import cast, get_args
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli._exit_codes import COMMON, MEANINGS, ExitCode
-from fusion_bench.cli._lazy_group import FOLDER
+from fusion_bench.cli.application.exit_codes import COMMON, MEANINGS, ExitCode
+from fusion_bench.cli.application.lazy_group import FOLDER
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.records.check_result import CheckResult
 from fusion_bench.gate.result import decide_exit_code

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli._errors import ErrorRecord, locate_error
+from fusion_bench.cli.application.errors import ErrorRecord, locate_error
 from fusion_bench.errors import FusionBenchError
 from tests import tiny
 from tests.commands import leaf_commands, options_of

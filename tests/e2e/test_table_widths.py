@@ -12,9 +12,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from fusion_bench.cli._rerank_output import build_simulation_tables
 from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_connector_table, build_method_table
+from fusion_bench.cli.output.rerank_result import build_simulation_tables
 from fusion_bench.evaluation.compare_files import compare_files
 from fusion_bench.evaluation.compare_systems import compare_reports
 from fusion_bench.evaluation.dataset_checks.dataset_summary import describe_dataset

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.cli._progress import progress_bar
+from fusion_bench.cli.progress.bar import progress_bar
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset

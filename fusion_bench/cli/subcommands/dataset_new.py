@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_written, print_json
-from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files, require_qrels
+from fusion_bench.cli.options.named_files import (
+    parse_named_files,
+    parse_rerank_files,
+    require_qrels,
+)
+from fusion_bench.cli.output.console import echo, echo_written, print_json
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
@@ -53,7 +57,7 @@ def new_command(
     Asks on a terminal for the files that are not named. Checks what the lists cover, duplicates,
     ids that no document has, leaks between splits, and how large a difference the queries can show.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.datasets.new_dataset import COMMAND, make_new_dataset
     from fusion_bench.evaluation.starter.comparison import StarterInput
     from fusion_bench.evaluation.starter.saved_files import check_free

@@ -69,7 +69,7 @@ class JudgeActions:
         Raises:
             ConfigError: It is one of the dataset's or of its judges' files, or the experiment.
         """
-        from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
+        from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
         from fusion_bench.judge.files.judge_file import judge_files
 
         files = judged.dataset.spec.file_paths(judged.path.parent)

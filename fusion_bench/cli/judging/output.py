@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_written, print_json
-from fusion_bench.cli._progress import progress_bar
+from fusion_bench.cli.output.console import echo, echo_written, print_json
+from fusion_bench.cli.progress.bar import progress_bar
 
 if TYPE_CHECKING:
-    from fusion_bench.cli._judge_actions import JudgeActions
+    from fusion_bench.cli.judging.actions import JudgeActions
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.judge.files.combined_grades import CombineName
     from fusion_bench.judge.judge_work import JudgeOptions, JudgeWork
@@ -149,7 +149,7 @@ def describe_plan(work: JudgeWork) -> list[str]:
 
 def _format_judge(work: JudgeWork, *words: object) -> str:
     """The command with which the same judge judges the pool of every query."""
-    from fusion_bench.cli._command_words import format_command
+    from fusion_bench.cli.next_steps.command_words import format_command
 
     options = work.options
     limit = () if options.max_grade is None else ("--max-grade", options.max_grade)
@@ -207,7 +207,7 @@ def _judge(work: JudgeWork) -> None:
 
 
 def _echo_next(judged: JudgedSystems) -> None:
-    from fusion_bench.cli._command_words import format_command
+    from fusion_bench.cli.next_steps.command_words import format_command
     from fusion_bench.judge.files.judge_file import FOLDER
 
     target = judged.path.parent / FOLDER / "qrels.txt"

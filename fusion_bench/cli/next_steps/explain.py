@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusion_bench.cli._command_words import format_explain
+from fusion_bench.cli.next_steps.command_words import format_explain
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:

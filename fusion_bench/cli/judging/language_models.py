@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, print_json
-from fusion_bench.cli._exit_codes import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
+from fusion_bench.cli.output.console import echo, print_json
 
 if TYPE_CHECKING:
     from fusion_bench.judge.llm.run import WrittenGrades
@@ -105,7 +105,7 @@ def judge_by_models(
         FusionBenchError: The data or the configuration break a rule, or a model cannot be asked.
         typer.Exit: Some pairs have no grade.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.judge.llm.config import read_judge_config
     from fusion_bench.judge.llm.request import add_double_judged, prepare_grading
     from fusion_bench.judge.llm.run import estimate_judges, run_judges

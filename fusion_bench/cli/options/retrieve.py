@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, print_json
+from fusion_bench.cli.output.console import echo, print_json
 from fusion_bench.config.limits import MOST_RANK
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def run_retriever(
     **options: Any,  # noqa: ANN401 - those of RetrieveOptions
 ) -> None:
     """Search, write the run, and say what was done."""
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.io.dataset_search import find_dataset
     from fusion_bench.retrieve.run import RetrieveOptions, retrieve_run
     from fusion_bench.retrieve.texts import TextFiles

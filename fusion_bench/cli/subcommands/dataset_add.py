@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_written, print_json
+from fusion_bench.cli.output.console import echo, echo_written, print_json
 
 ADD_EXAMPLES = base.format_examples(
     "fusion-bench dataset add beir:downloads/nfcorpus --out datasets/nfcorpus --split test",
@@ -48,7 +48,7 @@ def add_command(
     Reads a folder, or the cache of ir_datasets, and uses no network without --download. Compares
     the numbers of queries, judgments and documents with those that the collection's makers state.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.datasets.add_collection import read_collection
     from fusion_bench.datasets.write_collection import check_free, write_collection
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fusion_bench.cli._progress_lines import update_lines
+from fusion_bench.cli.progress.lines import update_lines
 from fusion_bench.evaluation.run_experiment import Progress
 
 #: Seconds before the bar appears.

@@ -11,19 +11,20 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fusion_bench.cli._errors import CommandInterruptedError
-from fusion_bench.cli._option_numbers import require_plain_digits
+from fusion_bench.cli.application.errors import CommandInterruptedError
+from fusion_bench.cli.application.option_numbers import require_plain_digits
 from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import UnknownNameError
 
 PACKAGE = "fusion_bench.cli"
-FOLDER = Path(__file__).parent
+#: The folder of this package, whose modules are the commands.
+FOLDER = Path(__file__).parent.parent
 #: Entry points of other distributions: a name, and a Typer application with one command.
 ENTRY_POINTS = "fusion_bench.commands"
 
 
 class LazyGroup(TyperGroup):
-    """Commands are the files of this folder, and entry points of other distributions.
+    """Commands are the files of :data:`FOLDER`, and entry points of other distributions.
 
     The overview reads only each file's first line. A file of the folder takes precedence over an
     entry point of the same name.
@@ -74,5 +75,5 @@ def _load_application(name: str) -> typer.Typer:
 
 @cache
 def _command_files() -> frozenset[str]:
-    modules = pkgutil.iter_modules([str(FOLDER)])
+    modules = [module for module in pkgutil.iter_modules([str(FOLDER)]) if not module.ispkg]
     return frozenset(module.name for module in modules if not module.name.startswith("_"))

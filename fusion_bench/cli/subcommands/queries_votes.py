@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fusion_bench.cli._base as base
-import fusion_bench.cli._queries_options as shared
-from fusion_bench.cli._console import echo, echo_written, print_json
-from fusion_bench.cli._replaced_inputs import refuse_replaced_inputs
+import fusion_bench.cli.options.queries as shared
+from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
+from fusion_bench.cli.output.console import echo, echo_written, print_json
 
 if TYPE_CHECKING:
     from fusion_bench.data.records import Document
@@ -102,7 +102,7 @@ def filter_command(
     A model says of each query whether its document answers it, whether it is clear, and whether a
     person could have typed it. Your votes decide which of these count.
     """
-    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.io.json_objects import load_documents
     from fusion_bench.queries.filter_queries import (
         check_queries,

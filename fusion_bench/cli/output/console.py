@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fusion_bench.cli._errors import is_json_asked, locate_error
-from fusion_bench.cli._log_commands import disarm_commands
+from fusion_bench.cli.application.errors import is_json_asked, locate_error
+from fusion_bench.cli.github_actions.log_commands import disarm_commands
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fusion_bench.cli._errors import locate_error
-from fusion_bench.cli._log_commands import is_on_github
+from fusion_bench.cli.application.errors import locate_error
+from fusion_bench.cli.github_actions.log_commands import is_on_github
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.files.real_paths import resolve_path
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-import fusion_bench.cli._retrieve_options as shared
+import fusion_bench.cli.options.retrieve as shared
 from fusion_bench.config.limits import MOST_RANK
 
 

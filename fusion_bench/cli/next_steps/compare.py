@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusion_bench.cli._command_words import format_command, format_explain, list_words
-from fusion_bench.cli._next_steps import list_losses
+from fusion_bench.cli.next_steps.command_words import format_command, format_explain, list_words
+from fusion_bench.cli.next_steps.experiment import list_losses
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusion_bench.cli._console import echo, echo_written, print_json, print_tables
+from fusion_bench.cli.output.console import echo, echo_written, print_json, print_tables
 
 if TYPE_CHECKING:
     from fusion_bench.report.page import Table

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusion_bench.cli._command_words import format_command, format_explain
+from fusion_bench.cli.next_steps.command_words import format_command, format_explain
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:

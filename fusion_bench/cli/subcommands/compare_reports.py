@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fusion_bench.cli._named_files import report_file
+from fusion_bench.cli.options.named_files import report_file
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _compare(
     has_summary: bool,
 ) -> ComparedReports:
     """Systems against one baseline."""
-    from fusion_bench.cli._next_steps_compare import after_compare_reports
+    from fusion_bench.cli.next_steps.compare import after_compare_reports
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.report.comparison_page import build_comparison_page
 

@@ -1,0 +1,1 @@
+"""What ``judge`` does in each of its modes, and what it prints."""

@@ -1,0 +1,1 @@
+"""The commands that follow a command, as text to be copied."""
