@@ -42,7 +42,7 @@ def rerank(
         fallbacks: Providers to ask when the first fails.
         config: YAML file with providers, chain and settings.
         experiment: Experiment that defines the system.
-        depth: Candidates per query.
+        depth: Candidates per query and trial.
         split: Only queries of this split.
         out: The list (``.jsonl``); by default ``rerank/SYSTEM-PROVIDER.jsonl`` beside the
             ``dataset.yaml``.

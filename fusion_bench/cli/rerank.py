@@ -56,7 +56,9 @@ def rerank_command(
     experiment: Annotated[
         Path | None, typer.Option(help="Experiment that defines --system.", metavar="FILE")
     ] = None,
-    depth: Annotated[int, typer.Option(help="Candidates per query.", min=1, max=MOST_RANK)] = 50,
+    depth: Annotated[
+        int, typer.Option(help="Candidates per query and trial.", min=1, max=MOST_RANK)
+    ] = 50,
     split: Annotated[str | None, typer.Option(help="Only queries of this split.")] = None,
     out: Annotated[
         Path | None,

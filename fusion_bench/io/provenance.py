@@ -40,7 +40,7 @@ class ListMeta(StrictModel):
         created: When, UTC, ISO 8601.
         dataset: The dataset whose queries were asked.
         system: Whose fused list gave the candidates.
-        depth: How many of them a query.
+        depth: How many of them a query and trial.
         score_space: What the written numbers mean.
         asked: The provider that was asked first, as ``provider/model``.
         providers: ``provider/model`` → the queries whose scores it gave; ``fused order`` → the
@@ -49,7 +49,8 @@ class ListMeta(StrictModel):
         unread: Query → 1-based positions of candidates whose score could not be read in the
             provider's answer; they have 0.5 in the list.
         settings: The resolved configuration.
-        ledger: What the run cost and how long it took, see ``rerank.ledger``.
+        ledger: What the run cost and how long it took, see ``rerank.ledger``; ``trials`` = of the
+            system's lists, where a query has the candidates of several.
     """
 
     format: Literal["fusion-bench-rerank-list"] = "fusion-bench-rerank-list"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Document
-from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.evaluation.ranking.system_ranking import SystemRanking
 from fusion_bench.experiment.experiment import read_experiment
@@ -30,7 +31,7 @@ class QueryCandidates:
     Attributes:
         id: The query's id.
         text: Its text.
-        candidates: In fused order.
+        candidates: In fused order; over several trials by the best rank in any of them.
     """
 
     id: str
@@ -46,9 +47,10 @@ class ScoringRequest:
         dataset: Name of the dataset.
         fingerprint: SHA-256 of the dataset.
         system: The system whose fused list gives the candidates.
-        depth: Most candidates per query.
+        depth: Most candidates per query and trial.
         split: Only queries of this split; None = all judged queries.
         queries: The queries that have candidates.
+        trials: Trials of the system's lists; a query has the candidates of all of them.
     """
 
     dataset: str
@@ -57,6 +59,7 @@ class ScoringRequest:
     depth: int
     split: str | None
     queries: tuple[QueryCandidates, ...]
+    trials: int = 1
 
 
 def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
@@ -92,7 +95,7 @@ def prepare_request(
     Args:
         path: The dataset's ``dataset.yaml``.
         system: Its fusion gives the order; its blend is ignored.
-        depth: Most candidates per query.
+        depth: Most candidates per query and trial.
         split: Only queries of this split; None = all judged queries.
 
     Raises:
@@ -109,15 +112,51 @@ def prepare_request(
         path, runs=system.base_runs, rerankers=fusing.reranker_names, every_query=None
     )
     queries = tuple(_collect_candidates(dataset, fusing, split, documents_of(path)))
-    return ScoringRequest(dataset.name, dataset.fingerprint, system, depth, split, queries)
+    return ScoringRequest(
+        dataset.name,
+        dataset.fingerprint,
+        system,
+        depth,
+        split,
+        queries,
+        trials=len(dataset.trials),
+    )
 
 
 def _collect_candidates(
     dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
 ) -> Iterator[QueryCandidates]:
+    """The candidates of every trial, so that a blend has each score that a trial asks for."""
     if split is not None and split not in dataset.splits:
         where = f"--split: {dataset.name}"
         raise UnknownNameError("split", split, dataset.splits, where=where)
+    trials: dict[str, list[QueryCandidates]] = {}
+    for number, trial in enumerate(dataset.trials, 1):
+        try:
+            for query in _rank_candidates(trial, system, split, texts):
+                trials.setdefault(query.id, []).append(query)
+        except AlignmentError as error:
+            if number == 1:
+                raise
+            raise AlignmentError(f"{dataset.name}, trial {number}: {error}") from None
+    for several in trials.values():
+        lists = [query.candidates for query in several]
+        yield replace(several[0], candidates=_merge_candidates(lists))
+
+
+def _merge_candidates(lists: Sequence[Iterable[Candidate]]) -> tuple[Candidate, ...]:
+    """The union of ranked lists: by the best rank in any; of equal ranks the earlier list's."""
+    union: dict[str, Candidate] = {}
+    for candidate in chain.from_iterable(zip_longest(*lists)):
+        if candidate is not None:
+            union.setdefault(candidate.id, candidate)
+    return tuple(union.values())
+
+
+def _rank_candidates(
+    dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
+) -> Iterator[QueryCandidates]:
+    """The candidates of one trial."""
     aligned = align(
         dataset.qrels,
         list(dataset.runs.values()),

@@ -31,6 +31,7 @@ class CostEstimate:
         calls: Calls to make.
         usage: What the provider would bill; tokens are estimated.
         cost: The price; None = the provider's price is not known.
+        trials: Trials whose candidates are asked for together.
     """
 
     provider: str
@@ -40,6 +41,7 @@ class CostEstimate:
     calls: int
     usage: Usage
     cost: float | None
+    trials: int = 1
 
 
 def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
@@ -66,7 +68,9 @@ def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -
             batch = distinct[start : start + provider.batch]
             usage += provider.estimate_usage(question.text, batch)
     cost = None if provider.price is None else provider.price.cost_of(usage)
-    return CostEstimate(configured.label, len(work.queries), pairs, stored, calls, usage, cost)
+    return CostEstimate(
+        configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.trials
+    )
 
 
 def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

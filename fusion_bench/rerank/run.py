@@ -47,7 +47,7 @@ class RerankOptions:
         overrides: ``KEY=VALUE`` for the first provider, or for the simulation.
         provider: Name in the configuration, or a method; None = the configured chain.
         fallbacks: The same, for when the first provider fails.
-        depth: Candidates per query.
+        depth: Candidates per query and trial.
         split: Only queries of this split; None = all judged queries.
         out: The list; None = ``rerank/SYSTEM-PROVIDER.jsonl`` beside the ``dataset.yaml``.
         store: The score store.
@@ -253,8 +253,13 @@ def _build_list(
         degraded=degraded,
         unread=unread,
         settings=_settings_record(run, chain),
-        ledger=summarize_events(events),
+        ledger=summarize_events(events) | _count_trials(request),
     )
+
+
+def _count_trials(request: ScoringRequest) -> dict[str, int]:
+    """Says in the ledger that a query has the candidates of several trials, which cost more."""
+    return {"trials": request.trials} if request.trials > 1 else {}
 
 
 def _settings_record(run: _CheckedRun, chain: ProviderChain) -> dict[str, object]:

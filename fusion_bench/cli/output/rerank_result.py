@@ -25,6 +25,7 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
         return
     usage = estimate.usage
     echo(f"{estimate.queries} queries, {estimate.documents} documents, {estimate.stored} stored")
+    _print_trials(estimate.trials)
     echo(f"{estimate.calls} calls of {estimate.provider}, {usage.searches:g} search units")
     echo(f"about {usage.tokens} input tokens, {usage.output_tokens} output tokens")
     unknown = "not known: set price.per_1000_searches or price.per_million_tokens with --set"
@@ -46,6 +47,7 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
         f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
         f"price {'not known' if cost is None else f'{cost:.4f}'}"
     )
+    _print_trials(ledger.get("trials", 1))
     p50, p95 = ledger["query_ms"].values()
     if p50 is not None:  # nothing was asked where every score was stored
         echo(f"latency per query: median {p50:.0f} ms, 95th percentile {p95:.0f} ms")
@@ -62,6 +64,12 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
     echo(f"Written: {written.path}; in dataset.yaml:")
     for line in written.dataset_entry.splitlines():
         echo(line)
+
+
+def _print_trials(trials: int) -> None:
+    """Print that a query has the candidates of several trials, where it has."""
+    if trials > 1:
+        echo(f"candidates of a query: those of {trials} trials of the lists, each document once")
 
 
 def _print_unread(written: WrittenList) -> None:
