@@ -71,12 +71,16 @@ class JudgingPlan:
 
     @property
     def has_one_answer(self) -> bool:
-        """Whether both extreme completions give the same answer on the compared queries."""
-        return self.low_answer == self.high_answer
+        """Whether the compared queries give one answer: now, and in both extreme completions."""
+        return self.low_answer == self.answer == self.high_answer
 
     @property
     def is_decided(self) -> bool:
-        """Whether they do, and no query is left out for want of judgments."""
+        """Whether they do, and no query is left out for want of judgments.
+
+        A completion between the extremes may spread the differences more than either of them, so
+        that its test could answer otherwise.
+        """
         return self.has_one_answer and not self.ignored_queries
 
 
@@ -121,7 +125,7 @@ def plan_judging(
     now = values[second] - values[first]
     answers = [answer_of(task, chosen, values, (first, second), d) for d in (now, low, high)]
     progress(STAGE, 3, 4)
-    documents = [] if answers[1] == answers[2] else rank_documents(trials)
+    documents = [] if len(set(answers)) == 1 else rank_documents(trials)
     progress(STAGE, 4, 4)
     return JudgingPlan(
         dataset=task.dataset.name,

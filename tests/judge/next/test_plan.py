@@ -61,6 +61,17 @@ def test_nothing_is_left_once_both_ends_agree(judged: JudgedSystems) -> None:
     assert 10 < len(grades) < 90  # fewer than all suffice
 
 
+def test_equal_ends_decide_nothing_where_the_answer_of_now_differs(
+    judged: JudgedSystems, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean of now lies between the ends; its variance may be less than at both."""
+    answers = iter(["better", "not shown", "not shown"])
+    monkeypatch.setattr("fusion_bench.judge.next.plan.answer_of", lambda *_: next(answers))
+    plan = plan_judging(judged, {}, greatest=1, candidate="fresh", baseline="pooled")
+    assert not plan.is_decided
+    assert len(plan.documents) == 90
+
+
 def test_a_decided_answer_holds_in_every_completion(tmp_path: Path) -> None:
     """The tiny project: every grade of every unjudged document in turn."""
     tiny.make(tmp_path)
