@@ -108,9 +108,11 @@ def _open_page(browser: Browser, text: str, rounds: int) -> Row:
 def measure_opening(browser: Browser, url: str) -> tuple[float, float]:
     """Milliseconds to first paint, and until every view is there."""
     page = browser.new_page()
-    page.goto(url)
+    page.goto(url, timeout=LIMIT_MS)
     page.wait_for_selector(READY, state="attached", timeout=LIMIT_MS)
     ready: float = page.evaluate("performance.now()")
+    # The views may be there before the first frame is.
+    page.wait_for_function(f"({FIRST_PAINT}) > 0", timeout=LIMIT_MS)
     paint: float = page.evaluate(FIRST_PAINT)
     page.close()
     return paint, ready

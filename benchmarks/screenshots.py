@@ -39,9 +39,9 @@ def take_picture(browser: Browser, url: str, size: tuple[int, int], file: Path) 
     page = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme="light", reduced_motion="reduce"
     )
-    page.goto(url)
+    page.goto(url, timeout=LIMIT_MS)
     page.wait_for_selector(READY, state="attached", timeout=LIMIT_MS)
-    data: bytes = page.screenshot()
+    data: bytes = page.screenshot(timeout=LIMIT_MS)
     page.close()
     if len(data) > MAX_BYTES:
         raise ValueError(f"{file}: {len(data):,} bytes, and {MAX_BYTES:,} are allowed")

@@ -16,15 +16,21 @@ import pytest
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.serve.console.open_session import open_session
 from fusion_bench.serve.http.access import Access
-from tests.browser.observed_page import ObservedPage, observe
+from tests.browser.observed_page import LIMIT_MS, ObservedPage, observe
 from tests.browser.project import Evaluation, evaluate_project
 from tests.serve.running_server import serve_in_thread
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-#: Neither a sandbox, which root has none of, nor a shared memory that containers keep small.
-ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+#: Neither a sandbox, which root has none of, nor a shared memory that containers keep small; and no
+#: name is asked of a resolver, which may take its time to say that it knows none.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +43,10 @@ def browser() -> Iterator[Browser]:
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=path, args=ARGUMENTS, env={**os.environ, "LANG": "C.UTF-8"}
+            executable_path=path,
+            args=ARGUMENTS,
+            env={**os.environ, "LANG": "C.UTF-8"},
+            timeout=LIMIT_MS,
         )
         yield chromium
         chromium.close()

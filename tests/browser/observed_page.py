@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
 
 #: Nobody waits longer for a condition; a slow machine needs a part of it.
-LIMIT_MS = 60_000
+LIMIT_MS = 120_000
 #: These never leave the page.
 INNER_SCHEMES = ("data:", "blob:", "about:")
 WATCH_POLICY = """
@@ -22,6 +22,10 @@ document.addEventListener("securitypolicyviolation", (event) => {
   window.policyViolations.push(`${event.effectiveDirective}: ${event.blockedURI}`);
 });
 """
+
+THREE_FRAMES = """async () => {
+  for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+}"""
 
 Scheme = Literal["light", "dark"]
 
@@ -57,6 +61,15 @@ class ObservedPage:
             *(f"dialog: {text}" for text in self.dialogs),
             *(f"policy: {text}" for text in self.violations()),
         ]
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Give the window another size, and wait until the page is drawn for it.
+
+        A page hears of it in the first frame, and draws in the second.
+        """
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_function("width => innerWidth === width", arg=width)
+        self.page.evaluate(THREE_FRAMES)
 
     def overflow(self) -> float:
         """CSS pixels by which the page is wider than its window."""

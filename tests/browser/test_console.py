@@ -14,7 +14,7 @@ from tests.browser.conftest import open_console
 from tests.browser.keyboard import walk_by_tab
 from tests.browser.observed_page import observe
 from tests.browser.project import EVIL_DOCUMENT, EVIL_QUERY, Evaluation
-from tests.serve.running_server import start_command
+from tests.serve.running_server import running_command
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -30,6 +30,12 @@ NUMBER = '[data-control="fusion.k"] [data-part=number]'
 def settle(page: Page) -> None:
     """Wait until the numbers are those of the setting."""
     page.wait_for_selector("main[data-state=settled]")
+
+
+def address_of(page: Page) -> str:
+    """As the page has it; Playwright hears of a change some time later."""
+    address: str = page.evaluate("location.href")
+    return address
 
 
 def shown_means(page: Page) -> list[str]:
@@ -78,7 +84,7 @@ def test_undo_and_the_address_bring_a_setting_back(open_page: Opener, console: A
     page = open_console(open_page, console).page
     before = shown_means(page)
     move_slider(page, "Home", 1)
-    moved, address = shown_means(page), page.url
+    moved, address = shown_means(page), address_of(page)
     page.keyboard.press("Control+z")
     settle(page)
     assert shown_means(page) == before
@@ -90,7 +96,7 @@ def test_undo_and_the_address_bring_a_setting_back(open_page: Opener, console: A
 
 def test_two_tabs_do_not_disturb_each_other(console_page: Page) -> None:
     other = console_page.context.new_page()
-    other.goto(console_page.url)
+    other.goto(address_of(console_page))
     settle(other)
     before = shown_means(other)
     move_slider(console_page, "Home", 1)
@@ -118,7 +124,7 @@ def test_a_changed_query_opens_with_both_lists_and_stays_text(console_page: Page
         assert EVIL_DOCUMENT in row.first.inner_text()
     assert console_page.locator("img, iframe, svg[onload]").count() == 0
     console_page.keyboard.press("Escape")
-    assert drawer.is_hidden()
+    drawer.wait_for(state="hidden")
 
 
 def test_axe_has_no_serious_finding(console_page: Page) -> None:
@@ -137,16 +143,16 @@ def test_tab_reaches_everything_and_one_sees_where(console_page: Page) -> None:
 def test_the_console_fits_wide_and_narrow_windows(open_page: Opener, console: Access) -> None:
     opened = open_console(open_page, console, width=1600)
     assert opened.overflow() == 0
-    opened.page.set_viewport_size({"width": 400, "height": 900})
+    opened.resize(400)
     assert opened.overflow() == 0
 
 
 def test_a_signal_ends_it_though_a_page_is_open(browser: Browser, evaluation: Evaluation) -> None:
-    process, address = start_command(evaluation.experiment)
-    opened = observe(browser, address)
-    settle(opened.page)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    opened.page.context.close()
+    with running_command(evaluation.experiment) as (process, address):
+        opened = observe(browser, address)
+        settle(opened.page)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+        opened.page.context.close()
     assert process.returncode == 130
     assert "Traceback" not in errors

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.report.judging.bounds_columns import bound_cells
 from fusion_bench.util.formatting import format_number
+from tests.browser.conftest import open_ready
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+    from tests.browser.conftest import Opener
 
 PRIMARY, SECOND = "nDCG@10", "RR@10"
 ROWS = "[data-queries] [role=option]"
@@ -113,11 +116,11 @@ def test_keys_walk_over_queries(report_page: Page, evaluation: Evaluation) -> No
 def test_a_key_shows_the_keys(report_page: Page) -> None:
     report_page.keyboard.press("?")
     dialog = report_page.locator("#keys")
-    assert dialog.is_visible()
+    dialog.wait_for()
     for key in ("/", "j", "k", "n", "p", "?"):
         assert dialog.locator("kbd", has_text=key).count() > 0
     report_page.keyboard.press("Escape")
-    assert dialog.is_hidden()
+    dialog.wait_for(state="hidden")
 
 
 def test_a_query_opens_with_the_values_of_the_record(
@@ -135,7 +138,7 @@ def test_a_query_opens_with_the_values_of_the_record(
             value = format_number(row.measures[measure].values[query])
             assert texts[row.name].startswith(f"{row.name}{value}")
     report_page.keyboard.press("Escape")
-    assert panel.is_hidden()
+    panel.wait_for(state="hidden")
 
 
 def test_a_query_opens_by_keys(report_page: Page) -> None:
@@ -193,3 +196,17 @@ def test_a_slice_keeps_its_queries(report_page: Page, evaluation: Evaluation) ->
     assert {types[query] for query in shown_queries(report_page)} == {"local"}
     note = report_page.locator("[data-view=queries] h3").text_content() or ""
     assert f"{list(types.values()).count('local')} queries" in note
+
+
+def test_a_click_counts_where_rows_are_drawn_while_it_lasts(
+    open_page: Opener, evaluation: Evaluation
+) -> None:
+    opened = open_ready(open_page, evaluation.page)
+    row = opened.page.locator(ROWS).nth(3)
+    row.hover()
+    opened.page.mouse.down()
+    opened.resize(1000)
+    opened.page.mouse.up()
+    panel = opened.page.locator("#query-panel")
+    panel.wait_for()
+    assert panel.get_attribute("data-query") == row.get_attribute("data-query")

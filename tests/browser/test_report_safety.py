@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tests.browser.accessibility import RULES, grave_findings
 from tests.browser.conftest import open_ready
 from tests.browser.keyboard import walk_by_tab
+from tests.browser.observed_page import LIMIT_MS
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def test_the_page_fits_wide_and_narrow_windows(open_page: Opener, evaluation: Ev
     page = opened.page
     page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     assert opened.overflow() == 0
-    page.set_viewport_size({"width": 400, "height": 900})
-    page.wait_for_function("document.querySelector('svg.forest').clientWidth < 400")
+    opened.resize(400)
+    assert page.evaluate("document.querySelector('svg.forest').clientWidth") < 400
     assert opened.overflow() == 0
     names = page.locator("svg.forest .name")
     edges = names.evaluate_all("names => names.map(name => name.getBBox().x)")
@@ -93,7 +94,7 @@ def test_print_shows_results_and_no_controls(report_page: Page) -> None:
 def test_it_reads_without_script(browser: Browser, evaluation: Evaluation) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(evaluation.page)
+    page.goto(evaluation.page, timeout=LIMIT_MS)
     assert page.locator("#answer .headline").is_visible()
     assert page.get_by_role("row", name=EVIL_SYSTEM).first.is_visible()
     context.close()

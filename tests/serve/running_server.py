@@ -18,26 +18,29 @@ from fusion_bench.serve.http.application import create_application
 from fusion_bench.serve.http.server import open_socket
 
 
-def start_command(experiment: Path) -> tuple[subprocess.Popen[str], str]:
-    """Start ``fusion-bench serve`` in a session of its own.
+@contextmanager
+def running_command(experiment: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """``fusion-bench serve`` in a session of its own, which ends with the context at the latest.
 
     Args:
         experiment: The experiment's file.
 
-    Returns:
+    Yields:
         The process, and the address that it printed.
     """
     command = [sys.executable, "-m", "fusion_bench", "serve", str(experiment)]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "--no-open", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    assert process.stdout is not None
-    address: str = json.loads(process.stdout.readline())["address"]
-    return process, address
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process, json.loads(process.stdout.readline())["address"]
+        finally:
+            process.kill()
 
 
 @contextmanager

@@ -78,8 +78,8 @@ class QueryList {
       [["Won most", -1], ["Lost most", 1]].map(([label, direction]) =>
         button(label, () => store.set({ sort: "gain", direction }), { "data-end": direction })));
     store.subscribe((state, changed) => this.update(state, changed));
-    this.scroller.addEventListener("scroll", () => requestAnimationFrame(() => this.drawRows()));
-    onResize(this.scroller, () => this.drawRows());
+    this.scroller.addEventListener("scroll", () => requestAnimationFrame(() => this.drawSeenRows()));
+    onResize(this.scroller, () => this.drawSeenRows());
     this.scroller.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && this.current !== null) this.openAt(this.current);
     });
@@ -131,14 +131,29 @@ class QueryList {
 
   drawRows() {
     const { scroller, order, current } = this;
-    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - MARGIN);
-    const end = Math.min(order.length, first + Math.ceil(scroller.clientHeight / ROW) + 2 * MARGIN);
+    this.rows.replaceChildren();
     this.rows.style.height = `${ROW * order.length}px`;
-    const drawn = [];
-    for (let i = first; i < end; i += 1) drawn.push(this.rowOf(i));
-    this.rows.replaceChildren(...drawn);
+    this.drawSeenRows();
     scroller.setAttribute("aria-activedescendant",
       current === null ? "" : `query-${this.collection.index}-${current}`);
+  }
+
+  /** Rows that are drawn already stay: a click that began on one of them ends on it. */
+  drawSeenRows() {
+    const { scroller, order, rows } = this;
+    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - MARGIN);
+    const end = Math.min(order.length, first + Math.ceil(scroller.clientHeight / ROW) + 2 * MARGIN);
+    const kept = new Set();
+    for (const row of [...rows.children]) {
+      const position = Number(row.getAttribute("aria-posinset")) - 1;
+      if (position < first || position >= end) row.remove();
+      else kept.add(position);
+    }
+    const next = rows.firstChild;
+    const lowest = Math.min(...kept);
+    for (let i = first; i < end; i += 1) {
+      if (!kept.has(i)) rows.insertBefore(this.rowOf(i), i < lowest ? next : null);
+    }
   }
 
   rowOf(i) {
