@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from tests.loopback import JsonHandler, LoopbackServer, run_server
+from tests.loopback import JsonHandler, run_server
 
 Json = Any
 Score = Callable[[str, list[str]], list[float]]
@@ -265,7 +268,14 @@ def serving(state: Loopback, port: int = 0) -> Iterator[Loopback]:
             state.release.set()
 
 
+@cache
 def closed_port() -> str:
-    """A URL where nobody listens."""
-    with LoopbackServer(("127.0.0.1", 0), JsonHandler) as server:
-        return f"http://127.0.0.1:{server.server_port}"
+    """A URL where nobody listens, and where nobody else can: its socket stays bound.
+
+    Only a server that asks for this very port gets it.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    atexit.register(held.close)
+    return f"http://127.0.0.1:{held.getsockname()[1]}"

@@ -18,7 +18,7 @@ from fusion_bench.cli import main
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import read_meta
 from tests.rerank.collection import YAML, make
-from tests.rerank.server import Loopback, plain_score, serving
+from tests.rerank.server import Loopback, closed_port, plain_score, serving
 from tests.tiny import edit
 
 Capture = pytest.CaptureFixture[str]
@@ -456,7 +456,7 @@ def test_retries_are_counted_and_not_printed(root: Path) -> None:
     """Nobody listens at that port, so that every call is tried again."""
     Path("rerank.yaml").write_text(
         "settings: {retry: {attempts: 2, failure_kinds: [connection], wait_initial: 0.01}}\n"
-        "providers: {away: {method: cohere, base_url: 'http://127.0.0.1:9'}}\n"
+        f"providers: {{away: {{method: cohere, base_url: '{closed_port()}'}}}}\n"
     )
     options = ["--dataset", "tiny", "--system", "a", "--provider", "away"]
     options += ["--config", "rerank.yaml"]

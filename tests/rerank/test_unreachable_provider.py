@@ -46,7 +46,8 @@ def test_the_next_provider_is_asked(
     make(tmp_path)
     with serving(Loopback("jina")) as state, serve_answers(answer or (lambda _: [])) as server:
         url = closed_port() if answer is None else server.url
-        options = ("--fallback", "spare", "--set", "timeout=0.2")
+        seconds = 0.2 if answer is dripping_body else 60
+        options = ("--fallback", "spare", "--set", f"timeout={seconds}")
         outcome = rerank(tmp_path, url, spare(state.url), *options)
     assert outcome.code == 4, outcome
     first = "not connected, so another provider is asked: http://127.0.0.1:"
@@ -55,7 +56,10 @@ def test_the_next_provider_is_asked(
     assert meta is not None
     assert len(meta.providers["jina/resolved-model"]) == 4
     assert set(meta.degraded.values()) == {"jina/resolved-model after tei: breaker"}
-    assert len(server.requests) == (answer is not None)  # the breaker is open from the start
+    # The breaker is open from the start; and the limit may pass before the request is sent.
+    most = 0 if answer is None else 1
+    least = 0 if answer is dripping_body else most
+    assert least <= len(server.requests) <= most
 
 
 def test_a_fallback_that_is_down_does_not_end_a_run(tmp_path: Path) -> None:
@@ -75,7 +79,7 @@ def test_the_limits_of_a_call_hold_before_the_first_one(settings: str, tmp_path:
     with serve_answers(dripping_body) as server:
         outcome = rerank(tmp_path, server.url, f"settings: {settings}\n")
     assert (outcome.code, outcome.err) == (2, "error: tei: not connected within 100 ms\n")
-    assert len(server.requests) == 1
+    assert len(server.requests) <= 1  # the limit may pass before it is sent
 
 
 def test_a_refused_key_is_an_error_whatever_else_is_there(tmp_path: Path) -> None:
