@@ -26,7 +26,7 @@ from fusion_bench.judge.pool.judged_systems import JudgedSystems
 from fusion_bench.judge.pool.pool import Pair
 from fusion_bench.measures import Measure
 from fusion_bench.measures.names import parse_measure
-from fusion_bench.stats.answers import Answer
+from fusion_bench.stats.answers import SHOWN, Answer
 
 STAGE: Final = "what could still change"
 
@@ -71,8 +71,8 @@ class JudgingPlan:
 
     @property
     def has_one_answer(self) -> bool:
-        """Whether the compared queries give one answer: now, and in both extreme completions."""
-        return self.low_answer == self.answer == self.high_answer
+        """Whether the compared queries show the same now and in both extreme completions."""
+        return _show_same(self.low_answer, self.answer, self.high_answer)
 
     @property
     def is_decided(self) -> bool:
@@ -125,7 +125,7 @@ def plan_judging(
     now = values[second] - values[first]
     answers = [answer_of(task, chosen, values, (first, second), d) for d in (now, low, high)]
     progress(STAGE, 3, 4)
-    documents = [] if len(set(answers)) == 1 else rank_documents(trials)
+    documents = [] if _show_same(*answers) else rank_documents(trials)
     progress(STAGE, 4, 4)
     return JudgingPlan(
         dataset=task.dataset.name,
@@ -143,6 +143,11 @@ def plan_judging(
         documents=tuple(documents),
         ignored_queries=len(find_ignored_queries(task)),
     )
+
+
+def _show_same(*answers: Answer) -> bool:
+    """Whether all answers show the same; equal lists show no difference either."""
+    return len({answer if answer in SHOWN else "not shown" for answer in answers}) == 1
 
 
 def _choose_measure(task: EvaluationSet, name: str | None, greatest: int) -> Measure:
