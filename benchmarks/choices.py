@@ -16,8 +16,8 @@ import numpy as np
 from benchmarks.collections import load_collection
 from benchmarks.study import parse_options, write_table
 from benchmarks.tuning import make_objective, split_queries
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.search.search import run_search

@@ -18,8 +18,8 @@ from typing import Any
 
 from benchmarks.collections import ATTACK
 from fusion_bench.data.alignment import align
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.system import System

@@ -22,8 +22,8 @@ from benchmarks.ranx_itself import METHODS, compile_ranx, read_choices, run_ranx
 from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.study import parse_options
 from benchmarks.tuning_table import DEFAULT, FUSION_BENCH, RANX_ITSELF, format_table, write_records
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.experiment.tune_settings import ParameterRange, SelectionRule, TuneSettings
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.tune.search.search import run_search

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from fusion_bench.api.tune import tune as tune
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
     from fusion_bench.data.qrels import Qrels as Qrels
-    from fusion_bench.data.read_options import ReadOptions as ReadOptions
     from fusion_bench.data.records import Query as Query
+    from fusion_bench.data.rows.read_options import ReadOptions as ReadOptions
     from fusion_bench.data.run import Run as Run
     from fusion_bench.errors import FusionBenchError as FusionBenchError
     from fusion_bench.evaluation.report_records.report import Report as Report
@@ -86,7 +86,7 @@ _HOME = {
     "Pipeline": "live.pipeline",
     "Qrels": "data.qrels",
     "Query": "data.records",
-    "ReadOptions": "data.read_options",
+    "ReadOptions": "data.rows.read_options",
     "Report": "evaluation.report_records.report",
     "Run": "data.run",
     "Scores": "evaluation.scores",

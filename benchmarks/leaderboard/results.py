@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.leaderboard.cells import Cell, CollectionHead, Row, cell_path, read_cell, read_head
 from benchmarks.leaderboard.evaluate import FILLED, JUDGED, fingerprint_row
 from benchmarks.leaderboard.methods import BASELINE, MEASURE
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.unjudged.answer_veto import veto_answer
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedEvidence, compare_unjudged
 from fusion_bench.stats.answers import Answer

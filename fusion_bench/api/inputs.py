@@ -1,7 +1,7 @@
 """Judgments, runs, queries and measures in whatever form they are at hand.
 
 A path is read as the commands read it; everything else is recognized by
-:mod:`fusion_bench.data.frames`.
+:mod:`fusion_bench.data.rows.frames`.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from fusion_bench.batch.quantized_scores import quantized_scores
 from fusion_bench.batch.sorting import ListBlock, QuantizedScores
 from fusion_bench.batch.system_plans import SystemSpec, Unsupported, plan_system
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm, Fusion
 

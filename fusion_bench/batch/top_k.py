@@ -17,8 +17,8 @@ from fusion_bench.batch.quantized_scores import quantized_scores
 from fusion_bench.batch.scoring import exact_keys, is_above
 from fusion_bench.batch.sorting import BlockKeys, ListBlock, QuantizedScores, Which
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.fuse import EngineForm
 
 #: Bytes of a sum of so many Booleans never run over, and are by far the fastest to add.

@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import count_retrieved, cut_sources, query_of_rows, to_offsets
-from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import (
     BoolArray,
     FloatArray,
@@ -24,6 +22,13 @@ from fusion_bench.data.ordering import (
     make_readonly,
 )
 from fusion_bench.data.records import Query
+from fusion_bench.data.rows.grouped_rows import (
+    count_retrieved,
+    cut_sources,
+    query_of_rows,
+    to_offsets,
+)
+from fusion_bench.data.rows.ids import IdVocabulary
 from fusion_bench.data.switches import Switch, mark_switched_off
 from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError

@@ -14,19 +14,19 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.document_table import DocumentTable, write_trec
-from fusion_bench.data.frames import name_row, read_rows
-from fusion_bench.data.grouped_rows import (
+from fusion_bench.data.ordering import IntArray, make_readonly
+from fusion_bench.data.rows.document_table import DocumentTable, write_trec
+from fusion_bench.data.rows.frames import name_row, read_rows
+from fusion_bench.data.rows.grouped_rows import (
     group_rows,
     hash_table,
     refuse_duplicates,
     refuse_ragged,
     to_offsets,
 )
-from fusion_bench.data.ids import CategoricalIds, IdVocabulary
-from fusion_bench.data.ordering import IntArray, make_readonly
-from fusion_bench.data.read_options import order_by_value
-from fusion_bench.data.row_values import parse_whole_numbers
+from fusion_bench.data.rows.ids import CategoricalIds, IdVocabulary
+from fusion_bench.data.rows.read_options import order_by_value
+from fusion_bench.data.rows.values import parse_whole_numbers
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns
 
@@ -86,7 +86,7 @@ class Qrels(DocumentTable):
 
         Args:
             judgments: A mapping, a data frame, ``Qrels`` of ranx, rows of ir_measures or
-                ir_datasets; see :mod:`fusion_bench.data.frames`. A document without a grade is
+                ir_datasets; see :mod:`fusion_bench.data.rows.frames`. A document without a grade is
                 relevant: its grade is 1.
 
         Raises:

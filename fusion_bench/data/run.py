@@ -9,10 +9,11 @@ from typing import Any, Self, cast, overload
 
 import numpy as np
 
-from fusion_bench.data.document_table import DocumentTable, trec_scores, write_trec
-from fusion_bench.data.dropped_rows import drop_rows
-from fusion_bench.data.frames import name_row, read_rows
-from fusion_bench.data.grouped_rows import (
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.rows.document_table import DocumentTable, trec_scores, write_trec
+from fusion_bench.data.rows.dropped_rows import drop_rows
+from fusion_bench.data.rows.frames import name_row, read_rows
+from fusion_bench.data.rows.grouped_rows import (
     count_within_queries,
     group_rows,
     hash_table,
@@ -20,10 +21,9 @@ from fusion_bench.data.grouped_rows import (
     refuse_ragged,
     to_offsets,
 )
-from fusion_bench.data.ids import CategoricalIds, IdVocabulary
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
-from fusion_bench.data.read_options import ReadOptions, assign_ranks, order_by_rank
-from fusion_bench.data.row_values import parse_scores
+from fusion_bench.data.rows.ids import CategoricalIds, IdVocabulary
+from fusion_bench.data.rows.read_options import ReadOptions, assign_ranks, order_by_rank
+from fusion_bench.data.rows.values import parse_scores
 from fusion_bench.data.switches import Switch
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import pluralize
@@ -142,8 +142,9 @@ class Run(DocumentTable):
 
         Args:
             given: The name, which may be left out, and a mapping, a data frame, a ``Run`` of
-                ranx, rows of ir_measures or ir_datasets; see :mod:`fusion_bench.data.frames`. Its
-                order is the file order. A list of ids alone is ranked as it stands.
+                ranx, rows of ir_measures or ir_datasets; see
+                :mod:`fusion_bench.data.rows.frames`. Its order is the file order. A list of ids
+                alone is ranked as it stands.
             options: ``name`` (by default the object's own, or ``run``), ``roles`` and
                 ``read_options``, as for :meth:`from_rows`.
 

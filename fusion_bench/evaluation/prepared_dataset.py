@@ -12,9 +12,9 @@ import numpy as np
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.data.switches import check_field
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting

@@ -9,9 +9,9 @@ import numpy as np
 
 from fusion_bench.blend import Fused, RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import rows_of
 from fusion_bench.data.ordering import BoolArray, IntArray, tie_group_starts
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.grouped_rows import rows_of
 from fusion_bench.evaluation.details.relevant_documents import find_keys
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems

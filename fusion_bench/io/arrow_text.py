@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from fusion_bench.data.ids import CategoricalIds, encode_arrow
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.row_values import parse_whole_numbers
+from fusion_bench.data.rows.ids import CategoricalIds, encode_arrow
+from fusion_bench.data.rows.values import parse_whole_numbers
 from fusion_bench.errors import DataError
 from fusion_bench.io.raw_table import ArrowStrings, RawTable
 

@@ -12,8 +12,8 @@ from fusion_bench.config.field_values import FieldConditions
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.switches import Switch, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.specs.families import Family

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.data.ids import CategoricalIds, encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.data.row_values import parse_scores, parse_whole_numbers
+from fusion_bench.data.rows.ids import CategoricalIds, encode_ids
+from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.rows.values import parse_scores, parse_whole_numbers
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ids import CategoricalIds
 from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.rows.ids import CategoricalIds
 
 Kind: TypeAlias = Literal["run", "qrels"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import ProviderError
 from fusion_bench.live.configuration import parse_system
 from fusion_bench.live.final_list import rank_documents

@@ -9,8 +9,8 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.data.switches import Condition, Switch, meets_condition
 from fusion_bench.evaluation.ranking.final_lists import align_all_queries

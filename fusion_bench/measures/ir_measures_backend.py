@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.rows.grouped_rows import query_slices
 from fusion_bench.errors import ConfigError
 from fusion_bench.measures.ir_measures_package import (
     import_ir_measures,

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import query_of_rows
 from fusion_bench.data.view_cache import cached_by_view
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.answers import decide_answer, has_few_changes
 from fusion_bench.stats.comparison import Comparison, paired_difference

@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from fusion_bench.config.limits import MOST_RESAMPLES
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.flips.family_flips import flip_family
 from fusion_bench.stats.flips.flipped_statistics import FlippedStatistics, prepare_flips

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.data.ids import encode_ids
 from fusion_bench.data.records import Query
+from fusion_bench.data.rows.ids import encode_ids
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths

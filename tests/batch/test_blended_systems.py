@@ -21,8 +21,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.query_rankings import rank_queries

@@ -23,9 +23,9 @@ from fusion_bench.batch.system_plans import SystemSpec, Unsupported
 from fusion_bench.batch.systems import evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
-from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.rows.grouped_rows import to_offsets
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.ranking.query_rankings import rank_queries

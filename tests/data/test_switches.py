@@ -7,8 +7,8 @@ import pytest
 
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.data.switches import Condition, Switch, format_condition
 

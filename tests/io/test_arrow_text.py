@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.data.ids import CategoricalIds
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.rows.ids import CategoricalIds
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import DataError
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text
 from fusion_bench.io.formats._fixed_columns import COLUMNS

@@ -21,7 +21,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from fusion_bench.blend import blends
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.evaluation.ranking.system_ranking import rank_candidates

@@ -15,8 +15,8 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System

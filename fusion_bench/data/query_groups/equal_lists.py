@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.rows.grouped_rows import query_slices
 from fusion_bench.data.run import Run
 
 #: Ranks down to which lists are compared for overlap.

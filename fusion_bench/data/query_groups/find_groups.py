@@ -16,7 +16,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups.equal_lists import (
@@ -31,6 +30,7 @@ from fusion_bench.data.query_groups.similar_texts import (
     propose_pairs,
 )
 from fusion_bench.data.records import Query
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.data.run import Run
 
 #: Why two queries are linked.

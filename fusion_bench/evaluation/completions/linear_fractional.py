@@ -21,8 +21,8 @@ from typing import Final
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import query_of_rows
 from fusion_bench.evaluation.completions.extremes import Extremes
 from fusion_bench.evaluation.completions.top_documents import TopDocuments
 from fusion_bench.measures.ranking import divide_or_zero

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import query_of_rows
-from fusion_bench.data.ids import unite_vocabularies
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.rows.grouped_rows import query_of_rows
+from fusion_bench.data.rows.ids import unite_vocabularies
 
 T = TypeVar("T", bound=np.generic)
 

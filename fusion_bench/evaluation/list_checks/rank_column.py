@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ids import CategoricalIds
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
+from fusion_bench.data.rows.ids import CategoricalIds
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.file_bytes import read_head
 from fusion_bench.io.file_layout import FileLayout

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.source_ties.tied_rows import order_by_rank
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.stats.intervals import estimate_mean

@@ -14,9 +14,9 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.run import Run
 from fusion_bench.measures import parse_measure
 from fusion_bench.stats.intervals import estimate_mean

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import BoolArray
+from fusion_bench.data.rows.grouped_rows import query_of_rows
 from fusion_bench.data.run import Run
 
 

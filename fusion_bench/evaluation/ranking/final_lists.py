@@ -9,8 +9,6 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
-from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, to_offsets
-from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import (
     FloatArray,
     IntArray,
@@ -18,6 +16,8 @@ from fusion_bench.data.ordering import (
 )
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.rows.grouped_rows import count_within_queries, query_of_rows, to_offsets
+from fusion_bench.data.rows.ids import IdVocabulary
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.ranking.list_scores import list_scores
 from fusion_bench.evaluation.ranking.query_rankings import rank_queries

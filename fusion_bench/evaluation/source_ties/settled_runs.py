@@ -10,8 +10,8 @@ from zlib import crc32
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import to_offsets
 from fusion_bench.evaluation.source_ties.tied_rows import TiedRows, find_tied_rows
 
 #: Of each list with ties one key, (m,), for each tied candidate: the lowest of a group is first.

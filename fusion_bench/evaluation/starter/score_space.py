@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.grouped_rows import count_within_queries
 from fusion_bench.data.run import Run
 
 #: Logits beyond this are none: their sigmoid is 0 or 1 in single precision.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.assessment import Assessment
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.trials_result import NarrowingResult, TrialsResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.evaluation.unjudged.unjudged_difference import (

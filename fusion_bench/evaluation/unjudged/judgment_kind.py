@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, TypeAlias
 
-from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.rows.grouped_rows import query_slices
 from fusion_bench.io.dataset import Dataset
 
 #: ``complete``: an unlisted document is not relevant; ``sparse``: no document is judged not

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
 from fusion_bench.grades.estimate.records import EstimatedDifference, JudgingRecord, MeanRecord
 from fusion_bench.grades.system_values import JudgeValues

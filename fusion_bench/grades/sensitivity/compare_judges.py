@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.grades.sensitivity.records import (
     JudgeVerdict,

@@ -11,11 +11,11 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align, query_fields, source_switches
-from fusion_bench.data.grouped_rows import count_within_queries
-from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.rows.grouped_rows import count_within_queries
+from fusion_bench.data.rows.ids import IdVocabulary
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.data.switches import Switch
 from fusion_bench.errors import FusionBenchError

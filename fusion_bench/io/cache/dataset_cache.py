@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.cache.array_folder import (
     Array,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.rows.grouped_rows import query_slices
 
 
 @dataclass(frozen=True, eq=False)

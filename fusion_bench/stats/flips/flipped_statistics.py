@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.stats.flips.sign_flips import hash_group_ids
 
 #: A column's absolute values sum to at most 2^50 units: all its sums are exact on any machine.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
 from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, recognize_kind

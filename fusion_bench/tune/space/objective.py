@@ -12,10 +12,10 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.fingerprint import Fingerprint
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.evaluation.trials.evaluate_trials import mean_of_trials

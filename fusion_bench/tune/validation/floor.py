@@ -10,8 +10,8 @@ import numpy as np
 
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.final_lists import drop_final
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.evaluation.run_experiment import Progress, load_lists
 from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials, trials_of

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.stats.comparison import paired_difference

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io import json_items
 from fusion_bench.io.formats import json_file, trec

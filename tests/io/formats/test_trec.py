@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import trec

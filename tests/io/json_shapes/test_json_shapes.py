@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.json_shapes._base import SHAPES

@@ -8,15 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import (
+from fusion_bench.data.ordering import FloatArray, IntArray, already_sorted, positions
+from fusion_bench.data.rows.grouped_rows import (
     GroupedRows,
     count_within_queries,
     query_of_rows,
     rows_of,
     to_offsets,
 )
-from fusion_bench.data.ordering import FloatArray, IntArray, already_sorted, positions
-from fusion_bench.data.row_values import parse_whole_numbers
+from fusion_bench.data.rows.values import parse_whole_numbers
 from fusion_bench.errors import DataError
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.data import ids
-from fusion_bench.data.ids import IdVocabulary, encode_arrow, encode_ids, unite_vocabularies
+from fusion_bench.data.rows import ids
+from fusion_bench.data.rows.ids import IdVocabulary, encode_arrow, encode_ids, unite_vocabularies
 from fusion_bench.errors import DataError
 
 LETTERS = st.sampled_from(["ab", "aé文🙂", "0123456789", "ab\0"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import GroupedRows, find_repeats, refuse_duplicates
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.rows.grouped_rows import GroupedRows, find_repeats, refuse_duplicates
+from fusion_bench.data.rows.read_options import ReadOptions
 
 
 def drop_rows(

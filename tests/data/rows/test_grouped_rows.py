@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.data.grouped_rows import (
+from fusion_bench.data.rows.grouped_rows import (
     count_within_queries,
     find_repeats,
     group_rows,
@@ -15,7 +15,7 @@ from fusion_bench.data.grouped_rows import (
     refuse_ragged,
     to_offsets,
 )
-from fusion_bench.data.ids import IdVocabulary, encode_ids
+from fusion_bench.data.rows.ids import IdVocabulary, encode_ids
 from fusion_bench.errors import DataError
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ids import CategoricalIds, IdVocabulary, encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.rows.ids import CategoricalIds, IdVocabulary, encode_ids
 from fusion_bench.errors import DataError
 from fusion_bench.util.digests import hash_values
 

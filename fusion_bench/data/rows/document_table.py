@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.grouped_rows import query_of_rows, query_slices
-from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.rows.grouped_rows import query_of_rows, query_slices
+from fusion_bench.data.rows.ids import IdVocabulary
 from fusion_bench.errors import DataError
 from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.table_view import TableView
