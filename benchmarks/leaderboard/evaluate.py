@@ -22,7 +22,7 @@ from benchmarks.leaderboard.cells import (
 )
 from benchmarks.leaderboard.methods import MEASURE, Lists
 from benchmarks.leaderboard.rows import CONVEX, tuned_name
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import FusionBenchError

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fusion_bench.api.event_loop import outside_event_loop
-from fusion_bench.config.yaml_source import read_yaml
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.experiment.method_options import merge_mappings
 from fusion_bench.pull.engine_config import build_connector
 from fusion_bench.pull.run import PulledDataset, PullOptions, pull_dataset

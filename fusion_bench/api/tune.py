@@ -10,8 +10,8 @@ from fusion_bench.api.datasets import DATA_OPTIONS, dataset_folder, read_dataset
 from fusion_bench.api.inputs import list_measures
 from fusion_bench.api.results.tuning_result import TuningResult
 from fusion_bench.api.systems import SystemLike, build_system, default_name
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import Location, parse_model
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.in_memory import make_experiment

@@ -20,7 +20,7 @@ from fusion_bench.util.files.real_paths import resolve_path
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fusion_bench.config.yaml_source import Source
+    from fusion_bench.config.files.yaml_source import Source
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.experiment.experiment import Experiment
 

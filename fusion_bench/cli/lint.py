@@ -13,7 +13,7 @@ from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
 from fusion_bench.cli.output.console import print_result
 
 if TYPE_CHECKING:
-    from fusion_bench.config.yaml_source import Source
+    from fusion_bench.config.files.yaml_source import Source
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.lint import DatasetFacts
 

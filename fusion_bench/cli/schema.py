@@ -74,7 +74,7 @@ def render_schema(record: str) -> str:
     from importlib import import_module
     from json import dumps
 
-    from fusion_bench.config.json_schema import build_schema
+    from fusion_bench.config.files.json_schema import build_schema
 
     module, _, name = RECORDS[record].partition(":")
     source: type[BaseModel] | Callable[[], dict[str, Any]] = getattr(import_module(module), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Final
 
-from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.fields.server import ServerModel
 from fusion_bench.connector._base import Connector
 from fusion_bench.util.http import BEARER, JsonClient, KeyHeader, open_client
 

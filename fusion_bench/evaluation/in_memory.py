@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.query_types import PREDICTED_TYPE
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS

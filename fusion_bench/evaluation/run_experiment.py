@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.compare_collections import read_inference_settings
 from fusion_bench.evaluation.crag.evidence import absolute_rerankers

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config.field_values import FieldConditions, FieldNames
+from fusion_bench.config.fields.conditions import FieldConditions, FieldNames
+from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import StrictModel, UniqueNames, parse_model
-from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.crag_settings import CragSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import Location
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.measures.bounds import is_bounded

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fusion_bench.config.field_values import check_field_name
+from fusion_bench.config.fields.conditions import check_field_name
 from fusion_bench.config.models import StrictModel, UniqueNames
 from fusion_bench.measures.aliases import MeasureName, resolve_alias
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import yaml
 
+from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.config.files.yaml_values import ValueProblem, parse_yaml
 from fusion_bench.config.models import Location
-from fusion_bench.config.yaml_source import Source
-from fusion_bench.config.yaml_values import ValueProblem, parse_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions

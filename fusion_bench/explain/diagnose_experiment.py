@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.evaluation.details.relevant_documents import list_relevant
 from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.list_checks.list_infos import task_list_infos

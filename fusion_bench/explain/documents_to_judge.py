@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.ranking.list_positions import cut_positions
 from fusion_bench.evaluation.ranking.plain_systems import plain_systems

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.judge_checks.dataset_judges import find_dataset_warnings
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset

@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.switches import Condition, format_condition
 from fusion_bench.experiment.dialect import (
     Configuration,

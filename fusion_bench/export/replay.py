@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.compare_collections import (

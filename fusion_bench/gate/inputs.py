@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import COMPARED_FIELDS
 from fusion_bench.data.switches import check_field

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import PrivateAttr
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet

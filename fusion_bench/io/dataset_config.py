@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_serializer, field_validator
 
-from fusion_bench.config.field_values import FieldConditions
+from fusion_bench.config.fields.conditions import FieldConditions
+from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import StrictModel, parse_model
-from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.rows.read_options import ReadOptions

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from shlex import quote
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.records import Document, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.cache.cached_loader import FileRequest

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from fusion_bench.config.column_names import COLUMN_NAMES
+from fusion_bench.config.fields.column_names import COLUMN_NAMES
 from fusion_bench.errors import UnknownNameError
 
 #: What a column holds (query, document, score, grade, rank) → its name in the file.

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import Location
 from fusion_bench.config.query_classes import BY_INTENT
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import Query
 from fusion_bench.data.switches import format_condition, meets_condition
 from fusion_bench.errors import UnknownNameError

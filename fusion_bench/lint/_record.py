@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.config.models import Location, parse_model
-from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.connector import Connector, connectors
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.method_options import set_options

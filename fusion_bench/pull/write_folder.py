@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from fusion_bench.config.yaml_source import read_yaml
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.connector import Connector
 from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.config.models import StrictModel, parse_model
-from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.method_options import merge_mappings, set_options
 from fusion_bench.rerank.clients import Provider, providers

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from fusion_bench.config.yaml_values import parse_yaml
+from fusion_bench.config.files.yaml_values import parse_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.write_run import RunRows, find_writer, write_run
 from fusion_bench.retrieve.common import Ranking

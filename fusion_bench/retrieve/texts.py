@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.records import Query
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_config import DatasetSpec

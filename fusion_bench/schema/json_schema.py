@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from fusion_bench.config.json_schema import WrittenRecord, describe_properties
+from fusion_bench.config.files.json_schema import WrittenRecord, describe_properties
 from fusion_bench.schema._base import Record
 from fusion_bench.schema.query import QueryClassification
 from fusion_bench.schema.result import SearchResult

@@ -14,7 +14,7 @@ from docs.website.lint_pages import build_lint_pages
 from docs.website.method_pages import KINDS, build_method_pages
 from docs.website.page import ROOT, Page, format_table, format_yaml
 from docs.website.pictures import GALLERY
-from fusion_bench.config.yaml_source import read_yaml
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.lint import load_rules

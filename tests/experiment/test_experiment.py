@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import yaml
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.fuse.rrf import RRF

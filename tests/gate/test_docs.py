@@ -12,8 +12,8 @@ import yaml
 
 from fusion_bench._version import __version__
 from fusion_bench.cli import main
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.baselines.storage import baseline_path, read_baseline

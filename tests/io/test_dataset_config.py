@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.config.column_names import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
+from fusion_bench.config.fields.column_names import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
 from fusion_bench.config.models import StrictModel
 from fusion_bench.io.dataset_config import RunColumns
 from fusion_bench.io.specs.judgment_specs import QrelsColumns

@@ -19,8 +19,8 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.files.real_paths import resolve_path
 
 if TYPE_CHECKING:
+    from fusion_bench.config.files.yaml_source import Source
     from fusion_bench.config.models import Location
-    from fusion_bench.config.yaml_source import Source
     from fusion_bench.experiment.gate_settings import GatePolicy
     from fusion_bench.gate.result import GateVerdict
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from fusion_bench.config.column_names import QRELS_ROLES, RUN_ROLES
+from fusion_bench.config.fields.column_names import QRELS_ROLES, RUN_ROLES
 from fusion_bench.errors import UnknownNameError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.util.files.real_paths import resolve_path
 
 if TYPE_CHECKING:
-    from fusion_bench.config.yaml_source import Source
+    from fusion_bench.config.files.yaml_source import Source
     from fusion_bench.experiment.experiment import Experiment
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.config.column_names import COLUMN_NAMES
+from fusion_bench.config.fields.column_names import COLUMN_NAMES
 from fusion_bench.errors import DataError
 
 #: What a row says of a document.

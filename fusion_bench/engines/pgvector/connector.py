@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.fields.server import ServerModel
 from fusion_bench.connector import (
     EngineSession,
     LegName,

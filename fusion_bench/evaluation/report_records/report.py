@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from fusion_bench.config.json_records import read_stored
+from fusion_bench.config.files.json_records import read_stored
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.lazy_details import LazyDetails
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import Location
 from fusion_bench.config.query_classes import CLASS_KEYS
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.sweeps.list_places import find_lists
 from fusion_bench.experiment.system import System

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baselines.record import Baseline, digest_json

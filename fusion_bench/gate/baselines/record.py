@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.json_records import StoredRecord
-from fusion_bench.config.json_schema import OPTIONAL
+from fusion_bench.config.files.json_records import StoredRecord
+from fusion_bench.config.files.json_schema import OPTIONAL
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.records.history import BaselineUpdate
 from fusion_bench.gate.unjudged_values import StoredUnjudged

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import join
 
-from fusion_bench.config.json_records import read_stored
+from fusion_bench.config.files.json_records import read_stored
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baselines.consistency import find_inconsistencies
 from fusion_bench.gate.baselines.record import Baseline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.util.formatting import format_number, pluralize
 

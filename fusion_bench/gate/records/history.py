@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.gate.records.changes import ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import CheckOutcome, CheckResult
 from fusion_bench.gate.records.policy_change import PolicyChange

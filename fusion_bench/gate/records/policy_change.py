@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 
 #: What a change of the policy does; ``other`` is neither looser nor stricter in every case.
 PolicyEffect: TypeAlias = Literal["looser", "stricter", "other"]

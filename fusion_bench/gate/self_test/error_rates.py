@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress

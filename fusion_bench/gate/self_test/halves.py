@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.self_test.simulate import decide_runs, simulated_p_values

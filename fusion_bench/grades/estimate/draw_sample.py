@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.query_sample import draw_queries
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.experiment.experiment import Experiment

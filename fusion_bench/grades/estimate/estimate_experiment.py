@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.judge_checks.dataset_judges import find_shared_families
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_scale_warnings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import refuse_repeats
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.judge_checks.dataset_judges import find_shared_families

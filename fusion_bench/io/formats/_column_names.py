@@ -8,7 +8,7 @@ from typing import Final
 
 import yaml
 
-from fusion_bench.config.column_names import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
+from fusion_bench.config.fields.column_names import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError, did_you_mean
 from fusion_bench.io.file_layout import NO_COLUMNS, ColumnNames
 from fusion_bench.io.raw_table import Kind

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fusion_bench.config.column_names import COLUMN_NAMES, VALUE_ROLES
+from fusion_bench.config.fields.column_names import COLUMN_NAMES, VALUE_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._column_names import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from fusion_bench.config.column_names import ID_ROLES, VALUE_ROLES
+from fusion_bench.config.fields.column_names import ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
 from fusion_bench.io.file_layout import NO_COLUMNS, ColumnNames

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fusion_bench.config.column_names import ID_ROLES, VALUE_ROLES
+from fusion_bench.config.fields.column_names import ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format

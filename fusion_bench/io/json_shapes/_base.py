@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from fusion_bench.config.column_names import COLUMN_NAMES
+from fusion_bench.config.fields.column_names import COLUMN_NAMES
 from fusion_bench.config.registry import Registry
 
 #: Keys that can only be a document's id.

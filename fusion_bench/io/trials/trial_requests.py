@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.errors import DataError
 from fusion_bench.io.cache.cached_loader import FileRequest
 from fusion_bench.util.formatting import pluralize

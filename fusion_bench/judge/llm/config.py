@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.config.models import StrictModel, parse_model
-from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.judge.llm.model import JudgeModel
 from fusion_bench.judge.llm.prompt import SCALE, JudgePrompt, read_rubric

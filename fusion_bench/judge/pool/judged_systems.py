@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.final_lists import align_all_queries

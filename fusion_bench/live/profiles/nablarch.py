@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.config.models import StrictModel, parse_model
-from fusion_bench.config.yaml_source import read_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients import HttpProvider, Provider, providers
 from fusion_bench.rerank.settings import BreakerRules, Deadline, RerankSettings, RetryRules

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.fields.server import ServerModel
 from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.registry import Method, MethodRegistry

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.fields.server import ServerModel
 from fusion_bench.config.limits import MOST_WORKERS
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.retrieve.answers.collect import Model, Reply

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fusion_bench.config.http_fields import ServerModel
+from fusion_bench.config.fields.server import ServerModel
 from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.errors import FusionBenchError, ProviderError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset

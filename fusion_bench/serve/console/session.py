@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Final
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance

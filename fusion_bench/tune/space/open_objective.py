@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError

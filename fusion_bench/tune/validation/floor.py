@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.final_lists import drop_final
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance

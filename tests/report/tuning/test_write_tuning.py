@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fusion_bench.config.json_records import read_stored
+from fusion_bench.config.files.json_records import read_stored
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.gate.self_test.whole_command.project import NAME
 
 #: A printed number may differ from the right one by this much.

@@ -9,9 +9,9 @@ from typing import Any, Final, NoReturn
 
 import yaml
 
+from fusion_bench.config.files.yaml_values import MERGE, ValueLoader, ValueProblem
 from fusion_bench.config.models import Location
 from fusion_bench.config.strict_numbers import RANK
-from fusion_bench.config.yaml_values import MERGE, ValueLoader, ValueProblem
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.files.regular_files import open_regular_text
 from fusion_bench.util.formatting import is_encodable, pluralize

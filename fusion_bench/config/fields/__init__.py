@@ -1,0 +1,1 @@
+"""Fields that several models share: conditions on queries, servers, names of columns."""

@@ -1,0 +1,1 @@
+"""Configuration and stored records as files: YAML with the line of each value, JSON, schemas."""
