@@ -30,7 +30,6 @@ TYPE_CHECKING = False  # as in typing, whose import would take longer than all t
 if TYPE_CHECKING:
     from fusion_bench._version import __version__ as __version__
     from fusion_bench.api.compare import compare as compare
-    from fusion_bench.api.datasets import load_dataset as load_dataset
     from fusion_bench.api.evaluate import align_runs as align_runs
     from fusion_bench.api.evaluate import evaluate_systems as evaluate_systems
     from fusion_bench.api.evaluate import parse_measure as parse_measure
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
     from fusion_bench.api.export import export as export
     from fusion_bench.api.fuse import fuse as fuse
     from fusion_bench.api.gate import gate as gate
+    from fusion_bench.api.inputs.datasets import load_dataset as load_dataset
+    from fusion_bench.api.inputs.systems import rrf as rrf
+    from fusion_bench.api.inputs.systems import weighted as weighted
     from fusion_bench.api.page import compare_reports as compare_reports
     from fusion_bench.api.page import page as page
     from fusion_bench.api.plot import plot as plot
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
     from fusion_bench.api.rerank import rerank as rerank
     from fusion_bench.api.results.comparisons import Comparisons as Comparisons
     from fusion_bench.api.results.tuning_result import TuningResult as TuningResult
-    from fusion_bench.api.systems import rrf as rrf
-    from fusion_bench.api.systems import weighted as weighted
     from fusion_bench.api.tables.make_tables import tables as tables
     from fusion_bench.api.tune import tune as tune
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
@@ -101,7 +101,7 @@ _HOME = {
     "export": "api.export",
     "fuse": "api.fuse",
     "gate": "api.gate",
-    "load_dataset": "api.datasets",
+    "load_dataset": "api.inputs.datasets",
     "load_qrels": "io.load_records",
     "load_run": "io.load_records",
     "page": "api.page",
@@ -112,11 +112,11 @@ _HOME = {
     "read_experiment": "experiment.experiment",
     "read_report": "evaluation.report_records.report",
     "rerank": "api.rerank",
-    "rrf": "api.systems",
+    "rrf": "api.inputs.systems",
     "run_experiment": "api.evaluate",
     "tables": "api.tables.make_tables",
     "tune": "api.tune",
-    "weighted": "api.systems",
+    "weighted": "api.inputs.systems",
 }
 __all__ = list(_HOME)
 #: What other libraries call something → where it is here.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from fusion_bench.api.datasets import DATA_OPTIONS, read_dataset
-from fusion_bench.api.inputs import list_measures
+from fusion_bench.api.inputs.datasets import DATA_OPTIONS, read_dataset
+from fusion_bench.api.inputs.records import list_measures
+from fusion_bench.api.inputs.systems import name_systems
 from fusion_bench.api.results.comparisons import Comparisons
-from fusion_bench.api.systems import name_systems
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.in_memory import make_experiment

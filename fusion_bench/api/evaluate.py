@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from fusion_bench.api.inputs import list_measures, read_qrels, read_queries, read_runs
+from fusion_bench.api.inputs.records import list_measures, read_qrels, read_queries, read_runs
 from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.api.datasets import read_dataset
-from fusion_bench.api.inputs import is_path, list_measures
+from fusion_bench.api.inputs.datasets import read_dataset
+from fusion_bench.api.inputs.records import is_path, list_measures
+from fusion_bench.api.inputs.systems import build_system, default_name
 from fusion_bench.api.results.tuning_result import TuningResult
-from fusion_bench.api.systems import build_system, default_name
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.experiment.dialect import find_engine

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.api.datasets import open_dataset, read_dataset, read_rerankers, require_judgments
-from fusion_bench.api.inputs import read_queries, read_runs
-from fusion_bench.api.systems import MethodChoice, SystemLike, build_system, default_name
+from fusion_bench.api.inputs.datasets import (
+    open_dataset,
+    read_dataset,
+    read_rerankers,
+    require_judgments,
+)
+from fusion_bench.api.inputs.records import read_queries, read_runs
+from fusion_bench.api.inputs.systems import MethodChoice, SystemLike, build_system, default_name
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError

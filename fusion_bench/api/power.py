@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from fusion_bench.api.power_sources import read_report_spread
+from fusion_bench.api.inputs.report_spread import read_report_spread
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.report import Report, read_report
 from fusion_bench.stats.intervals import POWER

@@ -7,8 +7,8 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from fusion_bench.api.datasets import locate_dataset
 from fusion_bench.api.event_loop import outside_event_loop
+from fusion_bench.api.inputs.datasets import locate_dataset
 from fusion_bench.rerank.run import RerankOptions, WrittenList, score_list
 
 PathLike = str | os.PathLike[str]

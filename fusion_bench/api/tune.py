@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.api.datasets import DATA_OPTIONS, dataset_folder, read_dataset
-from fusion_bench.api.inputs import list_measures
+from fusion_bench.api.inputs.datasets import DATA_OPTIONS, dataset_folder, read_dataset
+from fusion_bench.api.inputs.records import list_measures
+from fusion_bench.api.inputs.systems import SystemLike, build_system, default_name
 from fusion_bench.api.results.tuning_result import TuningResult
-from fusion_bench.api.systems import SystemLike, build_system, default_name
 from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import Location, parse_model
 from fusion_bench.data.records import ScoreSpace

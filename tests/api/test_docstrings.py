@@ -11,7 +11,7 @@ MODULES = (
     "api.compare",
     "api.evaluate",
     "api.fuse",
-    "api.systems",
+    "api.inputs.systems",
     "data.qrels",
     "data.run",
 )

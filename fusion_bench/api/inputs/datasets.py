@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from fusion_bench.api.inputs import is_list, is_path, read_qrels, read_queries, read_runs
+from fusion_bench.api.inputs.records import is_list, is_path, read_qrels, read_queries, read_runs
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
