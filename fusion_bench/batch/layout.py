@@ -20,7 +20,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.rows.grouped_rows import count_within_queries, query_of_rows, to_offsets
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.measures.ranking import relevant_candidates
+from fusion_bench.measures.rankings.ranking import relevant_candidates
 
 
 class MemberPairs(NamedTuple):

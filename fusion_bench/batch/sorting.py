@@ -21,7 +21,7 @@ from fusion_bench.batch.sorted_queries import width_batches
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.measures.ranking import relevant_candidates
+from fusion_bench.measures.rankings.ranking import relevant_candidates
 
 KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
 Which: TypeAlias = Literal["relevant", "all"]

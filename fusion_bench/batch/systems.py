@@ -20,7 +20,7 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import RankSum
 from fusion_bench.measures import Measure
-from fusion_bench.measures.ranking import Ranking, ranked_rows, relevant_candidates
+from fusion_bench.measures.rankings.ranking import Ranking, ranked_rows, relevant_candidates
 
 
 class BatchResult(NamedTuple):

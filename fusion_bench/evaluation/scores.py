@@ -26,7 +26,7 @@ from fusion_bench.evaluation.ranking.system_ranking import (
 from fusion_bench.evaluation.shards import DEFAULT_LIMITS, ShardLimits, over_shards
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
-from fusion_bench.measures.external_measure import ExternalMeasure
+from fusion_bench.measures.external.external_measure import ExternalMeasure
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 

@@ -16,7 +16,7 @@ from fusion_bench.fuse._base import fusions
 from fusion_bench.fuse._features import FittedLinearFusion, candidate_features
 from fusion_bench.fuse._trained import Trainable
 from fusion_bench.measures import Measure, compute_measures, parse_measure
-from fusion_bench.measures.external_measure import ExternalMeasure
+from fusion_bench.measures.external.external_measure import ExternalMeasure
 
 #: Weights that are tried for a feature, in tenths.
 GRID: Final = (0, 1, 2, 3, 5, 7, 10, 15, 20)

@@ -3,9 +3,9 @@
 from fusion_bench.measures._base import BinaryMeasure, Measure, list_distributions, measure_classes
 from fusion_bench.measures.compute import compute_measures
 from fusion_bench.measures.names import parse_measure
-from fusion_bench.measures.ranking import Ranking, no_relevant
-from fusion_bench.measures.returned_documents import ReturnedDocuments, collect_returned
-from fusion_bench.measures.tied_lists import TiedLists
+from fusion_bench.measures.rankings.ranking import Ranking, no_relevant
+from fusion_bench.measures.rankings.returned_documents import ReturnedDocuments, collect_returned
+from fusion_bench.measures.rankings.tied_lists import TiedLists
 from fusion_bench.measures.ties import TieSensitivity, tie_sensitivity
 
 __all__ = [

@@ -13,9 +13,9 @@ from fusion_bench.config.limits import MOST_RANK
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measures.ranking import Ranking
-from fusion_bench.measures.returned_documents import ReturnedDocuments
-from fusion_bench.measures.tied_lists import TiedLists
+from fusion_bench.measures.rankings.ranking import Ranking
+from fusion_bench.measures.rankings.returned_documents import ReturnedDocuments
+from fusion_bench.measures.rankings.tied_lists import TiedLists
 
 #: The documents whose ranks a measure reads: relevant ones, judged ones, or all.
 RequiredRanks: TypeAlias = Literal["relevant", "judged", "all"]

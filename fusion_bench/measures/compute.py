@@ -14,9 +14,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.measures._base import Measure
-from fusion_bench.measures.external_measure import ExternalMeasure
-from fusion_bench.measures.ir_measures_backend import evaluate_externally
-from fusion_bench.measures.ranking import Ranking
+from fusion_bench.measures.external.external_measure import ExternalMeasure
+from fusion_bench.measures.external.ir_measures_backend import evaluate_externally
+from fusion_bench.measures.rankings.ranking import Ranking
 
 
 def compute_measures(

@@ -8,8 +8,8 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
-from fusion_bench.measures.ranking import Ranking, divide_or_zero
-from fusion_bench.measures.tied_lists import TiedLists
+from fusion_bench.measures.rankings.ranking import Ranking, divide_or_zero
+from fusion_bench.measures.rankings.tied_lists import TiedLists
 
 
 @measure_classes.register

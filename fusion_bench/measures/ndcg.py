@@ -14,9 +14,9 @@ from fusion_bench.data.rows.grouped_rows import count_within_queries, query_of_r
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import DataError
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
-from fusion_bench.measures.ranking import Ranking, divide_or_zero
-from fusion_bench.measures.returned_documents import ReturnedDocuments
-from fusion_bench.measures.tied_lists import TiedLists
+from fusion_bench.measures.rankings.ranking import Ranking, divide_or_zero
+from fusion_bench.measures.rankings.returned_documents import ReturnedDocuments
+from fusion_bench.measures.rankings.tied_lists import TiedLists
 
 Dcg: TypeAlias = Literal["log2", "exp-log2"]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
-from fusion_bench.measures.ranking import Ranking, divide_or_zero, relevant_counts
-from fusion_bench.measures.returned_documents import ReturnedDocuments
-from fusion_bench.measures.tied_lists import TiedLists
+from fusion_bench.measures.rankings.ranking import Ranking, divide_or_zero, relevant_counts
+from fusion_bench.measures.rankings.returned_documents import ReturnedDocuments
+from fusion_bench.measures.rankings.tied_lists import TiedLists
 
 
 class _RelevantInTop(BinaryMeasure):

@@ -19,8 +19,8 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_rea
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.compute import compute_measures
-from fusion_bench.measures.ranking import count_in_groups, has_grade
-from fusion_bench.measures.tied_lists import TiedLists, find_tied_lists
+from fusion_bench.measures.rankings.ranking import count_in_groups, has_grade
+from fusion_bench.measures.rankings.tied_lists import TiedLists, find_tied_lists
 
 
 @dataclass(frozen=True, eq=False)

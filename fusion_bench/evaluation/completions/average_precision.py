@@ -21,7 +21,7 @@ import numpy as np
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.completions.extremes import Extremes
 from fusion_bench.evaluation.completions.top_documents import TopDocuments
-from fusion_bench.measures.ranking import relevant_counts
+from fusion_bench.measures.rankings.ranking import relevant_counts
 
 #: Unjudged documents of a query up to which every completion is tried.
 MOST_ENUMERATED: Final = 8

@@ -25,7 +25,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.rows.grouped_rows import query_of_rows
 from fusion_bench.evaluation.completions.extremes import Extremes
 from fusion_bench.evaluation.completions.top_documents import TopDocuments
-from fusion_bench.measures.ranking import divide_or_zero
+from fusion_bench.measures.rankings.ranking import divide_or_zero
 
 #: Values this close are equal: sums of discounts round in another order.
 ROUNDING: Final = 1e-14

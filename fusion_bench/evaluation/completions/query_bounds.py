@@ -20,7 +20,7 @@ from fusion_bench.evaluation.completions.top_documents import (
 from fusion_bench.evaluation.report_records.system_result import CompletionBounds
 from fusion_bench.measures import Measure
 from fusion_bench.measures.average_precision import AveragePrecision
-from fusion_bench.measures.ranking import divide_or_zero
+from fusion_bench.measures.rankings.ranking import divide_or_zero
 
 #: Depth of Judged where the measure has no cutoff.
 JUDGED_DEPTH: Final = 10

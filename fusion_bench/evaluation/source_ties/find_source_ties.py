@@ -21,7 +21,7 @@ from fusion_bench.evaluation.source_ties.settled_runs import TiedRuns, find_tied
 from fusion_bench.evaluation.source_ties.single_list import single_list_ties
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
-from fusion_bench.measures.external_measure import ExternalMeasure
+from fusion_bench.measures.external.external_measure import ExternalMeasure
 
 
 @dataclass(frozen=True, eq=False)

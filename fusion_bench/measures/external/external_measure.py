@@ -8,12 +8,12 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.aliases import suggest_measures
-from fusion_bench.measures.ir_measures_package import (
+from fusion_bench.measures.external.ir_measures_package import (
     import_ir_measures,
     parse_with_ir_measures,
     without_judged_only,
 )
-from fusion_bench.measures.ranking import Ranking
+from fusion_bench.measures.rankings.ranking import Ranking
 
 EXAMPLES: Final = (
     *("nDCG@10", "nDCG(dcg='exp-log2')@10", "RR@10", "RR(rel=2)@10"),

@@ -20,12 +20,12 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.rows.grouped_rows import query_slices
 from fusion_bench.errors import ConfigError
-from fusion_bench.measures.ir_measures_package import (
+from fusion_bench.measures.external.ir_measures_package import (
     import_ir_measures,
     parse_with_ir_measures,
     without_judged_only,
 )
-from fusion_bench.measures.ranking import has_grade
+from fusion_bench.measures.rankings.ranking import has_grade
 
 #: The providers behind ir_measures are scripts, extensions and Python code of many hands; some
 #: assert on what the installed pandas hands them.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.measures.ranking import count_in_groups, has_grade
+from fusion_bench.measures.rankings.ranking import count_in_groups, has_grade
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Measures that ir_measures computes."""

@@ -1,0 +1,1 @@
+"""What a measure looks at: ranked rows, groups of ties, the gains of unjudged documents."""
