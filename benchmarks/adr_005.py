@@ -17,7 +17,7 @@ from benchmarks.leaderboard.catalog import find_collections
 from benchmarks.leaderboard.methods import ROOT
 from benchmarks.study import parse_options, write_table
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec

@@ -17,11 +17,11 @@ from fusion_bench.evaluation.dataset_checks.compared_warnings import find_compar
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import (
+from fusion_bench.evaluation.report_records.results.system import (
     CompletionBounds,
     SystemResult,
 )
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.evaluation.trials.compared_trials import match_trial_lists
 from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
 from fusion_bench.stats.comparison import Comparison

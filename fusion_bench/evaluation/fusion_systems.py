@@ -9,7 +9,7 @@ from typing import Any
 
 from fusion_bench.evaluation.assessment import Assessment
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.fusion_result import FusionResult
+from fusion_bench.evaluation.report_records.results.fusion import FusionResult
 from fusion_bench.evaluation.scores import Scores
 from fusion_bench.evaluation.trials.evaluate_trials import trials_of
 from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged

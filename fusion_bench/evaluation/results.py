@@ -14,8 +14,8 @@ from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.compare_collections import Contrast, compare_contrasts
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
-from fusion_bench.evaluation.report_records.system_result import (
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.system import (
     MeasureResult,
     SourceTieResult,
     SystemResult,

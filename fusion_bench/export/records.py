@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.record import ReportRecord
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.experiment.dialect import Fidelity
 from fusion_bench.export.write_files import write_files
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.system_result import CompletionBounds
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
 from fusion_bench.gate.estimates import CheckEstimates, estimate_check

@@ -13,7 +13,7 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.ranking.list_positions import list_parts
-from fusion_bench.evaluation.report_records.system_result import CompletionBounds
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.trials.mean_bounds import mean_bounds
 from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
 from fusion_bench.evaluation.unjudged.unjudged_difference import (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.report.page import Tone
 from fusion_bench.stats.answers import BETTER, MIN_CHANGED, MIN_GROUPS, WORSE
 from fusion_bench.stats.comparison import Comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.experiment.dialect import Fidelity
 from fusion_bench.export.records import ExportReport, ReplayRecord
 from fusion_bench.measures.aliases import display_measure

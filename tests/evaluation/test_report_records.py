@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.report_records.report import FORMAT_VERSION, Report, read_report
-from fusion_bench.evaluation.report_records.system_result import TieResult
+from fusion_bench.evaluation.report_records.results.system import TieResult
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 

@@ -8,16 +8,16 @@ from typing import Any
 from matplotlib.figure import Figure as DrawnFigure
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
-from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.report import Provenance, Report
-from fusion_bench.evaluation.report_records.system_result import (
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.fusion import FusionResult
+from fusion_bench.evaluation.report_records.results.system import (
     MeasureResult,
     SystemResult,
     TieResult,
 )
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
 
 PRIMARY = "nDCG@10"

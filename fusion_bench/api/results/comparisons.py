@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from fusion_bench.errors import UnknownKeyError
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import decision_finding
 from fusion_bench.report.lint_page import lint_lines

@@ -17,7 +17,7 @@ from fusion_bench.evaluation.completions.top_documents import (
     TopDocuments,
     collect_top,
 )
-from fusion_bench.evaluation.report_records.system_result import CompletionBounds
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.measures import Measure
 from fusion_bench.measures.average_precision import AveragePrecision
 from fusion_bench.measures.rankings.ranking import divide_or_zero

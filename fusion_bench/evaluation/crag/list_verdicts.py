@@ -22,7 +22,7 @@ from fusion_bench.evaluation.crag.verdicts import (
     needs_web_search,
 )
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.crag_result import CragResult, VerdictCount
+from fusion_bench.evaluation.report_records.results.crag import CragResult, VerdictCount
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.crag_settings import CragSettings, Verdict
 from fusion_bench.experiment.system import System

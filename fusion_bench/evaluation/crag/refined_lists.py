@@ -16,7 +16,7 @@ from fusion_bench.evaluation.crag.evidence import (
 )
 from fusion_bench.evaluation.crag.verdicts import CragThresholds, classify_scores, name_verdicts
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.crag_result import RefinedResult
+from fusion_bench.evaluation.report_records.results.crag import RefinedResult
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.crag_settings import CragSettings
 from fusion_bench.experiment.system import System

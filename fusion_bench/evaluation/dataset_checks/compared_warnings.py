@@ -11,7 +11,7 @@ from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_dup
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.evaluation.trials.compared_trials import warn_single_trial
 

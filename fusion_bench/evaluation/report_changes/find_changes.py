@@ -18,7 +18,7 @@ from fusion_bench.evaluation.report_changes.records import (
 from fusion_bench.evaluation.report_changes.setting_changes import find_setting_changes
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import exact_mean
 

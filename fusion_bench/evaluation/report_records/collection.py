@@ -10,14 +10,14 @@ from pydantic import Field
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
-from fusion_bench.evaluation.report_records.crag_result import CragResult
-from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.record import ReportRecord
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.crag import CragResult
+from fusion_bench.evaluation.report_records.results.fusion import FusionResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.stats.answers import BETTER
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView

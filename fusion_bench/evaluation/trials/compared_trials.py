@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 
 SINGLE_TRIAL = "single trial"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.assessment import Assessment
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.trials_result import NarrowingResult, TrialsResult
+from fusion_bench.evaluation.report_records.results.trials import NarrowingResult, TrialsResult
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.compare_family import ComparedValues
 from fusion_bench.stats.comparison import NOISE, paired_difference

@@ -6,7 +6,7 @@ import numpy as np
 
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,

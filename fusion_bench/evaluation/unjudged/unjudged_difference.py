@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.evaluation.unjudged.unjudged_values import UnjudgedValues
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean

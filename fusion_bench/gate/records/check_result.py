@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
-from fusion_bench.evaluation.report_records.system_result import CompletionBounds
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.gate.records.check_trials import CheckTrialsResult
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.measures.aliases import display_measure

@@ -7,7 +7,7 @@ from typing import Final
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.list_info import ListInfo
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import format_number, format_rounded
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.crag_result import CragResult, VerdictCount
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.crag import CragResult, VerdictCount
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import (

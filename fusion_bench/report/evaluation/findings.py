@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.report.answer_texts import format_adjusted_p, format_answer, format_margin
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.fusion_finding import fusion_finding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fusion_bench.evaluation.fusion_systems import has_idle_reranker
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.fusion_result import FusionResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.fusion import FusionResult
 from fusion_bench.experiment.system import System
 from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line, format_pool_line
 from fusion_bench.report.page import Finding, Tone

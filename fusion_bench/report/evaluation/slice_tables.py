@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Column, Row, Table

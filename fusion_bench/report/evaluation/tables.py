@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from fusion_bench.data.switches import format_condition
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import (
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.system import (
     MeasureResult,
     SourceTieResult,
     SystemResult,
 )
-from fusion_bench.evaluation.report_records.unjudged_result import SPARSE
+from fusion_bench.evaluation.report_records.results.unjudged import SPARSE
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     describe_correction,

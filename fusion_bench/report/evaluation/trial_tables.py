@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
-from fusion_bench.evaluation.report_records.system_result import SystemResult
-from fusion_bench.evaluation.report_records.trials_result import NarrowingResult, TrialsResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
+from fusion_bench.evaluation.report_records.results.trials import NarrowingResult, TrialsResult
 from fusion_bench.report.page import Column, Finding, Row, Table
 from fusion_bench.util.formatting import (
     format_number,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.unjudged_result import SPARSE
+from fusion_bench.evaluation.report_records.results.unjudged import SPARSE
 from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line
 from fusion_bench.util.formatting import format_number, format_percent, list_names
 

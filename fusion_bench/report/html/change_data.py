@@ -20,7 +20,7 @@ from fusion_bench.evaluation.report_changes.records import (
 )
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.changes.change_page import shared_collections

@@ -6,9 +6,9 @@ from typing import Any
 
 from fusion_bench.evaluation.details.records import CollectionDetails
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.html.details_data import details_data
 from fusion_bench.report.html.inference_data import inference_data

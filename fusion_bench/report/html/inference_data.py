@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
 from fusion_bench.stats.comparison import Comparison
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusion_bench.evaluation.report_records.system_result import CompletionBounds
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.report.page import Column
 from fusion_bench.util.formatting import format_number, format_percent
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots.means import MARKS, ROW_HEIGHT, find_mark, format_title
 from fusion_bench.util.formatting import format_coverage, format_number

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure as Drawing
 import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.evaluation.report_records.scope import format_scope
-from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.page import Figure
 from fusion_bench.stats.answers import BETTER, NOT_SHOWN, WORSE
 from fusion_bench.util.formatting import format_coverage, format_number

@@ -7,7 +7,7 @@ from typing import Literal
 from fusion_bench.config.models import StrictModel
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 
 PolicyVerdict = Literal["pays", "no gain shown", "unjudged decide"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fusion_bench.config.query_classes import CLASS_KEYS
-from fusion_bench.evaluation.report_records.system_result import CompletionBounds
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.judging.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.page import Column, Row, Table, Tone

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.record import ReportRecord
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict, Value
 
 

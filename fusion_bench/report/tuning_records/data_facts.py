@@ -9,7 +9,7 @@ from pydantic import Field
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import ReportRecord
-from fusion_bench.evaluation.report_records.system_result import CompletionBounds
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 
 
 class DataFacts(ReportRecord):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records.trials import Value
 
 

@@ -28,7 +28,7 @@ from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicate
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records.class_gains import (
     IntentGain,
     PerTypeResult,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_classes import ClassKey
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning_records.class_gains import PerTypeResult
 from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict

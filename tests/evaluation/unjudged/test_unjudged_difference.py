@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedEvidence,
     compare_unjudged,

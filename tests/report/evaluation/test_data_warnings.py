@@ -8,8 +8,8 @@ import pytest
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.list_info import ListInfo
-from fusion_bench.evaluation.report_records.system_result import SourceTieResult, SystemResult
-from fusion_bench.evaluation.report_records.unjudged_result import SPARSE, UnjudgedResult
+from fusion_bench.evaluation.report_records.results.system import SourceTieResult, SystemResult
+from fusion_bench.evaluation.report_records.results.unjudged import SPARSE, UnjudgedResult
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import collection_findings
 from tests.report import cases

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
-from fusion_bench.evaluation.report_records.fusion_result import FusionResult
-from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.fusion import FusionResult
+from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.report.evaluation.findings import collection_findings
 from fusion_bench.report.page import Finding
 from tests.report import cases

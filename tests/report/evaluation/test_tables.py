@@ -7,8 +7,8 @@ import math
 import pytest
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
-from fusion_bench.evaluation.report_records.system_result import SourceTieResult, TieResult
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records.results.system import SourceTieResult, TieResult
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.report.evaluation.tables import (
     input_table,

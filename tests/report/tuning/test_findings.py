@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning_records.data_facts import DataFacts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
-from fusion_bench.evaluation.report_records.trials_result import TrialsResult
+from fusion_bench.evaluation.report_records.results.trials import TrialsResult
 
 
 class TieResult(ReportRecord):

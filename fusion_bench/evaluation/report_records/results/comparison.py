@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
-from fusion_bench.evaluation.report_records.trials_result import NarrowingResult
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.trials import NarrowingResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.stats.answers import Answer
 from fusion_bench.util.formatting import format_difference
 from fusion_bench.util.table_view import Columns, TableView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
-from fusion_bench.evaluation.report_records.unjudged_result import UnjudgedResult
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 
 
 class FusionResult(ReportRecord):
