@@ -19,9 +19,9 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import EffortSettings
-from fusion_bench.report.markdown import format_table
 from fusion_bench.report.plots import render_png
 from fusion_bench.report.plots.pareto import draw_pareto_front
+from fusion_bench.report.text.markdown import format_table
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
 from fusion_bench.report.tuning.pareto_table import pareto_table
 from fusion_bench.report.tuning_records.tuning_report import TuningReport

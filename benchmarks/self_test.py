@@ -23,8 +23,8 @@ from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_erro
 from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
 from fusion_bench.gate.self_test.run import compare_two_systems, run_self_test
 from fusion_bench.measures import parse_measure
-from fusion_bench.report.markdown import format_table
 from fusion_bench.report.plots import render_png
+from fusion_bench.report.text.markdown import format_table
 from fusion_bench.util.files.atomic_files import write_atomic
 
 ROOT = Path(__file__).parent.parent

@@ -135,7 +135,7 @@ def _print_raw(report: ExportReport) -> None:
     from rich.console import Console
 
     from fusion_bench.report.export_page import build_export_page
-    from fusion_bench.report.terminal import print_page
+    from fusion_bench.report.text.terminal import print_page
 
     is_terminal = sys.stdout.isatty()
     console = base.make_console() if is_terminal else Console(stderr=True, highlight=False)

@@ -184,8 +184,8 @@ def _write_outputs(
 ) -> list[Path]:
     from fusion_bench.gate.pages.html import gate_html
     from fusion_bench.gate.pages.junit import render_junit
-    from fusion_bench.report.markdown import render_page
     from fusion_bench.report.table_files.table_files import render_tables
+    from fusion_bench.report.text.markdown import render_page
     from fusion_bench.report.write import write_files
 
     texts = {

@@ -18,11 +18,11 @@ from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.file_names import make_safe_name
 from fusion_bench.report.html.pages import evaluation_html, tuning_html
-from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
 from fusion_bench.report.policies.policy_page import build_policy_page
 from fusion_bench.report.policies.policy_records import PolicyStudy
 from fusion_bench.report.table_files.table_files import render_tables
+from fusion_bench.report.text.markdown import render_page
 from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport

@@ -51,8 +51,8 @@ from fusion_bench.report.page import Page, Row, Table
 from fusion_bench.report.policies.policy_page import build_policy_page
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
 from fusion_bench.report.record_table import make_record_table
-from fusion_bench.report.table_layout import MAX_NAME, name_columns
-from fusion_bench.report.terminal import DROPPED_COLUMNS, print_table
+from fusion_bench.report.text.table_layout import MAX_NAME, name_columns
+from fusion_bench.report.text.terminal import DROPPED_COLUMNS, print_table
 from fusion_bench.report.tuning.tuning_page import build_page as build_tuning_page
 from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
 from fusion_bench.tune.options import TuneOptions

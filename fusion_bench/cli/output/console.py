@@ -85,8 +85,8 @@ def print_result(
         FusionBenchError: The file cannot be written to.
     """
     from fusion_bench.cli._base import STDOUT, make_console
-    from fusion_bench.report.summary import render_summary
-    from fusion_bench.report.terminal import print_page
+    from fusion_bench.report.text.summary import render_summary
+    from fusion_bench.report.text.terminal import print_page
     from fusion_bench.util.files.atomic_files import write_atomic
 
     if markdown == STDOUT:
@@ -103,7 +103,7 @@ def print_result(
 def print_steps(steps: Iterable[NextStep]) -> None:
     """Print the commands that follow, below output that is no page."""
     from fusion_bench.cli._base import make_console
-    from fusion_bench.report.terminal import print_next_steps
+    from fusion_bench.report.text.terminal import print_next_steps
 
     console = make_console()
     console.print()
@@ -113,7 +113,7 @@ def print_steps(steps: Iterable[NextStep]) -> None:
 def print_tables(*tables: Table) -> None:
     """Print tables, a blank line between them."""
     from fusion_bench.cli._base import make_console
-    from fusion_bench.report.terminal import print_table
+    from fusion_bench.report.text.terminal import print_table
 
     console = make_console()
     for i, table in enumerate(tables):

@@ -10,10 +10,10 @@ from fusion_bench.gate.pages.gate_page import build_gate_page
 from fusion_bench.gate.records.check_result import CheckResult
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ACCEPTED
-from fusion_bench.report.markdown import MARKS, escape_markdown, format_table
 from fusion_bench.report.page import Column, Row, Table
-from fusion_bench.report.summary import render_summary
-from fusion_bench.report.text_bars import BarRow, draw_bars
+from fusion_bench.report.text.bars import BarRow, draw_bars
+from fusion_bench.report.text.markdown import MARKS, escape_markdown, format_table
+from fusion_bench.report.text.summary import render_summary
 from fusion_bench.util.formatting import format_number, pluralize
 
 #: So many checks have a bar.

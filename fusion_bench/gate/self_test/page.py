@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
-from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
+from fusion_bench.report.text.markdown import render_page
 from fusion_bench.report.write import draw_figures, write_files
 from fusion_bench.util.formatting import format_number
 

@@ -7,7 +7,7 @@ import io
 import re
 
 from fusion_bench.report.page import Table
-from fusion_bench.report.table_layout import name_columns
+from fusion_bench.report.text.table_layout import name_columns
 from fusion_bench.util.formatting import escape_control_chars
 
 #: A spreadsheet takes a cell that begins so for a formula; a number with a sign is none.

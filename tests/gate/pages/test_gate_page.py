@@ -14,7 +14,7 @@ from fusion_bench.gate.pages.junit import render_junit
 from fusion_bench.gate.records.changes import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import CheckResult, GoldenResult, GuardResult
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.report.markdown import render_page
+from fusion_bench.report.text.markdown import render_page
 
 GOLDEN = Path(__file__).parent / "gate.golden.md"
 BLOCKING = ("regressed", "unjudged decide", "fell", "inconclusive")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fusion_bench.report.page import NextStep, Page, Row, Section, Table, Tone
-from fusion_bench.report.table_layout import GAP, TableBlock, TableLayout, fit_table
+from fusion_bench.report.text.table_layout import GAP, TableBlock, TableLayout, fit_table
 from fusion_bench.util.formatting import escape_control_chars
 
 STYLES: dict[Tone, str] = {

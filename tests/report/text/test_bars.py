@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fusion_bench.report.text_bars import HALF_WIDTH, MAX_NAME_WIDTH, BarRow, draw_bars
+from fusion_bench.report.text.bars import HALF_WIDTH, MAX_NAME_WIDTH, BarRow, draw_bars
 from fusion_bench.util.formatting import MOST_DECIMALS
 
 NUMBERS = st.floats(-1, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from fusion_bench.report.evaluation import evaluation_page as evaluation
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
-from fusion_bench.report.summary import MAX_LINES, render_summary
+from fusion_bench.report.text.summary import MAX_LINES, render_summary
 from fusion_bench.report.tuning import tuning_page as tuning
 from tests.report import cases
 from tests.report.tuning import cases as tuning_cases

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusion_bench.report.markdown import escape_markdown, render_page
 from fusion_bench.report.page import Finding, Page, Section, Tone
+from fusion_bench.report.text.markdown import escape_markdown, render_page
 from fusion_bench.util.formatting import pluralize
 
 MAX_LINES = 40
