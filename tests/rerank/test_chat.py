@@ -16,8 +16,8 @@ from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import ListMeta, describe_unread, read_meta
 from fusion_bench.rerank.calls.session import ProviderSession
 from fusion_bench.rerank.clients import providers
-from fusion_bench.rerank.clients._score_answer import parse_scores
 from fusion_bench.rerank.clients.chat import Chat
+from fusion_bench.rerank.language_model.score_answer import parse_scores
 from fusion_bench.rerank.protocol import Reply
 from fusion_bench.rerank.settings import RerankSettings
 from tests.rerank.collection import YAML, make

@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fusion_bench.rerank.clients._base import HttpProvider, providers
-from fusion_bench.rerank.clients._prompt import PromptTemplate, read_template
-from fusion_bench.rerank.clients._score_answer import ANSWER_RULES, parse_scores
+from fusion_bench.rerank.language_model.prompt import PromptTemplate, read_template
+from fusion_bench.rerank.language_model.score_answer import ANSWER_RULES, parse_scores
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
 from fusion_bench.rerank.truncation import approximate_tokens
 from fusion_bench.util.http.json_fields import count_at, mapping_at, message_at, text_at
