@@ -45,6 +45,12 @@ class Assessment:
     bounds: QueryBounds | None = None
     trials: FloatArray | None = None
 
+    @property
+    def first_values(self) -> FloatArray:
+        """(Q,): the primary measure on the first trial."""
+        values: FloatArray = self.values[0] if self.trials is None else self.trials[0, 0]
+        return values
+
 
 def assess_system(
     system: System,

@@ -36,6 +36,7 @@ from fusion_bench.evaluation.results import (
 )
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.trials.assess_trials import assess_trials
+from fusion_bench.evaluation.trials.first_trial import describe_first_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -251,7 +252,10 @@ def _collection(
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
         judge=describe_judge(dataset, systems.values()),
-        crag=judge_lists(task, {name: each.values[0] for name, each in assessments.items()}),
+        crag=judge_lists(task, {name: each.first_values for name, each in assessments.items()}),
+        first_trial=describe_first_trial(
+            dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
+        ),
     )
 
 

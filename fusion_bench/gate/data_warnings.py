@@ -16,6 +16,7 @@ from fusion_bench.evaluation.list_checks.list_infos import task_list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.run_experiment import find_datasets, load_lists
+from fusion_bench.evaluation.trials.first_trial import describe_first_trial, warn_first_trial
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.io.dataset_config import read_spec
@@ -45,6 +46,7 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
             *find_judge_warnings(judge, every),
             *find_grade_warnings(grades, relevance, is_machine=judge is not None),
             *find_data_warnings(infos, len(task.runs.queries), configs, measures),
+            *warn_first_trial(describe_first_trial(task.dataset)),
         )
         for warning in warnings:
             yield DataWarning(key=warning.key, text=start + warning.text)

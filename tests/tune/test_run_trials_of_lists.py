@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.evaluation.trials.first_trial import FIRST_TRIAL
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.tune.distributed import WorkerPool, distribute_objective
@@ -56,6 +57,11 @@ def test_equal_trials_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     page = (tmp_path / "out-equal" / "tuning.md").read_text(encoding="utf-8")
     assert "Values are means over 2 trials of the lists." in page
+    first = [each for each in equal["data"]["warnings"] if each["key"] == FIRST_TRIAL]
+    names = "Ties, unjudged documents, thresholds of CRAG and efforts"
+    text = f"{names} are those of trial 1 of 2 of good. New trials may give others."
+    assert [each["text"] for each in first] == [text]
+    assert text in page
 
 
 def test_the_objective_is_the_mean_over_trials(

@@ -21,6 +21,7 @@ from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.list_checks.list_notes import list_warnings
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
+from fusion_bench.evaluation.trials.first_trial import describe_first_trial
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.measures import no_relevant
@@ -162,7 +163,7 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         notices.append(f"{count}: synthetic, written by a model; never averaged with real ones.")
     if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
         notices.append(describe_near_duplicates(duplicates))
-    return notices
+    return [*notices, *describe_first_trial(dataset)]
 
 
 def _describe_list(info: ListInfo, judged: int) -> Iterator[str]:

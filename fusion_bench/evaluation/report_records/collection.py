@@ -57,6 +57,7 @@ class Collection(TableView, ReportRecord):
             none, or not searched.
         crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
         judge: The machine judge whose grades these are; None = people gave them.
+        first_trial: What is of trial 1 alone, a sentence each; empty where each list has one trial.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Collection(TableView, ReportRecord):
     ignored_queries: int = 0
     crag: tuple[CragResult, ...] = ()
     judge: JudgeInfo | None = None
+    first_trial: tuple[str, ...] = ()
 
     def slice_values(self, field: str) -> tuple[str | None, ...]:
         """(Q,): the value of a sliced field of each query; None = absent."""

@@ -14,6 +14,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
+from fusion_bench.evaluation.trials.first_trial import warn_first_trial
 from fusion_bench.report.evaluation.unjudged_warnings import describe_decided, unjudged_warnings
 from fusion_bench.report.judging.judge_line import JudgePlace
 from fusion_bench.report.page import Finding
@@ -46,6 +47,7 @@ def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     warnings_of_lists = find_data_warnings(collection.runs, queries, configs, collection.measures)
     yield from list_findings(warnings_of_lists)
     yield from list_findings(warn_near_duplicates(collection.near_duplicates))
+    yield from list_findings(warn_first_trial(collection.first_trial))
     warnings = (
         *_unjudged_warnings(
             collection,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fusion_bench.report.evaluation.data_warnings import list_findings
 from fusion_bench.report.judging.judge_line import JudgePlace, format_pool_line
-from fusion_bench.report.judging.judge_section import judge_section
+from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
 from fusion_bench.util.formatting import pluralize
@@ -25,7 +26,9 @@ def build_policy_page(study: PolicyStudy) -> Page:
     Args:
         study: What was judged.
     """
+    others = drop_judge_findings([*list_findings(study.data_warnings)])
     sections = [*judge_section(study.data_warnings)]
+    sections += [Section(findings=others)] if others else []
     for name in dict.fromkeys(result.collection for result in study.results):
         results = [result for result in study.results if result.collection == name]
         sections.append(_build_section(name, results))

@@ -81,7 +81,8 @@ class PolicyStudy(StrictModel):
         name: Of the experiment.
         settings: Trials, folds, shufflings and seed.
         results: One for each policy and collection.
-        data_warnings: What speaks against the judges of the collections.
+        data_warnings: What speaks against the judges of the collections, and which trial of
+            lists with several is judged.
         provenance: Of the run.
     """
 

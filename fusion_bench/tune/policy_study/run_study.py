@@ -18,6 +18,7 @@ from fusion_bench.evaluation.run_experiment import (
     read_distinct_specs,
     report_provenance,
 )
+from fusion_bench.evaluation.trials.first_trial import describe_first_trial, warn_first_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.report.policies.policy_records import PolicyStudy
@@ -59,7 +60,8 @@ def study_experiment(
     warnings: list[DataWarning] = []
     for path in paths:
         loaded = load_lists(path, chosen, progress)
-        warnings += find_dataset_warnings(loaded, chosen)
+        texts = describe_first_trial(loaded, "Verdicts on policies")
+        warnings += [*find_dataset_warnings(loaded, chosen), *warn_first_trial(texts)]
         kept = {system.name: system for system in chosen}
         narrow = experiment.model_copy(update={"systems": kept})
         task = prepare_dataset(narrow, source, loaded)

@@ -18,6 +18,7 @@ from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.source_ties.find_source_ties import find_source_ties
+from fusion_bench.evaluation.trials.first_trial import describe_first_trial, warn_first_trial
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records.data_facts import DataFacts
@@ -25,7 +26,12 @@ from fusion_bench.tune.space.objective import TuningObjective
 
 
 def measure_facts(
-    objective: TuningObjective, tuned: System, dataset: Dataset, held_out: BoolArray, seed: int
+    objective: TuningObjective,
+    tuned: System,
+    dataset: Dataset,
+    held_out: BoolArray,
+    seed: int,
+    of_first_trial: Sequence[str],
 ) -> DataFacts:
     """Measure the default and the tuned system on the held-out queries, on the first trial.
 
@@ -35,6 +41,7 @@ def measure_facts(
         dataset: With the lists that both use.
         held_out: Shape (Q,).
         seed: Of the random settlements of ties.
+        of_first_trial: Names of what the run measures on the first trial.
     """
     runs, measures = objective.runs, [objective.measure]
     systems = {
@@ -60,7 +67,10 @@ def measure_facts(
     infos = _list_infos(objective, dataset)
     return DataFacts(
         runs=infos,
-        warnings=_find_warnings(objective, tuned, dataset, infos, part.queries),
+        warnings=(
+            *_find_warnings(objective, tuned, dataset, infos, part.queries),
+            *warn_first_trial(describe_first_trial(dataset, *of_first_trial)),
+        ),
         judgments=dataset.spec.judgments,
         queries=len(part.queries),
         unjudged_shares={

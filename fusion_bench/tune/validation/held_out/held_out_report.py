@@ -162,10 +162,16 @@ class HeldOutReport:
             "floor": self._judge_floor(),
             "by_type": tuple(TypeGain(type=name, gain=gain) for name, gain in by_type),
             "by_intent": tuple(IntentGain(intent=name, gain=gain) for name, gain in by_intent),
-            "data": measure_facts(*facts),
+            "data": measure_facts(*facts, self._list_first_trial()),
             "near_duplicates": find_near_duplicates(gains.dataset, runs.queries),
             "synthetic_queries": count_synthetic(gains.dataset.queries, runs.queries),
         }
+
+    def _list_first_trial(self) -> list[str]:
+        """What is measured on the first trial alone where lists have several."""
+        names = ["Ties", "unjudged documents"]
+        names += ["thresholds of CRAG"] if self.gains.thresholds else []
+        return [*names, "efforts"] if self._outcome.front is not None else names
 
     def _sensitivity_fields(self) -> dict[str, Any]:
         """How much the numbers matter."""
