@@ -22,7 +22,7 @@ from fusion_bench.util.http.json_fields import (
     message_at,
     text_at,
 )
-from fusion_bench.util.http.strict_json import parse_strict_json
+from fusion_bench.util.http.strict_json import parse_embedded_object
 
 #: Changes with the prompt, so that stored answers to another prompt are not used.
 PROMPT_VERSION: Final = "classify/1"
@@ -184,9 +184,8 @@ def parse_answer(
         ProviderError: Kind ``malformed``: no message, no such object, or a key breaks a rule.
     """
     content = message_at(data)
-    start, end = content.find("{"), content.rfind("}")
     try:
-        return ModelAnswer.model_validate(parse_strict_json(content[start : end + 1]))
+        return ModelAnswer.model_validate(parse_embedded_object(content))
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
         place = ".".join(map(str, first_error["loc"]))

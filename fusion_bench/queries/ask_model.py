@@ -12,7 +12,7 @@ from typing import Any
 from fusion_bench.retrieve.answers.chat import ChatSettings
 from fusion_bench.retrieve.answers.collect import Usage, collect_answers
 from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.util.http.strict_json import parse_strict_json
+from fusion_bench.util.http.strict_json import parse_embedded_object
 
 #: Characters of a document that a prompt quotes.
 MOST_QUOTED = 6_000
@@ -66,12 +66,10 @@ def ask_model(
 
 def parse_object(answer: str) -> dict[str, Any] | None:
     """The JSON object in an answer, whatever stands around it; None = there is none."""
-    start, end = answer.find("{"), answer.rfind("}")
     try:
-        value = parse_strict_json(answer[start : end + 1])
+        return parse_embedded_object(answer)
     except ValueError:
         return None
-    return value if isinstance(value, dict) else None
 
 
 def quote_document(text: str) -> str:

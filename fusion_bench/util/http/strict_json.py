@@ -35,6 +35,17 @@ def parse_strict_json(data: bytes | str) -> Any:  # noqa: ANN401 - JSON
         raise ValueError("its brackets are too deep") from None
 
 
+def parse_embedded_object(text: str) -> dict[str, Any]:
+    """The JSON object in a text, as language models answer; what stands around it is ignored.
+
+    Raises:
+        ValueError: There is none, or it breaks a rule.
+    """
+    start, end = text.find("{"), text.rfind("}")
+    value: dict[str, Any] = parse_strict_json(text[start : end + 1])  # whatever has braces is one
+    return value
+
+
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):

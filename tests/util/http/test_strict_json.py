@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from fusion_bench.util.http.strict_json import parse_embedded_object
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('Here it is:\n```json\n{"a": {"b": 2}}\n```', {"a": {"b": 2}}),
+    ],
+)
+def test_the_object_in_a_text(text: str, expected: dict[str, object]) -> None:
+    assert parse_embedded_object(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "none", "[1]", "}", "1}", "} {", '{"a": 1, "a": 2}', '{"a": 1} or {"a": 2}']
+)
+def test_a_text_without_one_object_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"it is not JSON|a key twice"):
+        parse_embedded_object(text)
