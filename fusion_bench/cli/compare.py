@@ -17,9 +17,9 @@ from fusion_bench.cli.options.columns import (
     parse_run_columns,
 )
 from fusion_bench.cli.options.named_files import parse_named_files, report_file
-from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
 from fusion_bench.cli.output.console import print_result
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector

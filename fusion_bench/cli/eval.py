@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
+from fusion_bench.cli.options.experiment_inputs import list_experiment_inputs
 from fusion_bench.cli.options.query_conditions import read_conditions
-from fusion_bench.cli.options.replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
 from fusion_bench.cli.output.console import print_result
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector

@@ -11,7 +11,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.options.replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
+from fusion_bench.cli.options.experiment_inputs import list_experiment_inputs
 from fusion_bench.cli.output.console import (
     echo,
     echo_error,
@@ -19,6 +19,7 @@ from fusion_bench.cli.output.console import (
     print_result,
     print_steps,
 )
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -11,13 +11,13 @@ import typer
 import fusion_bench.cli._base as base
 from fusion_bench.cli.options.columns import QrelsColumns, parse_qrels_columns
 from fusion_bench.cli.options.named_files import parse_named_files
-from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
 from fusion_bench.cli.output.console import print_result
 from fusion_bench.cli.subcommands.grades_systems import (
     estimate_command,
     sample_command,
     sensitivity_command,
 )
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,6 @@ import typer
 
 import fusion_bench.cli._base as base
 import fusion_bench.cli.options.queries as shared
-from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
 from fusion_bench.cli.output.console import echo, echo_written, print_json
 from fusion_bench.cli.subcommands.queries_votes import (
     FILTER_EXAMPLES,
@@ -18,6 +17,7 @@ from fusion_bench.cli.subcommands.queries_votes import (
     filter_command,
     vote_command,
 )
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.queries.generate import GeneratedQueries

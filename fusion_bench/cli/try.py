@@ -21,10 +21,10 @@ from fusion_bench.cli.options.named_files import (
     parse_rerank_files,
     require_qrels,
 )
-from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
 from fusion_bench.cli.output.console import print_result
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput

@@ -11,9 +11,10 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.options.replaced_inputs import list_experiment_inputs, refuse_replaced_inputs
+from fusion_bench.cli.options.experiment_inputs import list_experiment_inputs
 from fusion_bench.cli.output.console import print_result
 from fusion_bench.config.limits import MOST_WORKERS
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:  # imported late, as it is slow
     from fusion_bench.report.tuning_records.tuning_report import TuningReport

@@ -30,6 +30,7 @@ from fusion_bench.io.load_records import load_run
 from fusion_bench.io.trials.trial_files import would_match
 from fusion_bench.io.write_run import RunRows
 from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 
 def fuse_experiment(
@@ -93,12 +94,7 @@ def fuse_experiment(
 
 def _refuse_own_file(out: Path, folder: Path, spec: DatasetSpec) -> None:
     """Raise where writing would replace a file of the dataset, or add a trial to a list."""
-    for path in map(resolve_path, spec.file_paths(folder)):
-        if resolve_path(out) == path or resolve_path(out).is_relative_to(path):
-            raise ConfigError(
-                f"--out: {out} is a file of dataset {spec.name!r}, which it would replace: name "
-                "another"
-            )
+    refuse_replaced_inputs({"--out": out}, spec.file_paths(folder))
     for name, run in (*spec.runs.items(), *spec.rerank.items()):
         if would_match(resolve_path(folder), run.path, resolve_path(out)):
             raise ConfigError(

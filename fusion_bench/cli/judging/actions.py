@@ -69,8 +69,8 @@ class JudgeActions:
         Raises:
             ConfigError: It is one of the dataset's or of its judges' files, or the experiment.
         """
-        from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
         from fusion_bench.judge.files.judge_file import judge_files
+        from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
         files = judged.dataset.spec.file_paths(judged.path.parent)
         inputs = (judged.path, judged.source.path, *judge_files(judged.path).values())

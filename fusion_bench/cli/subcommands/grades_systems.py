@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
 from fusion_bench.cli.output.console import echo, print_json, print_result
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 Systems = Annotated[
     list[str] | None,

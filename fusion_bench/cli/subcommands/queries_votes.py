@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import fusion_bench.cli._base as base
 import fusion_bench.cli.options.queries as shared
-from fusion_bench.cli.options.replaced_inputs import refuse_replaced_inputs
 from fusion_bench.cli.output.console import echo, echo_written, print_json
+from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.data.records import Document
