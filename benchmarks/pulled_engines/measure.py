@@ -108,7 +108,9 @@ class PulledFolder:
     def compare_replay(self) -> OrderCounts:
         """The engine's own fused lists beside those of the first experiment's ``replay``."""
         replay = self.folder / "replay.jsonl"
-        self.run("fuse", self._experiment, "--system", REPLAY, "--out", str(replay))
+        whole = f"systems.{REPLAY}.top_k=null"  # scores of ties at the last rank
+        words = ["--system", REPLAY, "--set", whole, "--out", str(replay)]
+        self.run("fuse", str(self.experiment), *words)
         own = load_dataset(self.dataset / "dataset.yaml", every_query=True).runs[FUSED]
         ours = load_run(replay, name=REPLAY)
         return compare_orders(_ranked(own.to_dict()), _ranked(ours.to_dict()), self.pull.depth)
@@ -116,7 +118,7 @@ class PulledFolder:
     def evaluate(self) -> dict[str, float]:
         """System of the first experiment → nDCG@10."""
         out = self.folder / "report"
-        self.run("eval", self._experiment, "--no-plots", "--out", str(out))
+        self.run("eval", str(self.experiment), "--no-plots", "--out", str(out))
         systems = read_report(out / "report.json").collections[0].systems
         return {system.name: system.measures[MEASURE].mean or 0.0 for system in systems}
 
@@ -131,8 +133,9 @@ class PulledFolder:
             raise RuntimeError(f"fusion-bench {' '.join(words)}: exit code {code}")
 
     @property
-    def _experiment(self) -> str:
-        return str(self.dataset / "experiment.yaml")
+    def experiment(self) -> Path:
+        """The experiment that came with the lists."""
+        return self.dataset / "experiment.yaml"
 
 
 def _ranked(lists: Mapping[str, Mapping[str, float]]) -> Lists:

@@ -101,10 +101,13 @@ class Connector(Method, ABC):
         """What the scores of a leg are, for the provenance: ``BM25``, ``1 − cosine distance``."""
         return "the engine's own score"
 
-    def describe_replay(self) -> Mapping[str, Any] | None:
+    def describe_replay(self, depth: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of some engines
         """Keys of a system, without ``dialect`` and ``runs``, that replays ``fused`` on the legs.
 
         None = nothing does. By default the fusion as it is configured.
+
+        Args:
+            depth: Of the pull: most hits of the fused answer, and of legs without a depth.
         """
         if self.fused is None or not self.dialect:
             return None

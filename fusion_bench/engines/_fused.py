@@ -96,12 +96,15 @@ class FusedByDialect(Connector):
         """The fusion as the system has it: by default as it is configured."""
         return dict(self.fused or {})
 
-    def describe_replay(self) -> Mapping[str, Any] | None:
-        """The fusion, with the window that the engine fuses."""
+    def describe_replay(self, depth: int) -> Mapping[str, Any] | None:
+        """The fusion, with the windows and the limit of the request."""
         if self.fused is None:
             return None
-        fusion = self.fused_system(1).fusion.model_dump(mode="json")
-        return {"fusion": fusion, "depth": self.window, "top_k": None}
+        system = self.fused_system(depth)
+        translation = dialects.find_plugin(self.dialect).translate(system, self._leg_roles())
+        asked = translation.system or system
+        fusion = system.fusion.model_dump(mode="json")
+        return {"fusion": fusion, "depth": asked.depth, "top_k": asked.top_k}
 
     def check_depth(self, leg: str, depth: int) -> None:
         """Refuse what the engine does not return, and legs that are shorter than it fuses them."""

@@ -88,11 +88,13 @@ class RetrieverConnector(Connector):
             dialects.find_plugin(cls.dialect).build_fusion(value.fusion)
         return value
 
-    def describe_replay(self) -> Mapping[str, Any] | None:
-        """The fusion that the user says the fused retriever computes."""
+    def describe_replay(self, depth: int) -> Mapping[str, Any] | None:
+        """The fusion that the user says the fused retriever computes, of the legs as pulled."""
         if self.fused is None or self.fused.fusion is None:
             return None
-        return {"fusion": self.fused.fusion, "depth": None, "top_k": None}
+        depths = {name: leg.depth or depth for name, leg in self.legs.items()}
+        window = depth if set(depths.values()) == {depth} else depths
+        return {"fusion": self.fused.fusion, "depth": window, "top_k": depth}
 
     def describe_score(self, leg: str) -> str:
         """Where it stands."""

@@ -232,6 +232,7 @@ def _collect_lists(
     return PulledLists(
         options.name or resolve_path(options.out).name,
         options.connector,
+        options.depth,
         kept,
         answers,
         [item for query, item in objects.items() if query not in work.failed],

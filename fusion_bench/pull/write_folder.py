@@ -39,6 +39,7 @@ class PulledLists:
     Attributes:
         name: The dataset's name.
         connector: The engine.
+        depth: Most hits of the fused answer, and of legs without a depth of their own.
         plans: The lists that hold a document.
         answers: List → query id → answer.
         queries: The queries as their file has them.
@@ -48,6 +49,7 @@ class PulledLists:
 
     name: str
     connector: Connector
+    depth: int
     plans: Sequence[ListPlan]
     answers: Mapping[str, Mapping[str, Answer]]
     queries: Sequence[Mapping[str, Any]]
@@ -163,7 +165,7 @@ def _experiment_text(pulled: PulledLists) -> str:
     has_fused = len(legs) < len(pulled.plans)
     if has_fused:
         systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
-    replay = pulled.connector.describe_replay()
+    replay = pulled.connector.describe_replay(pulled.depth)
     if has_fused and replay is not None:
         name = _free_name(REPLAY, legs)
         systems[name] = {"dialect": pulled.connector.dialect, "runs": legs, **replay}

@@ -123,13 +123,6 @@ class AzureConnector(FusedByDialect, HttpConnector):
             return TEXT_RECALL
         return super().window_of(leg, depth)
 
-    def describe_replay(self) -> Mapping[str, Any] | None:
-        """With a window for the vector queries alone where the text query has its own."""
-        replay = super().describe_replay()
-        if replay is None or self.window is None or self.has_text_recall:
-            return replay
-        return {**replay, "depth": {name: self.window_of(name, self.window) for name in self.legs}}
-
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The search of one leg."""
         settings = self.legs[leg]

@@ -99,11 +99,6 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
         """The server's window, or the depth where that is greater."""
         return max(self.window or SERVER_WINDOW, depth)
 
-    def describe_replay(self) -> Mapping[str, Any] | None:
-        """No window: legs that are pulled with a fused answer are as long as the server's lists."""
-        replay = super().describe_replay()
-        return None if replay is None else {**replay, "depth": None}
-
     def check_depth(self, leg: str, depth: int) -> None:
         """As for every engine; the server's window is named."""
         for name, settings in self.legs.items():

@@ -119,7 +119,7 @@ def test_the_dialect_replays_the_fused_answer(name: str, case: Case, engine: Fak
             Hit(document, 0.0) for document in sorted(set(DOCUMENTS) - set(ORDERS["words"]))
         )
     fused = read(connector, "", case.depth)
-    replay = connector.describe_replay()
+    replay = connector.describe_replay(case.depth)
     assert replay is not None
     system = System("replay", [*lists], dialect=connector.dialect, **replay)
     runs = {leg: {"q1": {h.document: h.score for h in hits}} for leg, hits in lists.items()}

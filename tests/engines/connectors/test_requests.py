@@ -225,7 +225,7 @@ def test_azure_without_a_preview_version_fuses_1000_documents_of_the_text_query(
     legs = {"words": {"fields": ["body"], "depth": 1000}, "dense": {"vector_field": "v"}}
     connector = build("azure", api_version="2024-07-01", legs=legs, window=20)
     connector.check_depth("", 50)
-    assert connector.describe_replay()["depth"] == {"words": 1000, "dense": 20}
+    assert connector.describe_replay(50)["depth"] == {"words": 1000, "dense": 20}
 
 
 def test_azure_has_no_longer_answers() -> None:
@@ -244,7 +244,8 @@ def test_a_leg_shorter_than_the_window_is_refused() -> None:
     with pytest.raises(ConfigError, match="fuses 60 documents of each leg, and 50"):
         connector.check_depth("", 50)
     assert connector.fused_request(QUERY, 100)["retriever"]["rrf"]["rank_window_size"] == 60
-    assert connector.describe_replay()["depth"] == 60
+    replay = connector.describe_replay(100)
+    assert (replay["depth"], replay["top_k"]) == (60, 60)
 
 
 def test_a_leg_longer_than_a_common_window_is_refused() -> None:
@@ -288,7 +289,7 @@ def test_weights_may_name_roles() -> None:
     connector = build("elasticsearch", fused=fused)
     entries = connector.fused_request(QUERY, 5)["retriever"]["rrf"]["retrievers"]
     assert [entry["weight"] for entry in entries] == [3.0, 1.0]
-    assert connector.describe_replay()["fusion"]["weights"] == {"words": 3.0, "dense": 1.0}
+    assert connector.describe_replay(5)["fusion"]["weights"] == {"words": 3.0, "dense": 1.0}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import fusion_bench
 from benchmarks.pulled_engines.corpus import make_corpus
 from benchmarks.pulled_engines.indexes import FUSIONS, Settings
 from benchmarks.pulled_engines.measure import Pull, PulledFolder
@@ -37,6 +38,8 @@ def check_replays(
         assert orders.different == 0, f"{fusion}: {orders.first}"
         assert orders.same + orders.equal + orders.equal_in_32_bits == len(CORPUS.queries)
         assert orders.score_difference < 1e-5
+        export = fusion_bench.export(pulled.experiment, engine, name="replay")
+        assert (export.fidelity, export.reasons) == ("exact", ())
     return pulled
 
 
