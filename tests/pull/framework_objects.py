@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, TypeAlias
+
+# Haystack reports its use unless this is set before it is imported.
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"
 
 Made: TypeAlias = Any
 TEXTS = {"a": "alpha one", "b": "beta one", "c": "gamma two"}
