@@ -1,4 +1,4 @@
-"""Pulls from retriever objects of LangChain, LlamaIndex and Haystack, where they are installed."""
+"""Pulls from retriever objects of LangChain, LlamaIndex and Haystack: their own, and made ones."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 
+import fusion_bench
+from benchmarks.pulled_engines.orders import compare_orders
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.pull.engine_config import build_connector
 from fusion_bench.pull.run import PulledDataset, PullOptions, pull_dataset
-from tests.pull import framework_objects
+from tests.pull import framework_objects, framework_stores
 from tests.pull.cases import write_queries
+from tests.pull.framework_stores import DEPTH, QUERIES, TEXTS, embed
 
 MODULE = "tests.pull.framework_objects"
+STORES = framework_stores.__name__
 
 
 def pull(folder: Path, engine: str, settings: dict[str, Any], **options: Any) -> PulledDataset:  # noqa: ANN401 - of the pull
@@ -34,7 +42,6 @@ def make(name: str, **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - of a l
 
 
 def test_langchain(tmp_path: Path) -> None:
-    pytest.importorskip("langchain_core")
     legs = {
         "words": make("make_langchain"),
         "points": make("make_langchain", id_field="key", score_field="points"),
@@ -53,7 +60,6 @@ def test_langchain(tmp_path: Path) -> None:
 
 
 def test_llamaindex(tmp_path: Path) -> None:
-    pytest.importorskip("llama_index.core")
     legs = {
         "words": make("make_llamaindex"),
         "docs": make("make_llamaindex", id_field="ref_doc_id"),
@@ -64,7 +70,6 @@ def test_llamaindex(tmp_path: Path) -> None:
 
 
 def test_haystack(tmp_path: Path) -> None:
-    pytest.importorskip("haystack")
     near = make("make_haystack_vectors", form="vector", vectors=f"{MODULE}:embed")
     pull(tmp_path, "haystack", {"legs": {"bm25": make("make_haystack"), "near": near}}, depth=2)
     assert [*read_lists(tmp_path)["bm25"]["q1"]] == ["a", "b"]
@@ -117,3 +122,90 @@ def test_the_fusion_of_a_replay_is_one_of_the_dialect() -> None:
     fused = make("PLAIN", fusion={"method": "nonsense"})
     with pytest.raises(ConfigError, match="fused"):
         build_connector("langchain", {"legs": {"a": make("PLAIN")}, "fused": fused})
+
+
+def pull_stores(
+    folder: Path, engine: str, legs: dict[str, Any], fused: dict[str, Any] | None
+) -> Path:
+    """Pull into a folder; each leg and ``fused`` name their retriever in this package."""
+
+    def name(settings: dict[str, Any]) -> dict[str, Any]:
+        return {**settings, "retriever": f"{STORES}:{settings['retriever']}"}
+
+    settings = {
+        "legs": {leg: name(given) for leg, given in legs.items()},
+        "fused": None if fused is None else name(fused),
+    }
+    out = folder / "mine"
+    fusion_bench.pull(engine, QUERIES, out, settings=settings, depth=DEPTH, texts=True)
+    return out
+
+
+def read_orders(runs: dict[str, Run], name: str) -> dict[str, list[str]]:
+    return {query: [*documents] for query, documents in runs[name].to_dict().items()}
+
+
+def expected_orders(seed: str) -> dict[str, list[str]]:
+    """All documents by the cosine of their vectors with the query's."""
+    vectors = np.array([embed(text, seed) for text in TEXTS.values()])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return {
+        query: [[*TEXTS][n] for n in np.argsort(-(vectors @ np.array(embed(text, seed))))]
+        for query, text in QUERIES.items()
+    }
+
+
+def check_replay(out: Path, engine: str) -> None:
+    """The framework's own fusion and its replay: one order but for equal scores."""
+    dataset = fusion_bench.load_dataset(out)
+    systems = yaml.safe_load((out / "experiment.yaml").read_text(encoding="utf-8"))["systems"]
+    replay = fusion_bench.fuse(dataset, System("replay", **{**systems["replay"], "top_k": None}))
+    own, ours = (
+        {query: [*documents.items()] for query, documents in run.to_dict().items()}
+        for run in (dataset.runs["engine-fused"], replay)
+    )
+    orders = compare_orders(own, ours, DEPTH)
+    assert orders.different == 0, orders.first
+    assert orders.same + orders.equal == len(QUERIES)
+    export = fusion_bench.export(out / "experiment.yaml", engine, name="replay")
+    assert export.fidelity == "exact"
+
+
+def test_vector_stores_of_langchain(tmp_path: Path) -> None:
+    legs = {"near": {"retriever": "langchain_near"}, "far": {"retriever": "langchain_far"}}
+    out = pull_stores(tmp_path, "langchain", legs, None)
+    dataset = fusion_bench.load_dataset(out)
+    for name in legs:
+        assert read_orders(dict(dataset.runs), name) == expected_orders(name)
+    fused = fusion_bench.fuse(dataset, "rrf").to_dict()
+    for query, documents in fused.items():
+        places = [expected_orders(seed)[query] for seed in legs]
+        scores = {name: sum(1 / (61 + order.index(name)) for order in places) for name in documents}
+        assert documents == pytest.approx(scores)
+
+
+def test_indexes_of_llamaindex_and_their_fusion(tmp_path: Path) -> None:
+    legs = {"near": {"retriever": "llamaindex_near"}, "far": {"retriever": "llamaindex_far"}}
+    fused = {"retriever": "llamaindex_fused", "fusion": {"method": "reciprocal_rerank"}}
+    out = pull_stores(tmp_path, "llamaindex", legs, fused)
+    for name in legs:
+        runs = dict(fusion_bench.load_dataset(out).runs)
+        assert read_orders(runs, name) == expected_orders(name)
+    check_replay(out, "llamaindex")
+
+
+def test_bm25_and_vectors_of_haystack_and_their_joiner(tmp_path: Path) -> None:
+    vectors = {"form": "vector", "vectors": f"{STORES}:embed_all"}
+    legs = {
+        "bm25": {"retriever": "haystack_bm25"},
+        "near": {"retriever": "haystack_near", **vectors},
+    }
+    fused = {"retriever": "HaystackHybrid", "fusion": {"method": "reciprocal_rank_fusion"}}
+    out = pull_stores(tmp_path, "haystack", legs, fused)
+    runs = dict(fusion_bench.load_dataset(out).runs)
+    assert read_orders(runs, "near") == expected_orders("near")
+    for query, documents in read_orders(runs, "bm25").items():
+        words = set(QUERIES[query].split())
+        matching = {name for name, text in TEXTS.items() if words & set(text.split())}
+        assert set(documents[: len(matching)]) == matching
+    check_replay(out, "haystack")
