@@ -19,8 +19,9 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
+from fusion_bench.gate.self_test.error_rates import measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
+from fusion_bench.gate.self_test.result import SelfTestResult
 from fusion_bench.gate.self_test.run import compare_two_systems, run_self_test
 from fusion_bench.measures import parse_measure
 from fusion_bench.report.plots import render_png

@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
-from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.self_test.halves import HalvesOutcome
+from fusion_bench.gate.self_test.result import ErrorRate, PowerCurve, SelfTestResult
 from fusion_bench.gate.self_test.simulate import (
     GroupedCheck,
     adjust_runs,
@@ -31,111 +29,11 @@ from fusion_bench.gate.self_test.simulate import (
     resample_groups,
     simulated_p_values,
 )
-from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
 from fusion_bench.stats.intervals import POWER, clopper_pearson
 
 #: True drops, as multiples of the minimum detectable drop.
 DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
-
-
-class ErrorRate(StoredRecord):
-    """A measured error rate or power, beside the stated one.
-
-    Attributes:
-        kind: ``false alarm`` = any check ``fell`` in an A/A run; ``single test`` = one check's
-            test rejects in an A/A run, without Holm's correction and tolerance; ``power`` =
-            ``fell`` at a true drop; ``false pass`` = either pass at a true drop of exactly m.
-        check: The check; empty for all together.
-        drop: The true drop; None = none.
-        count: Runs in which it happened.
-        runs: All runs.
-        low: Lower end of the Clopper–Pearson interval, 95 % for all rates together.
-        high: Upper end.
-        stated: The level of the rule, or what the gate prints.
-        is_upper_bound: Whether the true rate may be lower than the stated one.
-        rate: Share of the runs in which it happened.
-        agrees: Whether the interval is compatible with the stated rate.
-    """
-
-    kind: str
-    check: str
-    drop: float | None
-    count: int
-    runs: int
-    low: float
-    high: float
-    stated: float
-    is_upper_bound: bool
-    rate: float
-    agrees: bool
-
-
-class PowerCurve(StoredRecord):
-    """The power that the gate states for a check.
-
-    Attributes:
-        drop: True drops from 0 to certain detection.
-        power: The power at each.
-        max_drop: The tolerance of the check.
-    """
-
-    drop: tuple[float, ...]
-    power: tuple[float, ...]
-    max_drop: float
-
-
-class SelfTestResult(StoredRecord):
-    """Every error rate, and the power curve of every check.
-
-    Attributes:
-        systems: The reference system and the gated one.
-        agrees: Whether every rate agrees with the stated one, and there is one.
-        error_rates: In the order of the checks.
-        power_curves: By check.
-        skipped: Checks that cannot be tested, with the reason.
-        halves: Printed chances against what happens on other queries.
-        cases: Answers of the whole command where the right one is known.
-    """
-
-    format: Literal["fusion-bench-self-test"] = "fusion-bench-self-test"
-    format_version: int = 3
-    systems: tuple[str, str]
-    agrees: bool
-    error_rates: tuple[ErrorRate, ...]
-    power_curves: dict[str, PowerCurve]
-    skipped: dict[str, str]
-    halves: tuple[HalvesOutcome, ...] = ()
-    cases: tuple[CaseOutcome, ...] = ()
-
-    @property
-    def headline(self) -> str:
-        """The outcome in one line."""
-        if not self.error_rates:
-            return "no check can be tested: " + "; ".join(self.skipped.values())
-        wrong = sum(not rate.agrees for rate in self.error_rates)
-        outcome = f"{wrong} disagree" if wrong else "all agree"
-        parts = [
-            f"{len(self.error_rates)} error rates, {self.error_rates[0].runs:,} runs each: "
-            f"{outcome} with the stated rate"
-        ]
-        if self.halves:
-            wrong = sum(not half.agrees for half in self.halves)
-            outcome = f"{wrong} disagree" if wrong else "all hold"
-            parts.append(f"{len(self.halves)} printed chances on other queries: {outcome}")
-        if self.cases:
-            wrong = sum(bool(case.faults) for case in self.cases)
-            outcome = f"{wrong} wrong" if wrong else "all right"
-            parts.append(f"{len(self.cases)} answers of the whole command: {outcome}")
-        return "; ".join(parts)
-
-    def with_answers(
-        self, halves: Sequence[HalvesOutcome], cases: Sequence[CaseOutcome]
-    ) -> SelfTestResult:
-        """This result with what the whole command answered."""
-        holds = all(half.agrees for half in halves) and not any(case.faults for case in cases)
-        changes = {"halves": tuple(halves), "cases": tuple(cases)}
-        return self.model_copy(update={**changes, "agrees": self.agrees and holds})
 
 
 def measure_error_rates(

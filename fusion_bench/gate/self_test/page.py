@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
+from fusion_bench.gate.self_test.new_trials import TrialAlarms
+from fusion_bench.gate.self_test.result import ErrorRate, SelfTestResult
 from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
 from fusion_bench.report.text.markdown import render_page
@@ -62,6 +63,26 @@ CASE_NOTES = (
 )
 
 
+TRIALS = (
+    Column("check", is_text=True, is_name=True),
+    Column("on each side", is_text=True),
+    Column("alarms", is_optional=True),
+    Column("rate"),
+    Column("interval", is_optional=True),
+    Column("stated"),
+    Column("agrees", is_text=True),
+)
+TRIAL_NOTES = (
+    "Both sides are trials of the gated system, so every alarm is a false one. New trials: groups "
+    "are drawn with replacement, and each trial takes the answers to a group from one of the "
+    "observed trials. Then a normal number moves each trial on all queries; its variance is the "
+    "estimated effect of trials (Owen 2007). Each check counts by itself.",
+    "Nothing is promised of one trial on each side where trials have an effect of their own: the "
+    "gate cannot see it.",
+    "Intervals: Clopper–Pearson, 95 % for all rows together.",
+)
+
+
 def build_self_test_page(result: SelfTestResult, title: str) -> Page:
     """The page of a self-test; the terminal and Markdown render it."""
     reference, candidate = result.systems
@@ -74,6 +95,10 @@ def build_self_test_page(result: SelfTestResult, title: str) -> Page:
         )
     if result.cases:
         parts.append(Table("Whole command", CASES, tuple(map(_case_row, result.cases)), CASE_NOTES))
+    if result.trial_alarms:
+        rows = tuple(map(_trial_row, result.trial_alarms))
+        notes = (*TRIAL_NOTES, _describe_means(result.list_trials))
+        parts.append(Table("Trials of one system", TRIALS, rows, notes))
     if result.power_curves:
         caption = "Curves: as the gate states it. Points: as measured."
         draw = partial(draw_power_curves, result)
@@ -128,6 +153,31 @@ def _case_row(case: CaseOutcome) -> Row:
     statuses = ", ".join(case.statuses) or "none"
     cells = (case.name, statuses, str(case.exit_code), right)
     return Row(cells, "failed" if case.faults else "plain")
+
+
+def _trial_row(row: TrialAlarms) -> Row:
+    kind = {
+        "new trials": f"{row.trials} new trials",
+        "one new trial": "1 new trial",
+        "observed pairs": "1 observed trial",
+    }
+    cells = (
+        row.check,
+        kind[row.design],
+        f"{row.count} of {row.runs}",
+        f"{100 * row.rate:.2f} %",
+        f"[{100 * row.low:.2f}, {100 * row.high:.2f}] %",
+        "nothing" if row.limit is None else f"at most {100 * row.limit:.1f} %",
+        "yes" if row.agrees else "NO",
+    )
+    return Row(cells, "plain" if row.agrees else "failed")
+
+
+def _describe_means(trials: int) -> str:
+    return (
+        f"All other tables take the means over {trials} trials as the values of one trial. The "
+        "lists that are damaged are those of trial 1."
+    )
 
 
 def draw_power_curves(result: SelfTestResult) -> Drawing:

@@ -12,8 +12,9 @@ from fusion_bench.cli import main
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.self_test import halves, simulate
 from fusion_bench.gate.self_test import run as self_test
-from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
+from fusion_bench.gate.self_test.error_rates import measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
+from fusion_bench.gate.self_test.result import SelfTestResult
 from fusion_bench.gate.self_test.whole_command import run
 from fusion_bench.gate.self_test.whole_command.cases import make_cases
 from fusion_bench.stats.intervals import t_quantile

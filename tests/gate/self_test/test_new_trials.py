@@ -1,0 +1,125 @@
+"""The gate on trials of one system: no more alarms than stated, and rules that alarm too often."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.gate.checks import Check
+from fusion_bench.gate.self_test import new_trials
+from fusion_bench.gate.self_test import run as self_test
+from fusion_bench.gate.self_test.new_trials import TrialAlarms, measure_trial_alarms
+from fusion_bench.gate.self_test.page import build_self_test_page
+from fusion_bench.gate.self_test.result import SelfTestResult
+from fusion_bench.gate.self_test.simulate import simulated_p_values
+from fusion_bench.gate.trials.check_trials import CheckTrials
+from fusion_bench.report.text.markdown import render_page
+from tests.gate.cases import gate_inputs
+from tests.gate.trials.cases import draw_places, make_trials
+
+RUNS = 400
+
+
+def repeat(values: FloatArray, *, group_size: int = 1, max_drop: float = 0.005) -> Check:
+    """A system against itself, from values of shape (T, Q)."""
+    means = values.mean(axis=0)
+    groups = np.arange(values.shape[1]) // group_size
+    return Check("c", None, "m", max_drop, means, means, groups, trials=CheckTrials(values, values))
+
+
+def draw_values(trial_sd: float, *, queries: int = 80, trials: int = 3) -> FloatArray:
+    rng = np.random.default_rng(3)
+    by_query = 0.3 * rng.standard_normal(queries)
+    moved = trial_sd * np.linspace(-1, 1, trials)[:, None]
+    drawn: FloatArray = by_query + moved + 0.1 * rng.standard_normal((trials, queries))
+    return drawn
+
+
+def measure(check: Check, *, runs: int = RUNS) -> dict[str, TrialAlarms]:
+    return {row.design: row for row in measure_trial_alarms([check], runs=runs, seed=5)}
+
+
+def test_trials_without_an_effect_of_their_own_keep_the_level() -> None:
+    rows = measure(repeat(draw_values(0.0)))
+    assert [(row.trials, row.runs) for row in rows.values()] == [(3, RUNS), (1, RUNS), (1, 3)]
+    assert {row.limit for row in rows.values()} == {0.05}
+    assert all(row.agrees for row in rows.values())
+    assert 0 < rows["one new trial"].rate < 0.1
+
+
+def test_an_effect_of_trials_alarms_only_where_it_cannot_be_seen() -> None:
+    rows = measure(repeat(draw_values(0.05)))
+    assert rows["new trials"].agrees
+    assert rows["new trials"].rate < 0.08
+    assert (rows["one new trial"].limit, rows["one new trial"].agrees) == (None, True)
+    assert rows["one new trial"].rate > 0.3
+    assert (rows["observed pairs"].count, rows["observed pairs"].limit) == (0, None)  # all gains
+
+
+def test_observed_pairs_take_the_earlier_trial_as_the_baseline() -> None:
+    rows = measure(repeat(draw_values(0.05)[::-1]), runs=39)
+    assert (rows["observed pairs"].count, rows["observed pairs"].runs) == (3, 3)
+
+
+def test_groups_are_drawn_as_a_whole() -> None:
+    """Ten copies of each query are no ten queries: counted singly they would alarm far more."""
+    copies = np.repeat(draw_values(0.0, queries=30), 10, axis=1)
+    rows = measure(repeat(copies, group_size=10))
+    assert all(row.agrees for row in rows.values())
+    assert rows["one new trial"].rate < 0.1
+
+
+def test_a_rule_that_forgets_the_trials_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CheckTrials, "make_terms", lambda *_: ())
+    row = measure(repeat(draw_values(0.05)))["new trials"]
+    assert not row.agrees
+    assert row.rate > 0.3
+
+
+def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = simulated_p_values
+    monkeypatch.setattr(new_trials, "simulated_p_values", lambda *given: real(*given) / 4)
+    assert not measure(repeat(draw_values(0.0)))["one new trial"].agrees
+
+
+def test_equal_trials_never_alarm() -> None:
+    rows = measure(repeat(np.tile(draw_values(0.0)[:1], (3, 1))), runs=39)
+    assert [row.count for row in rows.values()] == [0, 0, 0]
+
+
+def test_a_check_that_cannot_run_is_left_out() -> None:
+    values = draw_values(0.0)
+    values[0, 0] = np.nan
+    assert measure_trial_alarms([repeat(values)], runs=39, seed=5) == ()
+
+
+def test_the_self_test_of_an_experiment_knows_the_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_trials(tmp_path, *draw_places(3))
+    for name in ("run_damaged_lists", "run_cases", "compare_halves"):
+        monkeypatch.setattr(self_test, name, lambda *_, **__: ())
+    result = self_test.run_self_test(gate_inputs(root), runs=60)
+    assert result.list_trials == 3
+    designs = [row.design for row in result.trial_alarms]
+    assert designs == ["new trials", "one new trial", "observed pairs"]
+    assert "rates of alarms between trials: none above the level" in result.headline
+    text = render_page(build_self_test_page(result, "Self-test"))
+    assert "All other tables take the means over 3 trials as the values of one trial." in text
+
+
+def test_a_rate_above_the_level_fails_the_self_test() -> None:
+    row = TrialAlarms(
+        check="c / m", design="new trials", trials=3, count=9, runs=10,
+        low=0.5, high=1.0, limit=0.05, rate=0.9, agrees=False,
+    )  # fmt: skip
+    whole = SelfTestResult(
+        systems=("a", "b"), agrees=True, error_rates=(), power_curves={}, skipped={}
+    )
+    result = whole.with_trials(3, [row])
+    assert not result.agrees
+    page = build_self_test_page(result, "Self-test")
+    assert page.sections[0].tables[-1].rows[0].tone == "failed"
