@@ -63,8 +63,8 @@ def find_in_dataset(
     return [
         *_check_coverage(dataset, runs),
         _check_duplicate_queries(groups),
-        _check_duplicate_documents(documents),
-        _check_dead_ids(dataset, documents),
+        check_duplicate_documents(documents),
+        check_dead_ids(_list_vocabularies(dataset), documents),
         _check_leaks(dataset, groups),
         _check_power(report),
     ]
@@ -118,7 +118,12 @@ def _check_duplicate_queries(groups: QueryGroups) -> Finding:
     )
 
 
-def _check_duplicate_documents(documents: Mapping[str, str] | None) -> Finding:
+def check_duplicate_documents(documents: Mapping[str, str] | None) -> Finding:
+    """Texts that two documents share.
+
+    Args:
+        documents: Id → text of every document; None = not given.
+    """
     check = "duplicate documents"
     if documents is None:
         return Finding(check, "not checked", "The texts are not known.", "Give --documents FILE.")
@@ -136,8 +141,22 @@ def _check_duplicate_documents(documents: Mapping[str, str] | None) -> Finding:
     )
 
 
-def _check_dead_ids(dataset: Dataset, documents: Collection[str] | None) -> Finding:
-    """Ids in judgments or lists that no document has."""
+def _list_vocabularies(dataset: Dataset) -> dict[str, Collection[str]]:
+    """Ids of documents in the judgments and in each list."""
+    lists = {**dataset.runs, **dataset.rerankers}
+    vocabularies = {name: run.vocabulary for name, run in lists.items()}
+    return {"judgments": dataset.qrels.vocabulary, **vocabularies}
+
+
+def check_dead_ids(
+    vocabularies: Mapping[str, Collection[str]], documents: Collection[str] | None
+) -> Finding:
+    """Ids in judgments or lists that no document has.
+
+    Args:
+        vocabularies: Ids of documents by the name of what holds them.
+        documents: Ids of every document; None = not given.
+    """
     check = "dead ids"
     if documents is None:
         return Finding(
@@ -147,15 +166,8 @@ def _check_dead_ids(dataset: Dataset, documents: Collection[str] | None) -> Find
             "Give --documents FILE.",
         )
     known = set(documents)
-    counts = {
-        name: len(ids)
-        for name, vocabulary in (
-            ("judgments", dataset.qrels.vocabulary),
-            *((name, run.vocabulary) for name, run in dataset.runs.items()),
-            *((name, run.vocabulary) for name, run in dataset.rerankers.items()),
-        )
-        if (ids := {document for document in vocabulary if document not in known})
-    }
+    dead = {name: len(set(ids) - known) for name, ids in vocabularies.items()}
+    counts = {name: count for name, count in dead.items() if count}
     if not counts:
         return Finding(check, "ok", "Every judged or returned document has a text.")
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())

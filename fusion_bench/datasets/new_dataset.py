@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.datasets.dataset_findings import Finding, find_in_dataset
-from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
-from fusion_bench.evaluation.starter.saved_files import SavedBy, check_free, save_starter
-from fusion_bench.io.json_objects import load_documents
+from fusion_bench.datasets.unjudged_findings import find_in_lists
+from fusion_bench.evaluation.starter.comparison import (
+    StarterInput,
+    compare_starter_systems,
+    read_starter_lists,
+)
+from fusion_bench.evaluation.starter.saved_files import (
+    SavedBy,
+    check_free,
+    save_starter,
+    save_unjudged,
+)
+from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.util.files.real_paths import resolve_path
 
@@ -26,18 +36,22 @@ class NewDataset:
         findings: What each check found.
         notes: What was guessed of the lists.
         files: What was written, the ``dataset.yaml`` and the ``experiment.yaml`` first.
+        is_judged: Whether it has judgments.
     """
 
     name: str
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     files: tuple[Path, ...]
+    is_judged: bool
 
 
 def make_new_dataset(
     given: StarterInput, folder: Path, progress: Callable[[str, int, int], None] = lambda *_: None
 ) -> NewDataset:
     """Check files, and write the dataset that they make, with the starter systems' experiment.
+
+    Without judgments only what needs none is checked.
 
     Args:
         given: The files.
@@ -54,11 +68,28 @@ def make_new_dataset(
     if given.documents is not None:
         known = load_documents(given.documents)
         documents = {name: document.text for name, document in known.items()}
+    if given.qrels is None:
+        return _make_unjudged(given, documents, folder, progress)
     done = compare_starter_systems(replace(given, name=name_folder(folder)), progress)
     progress("checking the dataset", 0, 1)
     findings = find_in_dataset(done.dataset, documents, done.report.collections[0])
     files = save_starter(given, done, folder, COMMAND)
-    return NewDataset(done.dataset.name, tuple(findings), done.notes, tuple(files))
+    return NewDataset(done.dataset.name, tuple(findings), done.notes, tuple(files), is_judged=True)
+
+
+def _make_unjudged(
+    given: StarterInput,
+    documents: dict[str, str] | None,
+    folder: Path,
+    progress: Callable[[str, int, int], None],
+) -> NewDataset:
+    lists = read_starter_lists(given, progress)
+    queries = None if given.queries is None else load_queries(given.queries)
+    progress("checking the dataset", 0, 1)
+    findings = find_in_lists(lists.runs, lists.rerankers, queries, documents)
+    name = name_folder(folder)
+    files = save_unjudged(given, lists, name, folder, COMMAND)
+    return NewDataset(name, tuple(findings), lists.notes, tuple(files), is_judged=False)
 
 
 def name_folder(folder: Path) -> str:

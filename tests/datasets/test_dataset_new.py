@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fusion_bench.cli import main
 from tests import tiny
@@ -73,19 +74,53 @@ def test_a_list_without_answers(files: list[str], capsys: Capture) -> None:
 def test_nobody_can_be_asked(files: list[str], capsys: Capture) -> None:
     assert main(files[:3]) == 2
     assert "needed where nobody can be asked" in capsys.readouterr().err
-    assert main(files[:5]) == 2
-    assert "then make them with fusion-bench judge DIR" in capsys.readouterr().err
 
 
-def test_files_are_asked_for(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal: two lists, an empty line, judgments, queries, no documents."""
+def test_nothing_is_judged_yet(files: list[str], capsys: Capture) -> None:
+    """The dataset is written, checked as far as it can be, and ready to be judged."""
+    words = [*files[:5], *files[7:], "--documents", "documents.jsonl"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "Of 4 queries the lists answer: a 4, b 4." in out
+    assert "Documents without a text: a 1, b 1." in out
+    assert "Next: fusion-bench judge datasets/mine --max-grade 3, then fusion-bench eval" in out
+    assert "qrels" not in yaml.safe_load(Path("datasets/mine/dataset.yaml").read_text())
+    assert main(("judge", "datasets/mine", "--max-grade", "3", "--list")) == 0
+    assert "q1\td" in capsys.readouterr().out
+    assert main(("eval", "datasets/mine/experiment.yaml")) == 2
+    assert "no judgments" in capsys.readouterr().err
+    path = Path("datasets/mine/dataset.yaml")
+    Path("datasets/mine/qrels.txt").write_bytes(Path(files[6]).read_bytes())
+    path.write_text(path.read_text() + "qrels: qrels.txt\n")
+    assert main(("eval", "datasets/mine/experiment.yaml", "--no-plots", "--no-html")) == 0
+
+
+def test_queries_without_a_text(files: list[str], capsys: Capture) -> None:
+    Path("some.jsonl").write_text('{"id": "q1", "text": "storm"}\n')
+    found = find(capsys, [*files[:5], "--queries", "some.jsonl"])
+    assert found["texts of the queries"]["status"] == "look"
+    assert "3 queries without a text" in found["texts of the queries"]["text"]
+    assert found["dead ids"]["status"] == "not checked"
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_files_are_asked_for(
+    files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture, *, judged: bool
+) -> None:
+    """On a terminal: two lists, an empty line, judgments or none, queries, no documents.
+
+    A list with a typing error is asked for again.
+    """
     from fusion_bench.cli.subcommands import dataset_new
 
-    answers = iter([files[3], files[4], "", files[6], files[8], ""])
+    lists = ["a=nowhere.trec", files[3], files[4], ""]
+    answers = iter([*lists, files[6] if judged else "", files[8], ""])
     monkeypatch.setattr(dataset_new, "_is_terminal", lambda: True)
     monkeypatch.setattr(dataset_new, "_ask", lambda _: next(answers))
     assert main(files[:3]) == 0
+    assert "nowhere.trec: no such file" in capsys.readouterr().err
     assert Path("datasets/mine/runs/a.trec").exists()
+    assert Path("datasets/mine/qrels.txt").exists() == judged
 
 
 def test_nothing_is_overwritten(files: list[str], capsys: Capture) -> None:

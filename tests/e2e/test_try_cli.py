@@ -143,7 +143,7 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         (["--qrels", "qrels.txt", "a=a.trec", "../b=b.trec"], "'../b' cannot name a list"),
         (["--qrels", "none.txt", "a=a.trec", "b=b.trec"], "none.txt"),
         (["--qrels", "qrels.txt", "a=a.trec", "b=none.trec"], "none.trec"),
-        (["a=a.trec", "b=b.trec"], "then make them with fusion-bench judge DIR"),
+        (["a=a.trec", "b=b.trec"], "which 'fusion-bench judge DIR' reads"),
         ([*LISTS, "--rerank", "r:unitt=r.trec"], "did you mean 'unit'"),
         ([*LISTS, "--rerank", "a=r.trec"], "'a' names both a list and a reranker"),
         ([*LISTS, "--measure", "nope"], "nope"),

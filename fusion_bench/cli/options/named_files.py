@@ -77,8 +77,9 @@ def require_qrels(qrels: Path | None) -> Path:
     """
     if qrels is None:
         raise typer.BadParameter(
-            "a judgments file is needed. No judgments yet? Write DIR/dataset.yaml with 'name' "
-            "and 'runs' (NAME: {path: FILE}), then make them with fusion-bench judge DIR",
+            "a judgments file is needed. No judgments yet? 'fusion-bench dataset new DIR "
+            "NAME=FILE NAME=FILE' makes a dataset without any, which 'fusion-bench judge DIR' "
+            "reads",
             param_hint="--qrels",
         )
     return qrels

@@ -13,7 +13,6 @@ import fusion_bench.cli._base as base
 from fusion_bench.cli.options.named_files import (
     parse_named_files,
     parse_rerank_files,
-    require_qrels,
 )
 from fusion_bench.cli.output.console import echo, echo_written, print_json
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
@@ -35,7 +34,10 @@ def new_command(
         list[str] | None,
         typer.Argument(help="A ranked list and its name; two or more.", metavar="NAME=FILE"),
     ] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Judgments file.", metavar="FILE")] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(help="Judgments file. Default: none yet.", metavar="FILE"),
+    ] = None,
     queries: Annotated[
         Path | None,
         typer.Option(help="JSON Lines: id, text, type, group, split.", metavar="FILE"),
@@ -56,6 +58,7 @@ def new_command(
 
     Asks on a terminal for the files that are not named. Checks what the lists cover, duplicates,
     ids that no document has, leaks between splits, and how large a difference the queries can show.
+    Without judgments, 'fusion-bench judge DIR' makes them.
     """
     from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.datasets.new_dataset import COMMAND, make_new_dataset
@@ -63,7 +66,7 @@ def new_command(
     from fusion_bench.evaluation.starter.saved_files import check_free
 
     check_free(folder, COMMAND.option)
-    if not lists or qrels is None:
+    if not lists or (qrels is None and _is_terminal()):
         qrels, lists, queries, documents = _ask_files(qrels, lists, queries, documents)
     given = StarterInput(
         qrels=qrels,
@@ -84,31 +87,40 @@ def new_command(
 
 def _ask_files(
     qrels: Path | None, lists: list[str] | None, queries: Path | None, documents: Path | None
-) -> tuple[Path, list[str], Path | None, Path | None]:
+) -> tuple[Path | None, list[str], Path | None, Path | None]:
     """The files that are not named, asked for one after the other.
 
     Raises:
-        typer.BadParameter: Nobody can be asked, or there are no judgments.
+        typer.BadParameter: Nobody can be asked.
     """
     if not _is_terminal():
-        if lists:
-            require_qrels(qrels)
         raise typer.BadParameter(
             "two lists, NAME=FILE NAME=FILE: needed where nobody can be asked for it"
         )
     named = list(lists or [])
     if not named:
         echo("Ranked lists, one at a time: NAME=FILE; an empty line ends them.", err=True)
-        while answer := _ask("List"):
+        while answer := _ask_file("List", takes_name=True):
             named.append(answer)
-    if qrels is None:
-        answer = _ask("Judgments (qrels)")
-        qrels = require_qrels(Path(answer) if answer else None)
-    if queries is None and (answer := _ask("Queries, JSON Lines (empty: none)")):
-        queries = Path(answer)
-    if documents is None and (answer := _ask("Documents, JSON Lines (empty: none)")):
-        documents = Path(answer)
+    qrels = qrels or _ask_path("Judgments, qrels (empty: none yet)")
+    queries = queries or _ask_path("Queries, JSON Lines (empty: none)")
+    documents = documents or _ask_path("Documents, JSON Lines (empty: none)")
     return qrels, named, queries, documents
+
+
+def _ask_path(what: str) -> Path | None:
+    answer = _ask_file(what)
+    return Path(answer) if answer else None
+
+
+def _ask_file(what: str, *, takes_name: bool = False) -> str:
+    """Ask until a file exists, or nothing is answered; a typing error costs no other answer."""
+    while answer := _ask(what):
+        file = answer.partition("=")[2] if takes_name and "=" in answer else answer
+        if Path(answer).exists() or Path(file).exists():
+            break
+        echo(f"{file}: no such file", err=True)
+    return answer
 
 
 def _is_terminal() -> bool:
@@ -130,4 +142,10 @@ def _print_dataset(made: NewDataset) -> None:
     for note in made.notes:
         echo(f"note: {note}")
     echo_written(made.files)
-    echo(f"Next: fusion-bench eval {quote(str(made.files[1]))}")
+    experiment = quote(str(made.files[1]))
+    if made.is_judged:
+        echo(f"Next: fusion-bench eval {experiment}")
+        return
+    folder = quote(str(made.files[0].parent))
+    echo("No judgments yet: systems cannot be compared. judge makes some, here of grades 0 to 3.")
+    echo(f"Next: fusion-bench judge {folder} --max-grade 3, then fusion-bench eval {experiment}")

@@ -16,7 +16,7 @@ from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, nam
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
 from fusion_bench.evaluation.starter.score_space import guess_score_space
-from fusion_bench.evaluation.starter.systems import build_starter_systems
+from fusion_bench.evaluation.starter.systems import StarterSystems, build_starter_systems
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.json_objects import load_known_queries
@@ -44,7 +44,7 @@ class StarterInput:
     """The files that are compared, and how.
 
     Attributes:
-        qrels: File of judgments.
+        qrels: File of judgments; None = nothing is judged yet, and nothing can be compared.
         runs: Run files by name.
         rerankers: Rerank lists by name.
         queries: File of the queries' texts, types, groups and splits; None = nothing is known.
@@ -56,7 +56,7 @@ class StarterInput:
         name: The dataset's name; None = that of the judgments' file.
     """
 
-    qrels: Path
+    qrels: Path | None
     runs: Mapping[str, Path]
     rerankers: Mapping[str, RerankFile]
     measures: Sequence[str]
@@ -66,6 +66,24 @@ class StarterInput:
     run_layout: FileLayout = DEFAULT_LAYOUT
     documents: Path | None = None
     name: str | None = None
+
+
+class StarterLists(NamedTuple):
+    """The lists of the files, and the systems that are worth trying on them.
+
+    Attributes:
+        runs: Run by name.
+        rerankers: Rerank list by name.
+        spaces: What the numbers of each rerank list mean.
+        starter: The systems.
+        notes: What their names stand for, what was guessed, and what was left out.
+    """
+
+    runs: dict[str, Run]
+    rerankers: dict[str, Run]
+    spaces: dict[str, ScoreSpace]
+    starter: StarterSystems
+    notes: tuple[str, ...]
 
 
 class StarterComparison(NamedTuple):
@@ -84,17 +102,15 @@ class StarterComparison(NamedTuple):
     notes: tuple[str, ...]
 
 
-def compare_starter_systems(
-    given: StarterInput, progress: Progress = ignore_progress
-) -> StarterComparison:
-    """Compare the starter systems on lists that no dataset describes.
+def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress) -> StarterLists:
+    """Read the lists, and build the starter systems.
 
     Args:
-        given: The files.
-        progress: Called as the work goes on.
+        given: The files; judgments are not read.
+        progress: Called before the work.
 
     Raises:
-        ConfigError: A name cannot be used, or there is nothing to compare.
+        ConfigError: A name cannot be used, or there are too few lists.
         DataError: A file breaks a rule.
     """
     _check_names(given)
@@ -107,17 +123,36 @@ def compare_starter_systems(
     }
     spaces, guesses = _score_spaces(given, rerankers)
     starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
+    return StarterLists(runs, rerankers, spaces, starter, (*starter.notes, *guesses))
+
+
+def compare_starter_systems(
+    given: StarterInput, progress: Progress = ignore_progress
+) -> StarterComparison:
+    """Compare the starter systems on lists that no dataset describes.
+
+    Args:
+        given: The files.
+        progress: Called as the work goes on.
+
+    Raises:
+        ConfigError: A name cannot be used, or there is nothing to compare, or nothing is judged.
+        DataError: A file breaks a rule.
+    """
+    if given.qrels is None:
+        raise ConfigError("systems are compared on judgments: name a file of judgments")
+    lists = read_starter_lists(given, progress)
     qrels = load_qrels(given.qrels, layout=given.qrels_layout)
     dataset = make_dataset(
         given.name or name_dataset(given.qrels),
         qrels,
-        runs,
-        rerankers=rerankers,
-        score_spaces=spaces,
+        lists.runs,
+        rerankers=lists.rerankers,
+        score_spaces=lists.spaces,
         queries=None if given.queries is None else load_known_queries(given.queries, qrels),
         qrels_path=given.qrels,
         paths={**given.runs, **{name: file.path for name, file in given.rerankers.items()}},
-        layout=layout,
+        layout=given.run_layout,
         binary_relevance=given.binary_relevance,
     )
     known = {name: read_meta(file.path) for name, file in given.rerankers.items()}
@@ -126,13 +161,13 @@ def compare_starter_systems(
     )
     experiment, source = make_experiment(
         "try",
-        starter.systems,
+        lists.starter.systems,
         dataset=dataset.name,
-        baseline=starter.baseline,
+        baseline=lists.starter.baseline,
         measures=list(given.measures),
     )
     report = run_on_datasets(experiment, source, [dataset], progress)
-    return StarterComparison(report, dataset, source, (*starter.notes, *guesses))
+    return StarterComparison(report, dataset, source, lists.notes)
 
 
 def _check_names(given: StarterInput) -> None:
