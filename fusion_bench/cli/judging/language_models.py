@@ -115,7 +115,7 @@ def judge_by_models(
     config = read_judge_config(path)
     pool = [each.pair for each in build_pool(judged, depth).documents]
     count = DOUBLE_JUDGED if options.double_judged is None else options.double_judged
-    pairs = add_double_judged(judged.dataset, pool, count)
+    pairs = add_double_judged(judged.path, judged.dataset, pool, count)
     request = prepare_grading(judged.path, judged.dataset, pairs, config, path.parent)
     store = options.store or Path("reports/judge/answers.sqlite")
     if options.is_dry:
@@ -188,7 +188,7 @@ def _print_entries(judged: JudgedSystems, written: Sequence[WrittenGrades]) -> N
     from fusion_bench.judge.llm.dataset_entries import format_new_entries, list_new_entries
 
     spec, dataset = judged.dataset.spec, quote(str(judged.path))
-    qrels, judges = list_new_entries(spec, judged.path.parent, written)
+    qrels, judges = list_new_entries(spec, judged.path, written)
     for line in format_new_entries(spec, qrels, judges):
         echo(line)
     if not judges and not spec.judges:

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.load_records import load_qrels
 from fusion_bench.judge.files.judge_file import FOLDER
+from fusion_bench.judge.files.people_grades import list_unnamed_files
 from fusion_bench.judge.llm.run import WrittenGrades
 from fusion_bench.util.yaml_text import format_compact_yaml
 
 
 def list_new_entries(
-    spec: DatasetSpec, folder: Path, written: Sequence[WrittenGrades]
+    spec: DatasetSpec, path: Path, written: Sequence[WrittenGrades]
 ) -> tuple[dict[str, Any] | None, dict[str, dict[str, Any]]]:
     """The files of grades that the ``dataset.yaml`` does not name yet.
 
@@ -25,21 +24,20 @@ def list_new_entries(
 
     Args:
         spec: What the ``dataset.yaml`` says.
-        folder: Of the dataset.
+        path: The ``dataset.yaml``.
         written: The grades of each model.
 
     Returns:
         The value of ``qrels``, None = it stays as it is; and the new judges by name.
     """
     files = [*spec.judges.values(), *([] if spec.qrels is None else [spec.qrels])]
-    known = {(folder / each.path).resolve() for each in files}
+    known = {(path.parent / each.path).resolve() for each in files}
     new = [(each.meta.judge, each.entry) for each in written if each.path.resolve() not in known]
     qrels = new.pop(0)[1] if spec.qrels is None and new else None
     if spec.qrels is None or spec.is_judged_by_machine:
         new += [
-            (path.stem, {"path": f"{FOLDER}/{path.name}", "kind": "human"})
-            for path in sorted((folder / FOLDER).glob("*.csv"))
-            if path.resolve() not in known and _holds_grades(path)
+            (name, {"path": f"{FOLDER}/{file.name}", "kind": "human"})
+            for name, file in list_unnamed_files(path, spec).items()
         ]
     judges: dict[str, dict[str, Any]] = {}
     for name, entry in new:
@@ -67,10 +65,3 @@ def format_new_entries(
 def _format_lines(data: Mapping[str, Any]) -> list[str]:
     return format_compact_yaml(data).splitlines()
 
-
-def _holds_grades(path: Path) -> bool:
-    """Whether grades can be read there."""
-    try:
-        return load_qrels(path).grades.size > 0
-    except FusionBenchError:  # a spreadsheet to fill in, or a file without a line yet
-        return False

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.judgments.load_judge import load_judge
+from fusion_bench.judge.files.people_grades import load_person
 from fusion_bench.judge.llm.config import ExampleSettings
 from fusion_bench.judge.llm.prompt import Example
 
@@ -41,6 +42,7 @@ class ExamplePool:
 
 
 def draw_examples(
+    path: Path,
     dataset: Dataset,
     settings: ExampleSettings | None,
     grades: Collection[int],
@@ -49,7 +51,8 @@ def draw_examples(
     """Draw examples of each grade.
 
     Args:
-        dataset: Names the judge.
+        path: The ``dataset.yaml``.
+        dataset: The same, read.
         settings: What is drawn; None = nothing.
         grades: The grades of the scale.
         texts: Of queries and of documents, by id.
@@ -64,7 +67,7 @@ def draw_examples(
     queries, documents = texts
     given = [
         ((query, document), grade)
-        for query, row in sorted(load_judge(dataset, settings.judge).to_dict().items())
+        for query, row in sorted(load_person(path, dataset, settings.judge).to_dict().items())
         for document, grade in sorted(row.items())
         if query in queries and document in documents
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from fusion_bench.errors import DataError
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_paths import documents_of
-from fusion_bench.io.judgments.load_judge import load_judge
+from fusion_bench.judge.files.people_grades import load_people
 from fusion_bench.judge.llm.config import LlmJudgeConfig
 from fusion_bench.judge.llm.examples import ExamplePool, draw_examples
 from fusion_bench.judge.llm.prompt import JudgePrompt
@@ -80,30 +80,28 @@ def prepare_grading(
             )
     prompt = config.make_prompt(folder)
     texts = (queries, documents)
-    examples = draw_examples(dataset, config.examples, prompt.grades, texts)
+    examples = draw_examples(path, dataset, config.examples, prompt.grades, texts)
     return GradingRequest(
         dataset.name, path.parent, tuple(pairs), queries, documents, prompt, examples
     )
 
 
 def add_double_judged(
-    dataset: Dataset, pairs: Iterable[Pair], count: int, seed: int = 0
+    path: Path, dataset: Dataset, pairs: Iterable[Pair], count: int, seed: int = 0
 ) -> list[Pair]:
     """The pairs, and so many of those that people graded, drawn at random: for their agreement.
 
     Args:
-        dataset: Its judgments, where people gave them, and its judges of kind ``human``.
+        path: The ``dataset.yaml``.
+        dataset: The same, read.
         pairs: What is graded in any case.
         count: Pairs with people's grades that are needed; those among ``pairs`` count.
         seed: Of the draw.
     """
     chosen = dict.fromkeys(pairs)
     people: set[Pair] = set()
-    names = [name for name, judge in dataset.spec.judges.items() if judge.kind == "human"]
-    if dataset.spec.qrels is not None and dataset.spec.qrels.kind == "human":
-        names.append("qrels")
-    for name in names:
-        table = load_judge(dataset, name).to_dict()
+    for grades in load_people(path, dataset):
+        table = grades.to_dict()
         people |= {(query, document) for query, row in table.items() for document in row}
     rest = sorted(people.difference(chosen))
     needed = min(len(rest), max(0, count - len(people.intersection(chosen))))

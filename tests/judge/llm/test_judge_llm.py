@@ -293,6 +293,24 @@ def test_examples_come_from_other_queries(
     assert all(int(read_grades(folder)[pair]) == grade for pair, grade in given.items())
 
 
+def test_grades_in_files_that_nobody_named_count_as_well(
+    folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
+) -> None:
+    """A person who judged in the terminal has a file, and no line in the dataset.yaml."""
+    spec = folder / "dataset.yaml"
+    spec.write_text(spec.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
+    write_judgments(folder)
+    write_config(tmp_path, server, "examples: {judge: ann, per_grade: 1}\n")
+    [record] = run_json(capsys, "--depth", "1")
+    given = {(f"q{q}", f"q{q}-{d}") for q in range(4) for d in (1, 2)}
+    assert {(query, document) for query, document, _ in record["examples"]} <= given
+    assert read_grades(folder).keys() == given | {(f"q{q}", f"q{q}-0") for q in range(4)}
+    write_config(tmp_path, server, "examples: {judge: bea, per_grade: 1}\n")
+    assert main(JUDGE) == 2
+    message = capsys.readouterr().err
+    assert "unknown judge 'bea' (known: ann, no): name the file of grades under" in message
+
+
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
