@@ -49,7 +49,7 @@ def grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str
 
 def judge_by_hand(grade: Callable[[str, str], int]) -> None:
     """Fill in the column of the first rows, as the page says."""
-    with Path("to-judge.csv").open(encoding="utf-8", newline="") as file:
+    with Path("to-judge.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows[:JUDGED]:
         row["grade"] = str(grade(row["query_text"], row["document_text"]))

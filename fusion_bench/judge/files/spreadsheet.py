@@ -1,7 +1,8 @@
 """Judging in a spreadsheet: the pool out as comma-separated values, grades back in.
 
-A spreadsheet computes a cell that begins with =, +, -, @ or a control character. Texts and ids come
-from strangers, so an apostrophe stands before such a cell, and is taken away when it comes back.
+A spreadsheet computes a cell that begins with =, +, -, @ or a control character. It rewrites what
+it takes for a number or a date: 007 becomes 7, and 12e5 becomes 1200000. Texts and ids come from
+strangers, so an apostrophe stands before such a cell, and is taken away when it comes back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_bytes import read_text
+from fusion_bench.io.file_bytes import decode_text, read_bytes
 from fusion_bench.judge.files.judgment import Judgment, format_time
 from fusion_bench.judge.pool.pool import Pair, PooledDocument
 from fusion_bench.util.formatting import escape_control_chars
@@ -24,9 +25,16 @@ from fusion_bench.util.formatting import escape_control_chars
 SHEET_COLUMNS: Final = ("query", "query_text", "document", "document_text", "grade", "note")
 #: What must be there when it comes back.
 REQUIRED: Final = ("query", "document", "grade")
-#: What a spreadsheet takes for a formula, and an apostrophe that stands before one.
-FORMULA: Final = re.compile(r"'*[=+\-@\t\r\n]")
+#: What a spreadsheet takes for a formula, or for a number or date that it writes in its own way; and
+#: apostrophes that stand before it. Whole numbers of at most 15 digits stay as they are.
+CHANGED: Final = re.compile(
+    r"'*(?:[=+\-@\t\r\n]|(?!(?:0|[1-9][0-9]{0,14})\Z)[0-9][0-9.,eE+\-/: ]*\Z)"
+)
 MOST_NOTE: Final = 1000
+#: Without it Excel takes a file for one in the code page of its country.
+BYTE_ORDER_MARK: Final = "\ufeff"
+#: How a workbook (.xlsx, .ods) begins, which is a ZIP archive.
+WORKBOOK: Final = b"PK\x03\x04"
 
 
 def render_sheet(
@@ -53,7 +61,8 @@ def render_sheet(
         query_text, text = map(_one_line, texts_of_row)
         cells = (each.query, query_text, each.document, text, grade, note)
         writer.writerow([_protect(cell) for cell in cells])
-    return sheet.getvalue()
+    text = sheet.getvalue()
+    return text if text.isascii() else BYTE_ORDER_MARK + text
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ def _parse_row(row: Mapping[str, str], rules: SheetRules, time: str, where: str)
 
 def _read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The number of the first line of each row, and its cells; a spreadsheet may use ``;``."""
-    text = read_text(path)
+    text = _read_text(path)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     table, before = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 0
@@ -137,13 +146,28 @@ def _read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
 
 
+def _read_text(path: Path) -> str:
+    """The text of a sheet.
+
+    Raises:
+        DataError: It is a workbook, or not UTF-8.
+    """
+    data = read_bytes(path)
+    if data.startswith(WORKBOOK):
+        raise DataError(f"{path}: a workbook, and no CSV: save it as 'CSV UTF-8'")
+    try:
+        return decode_text(path, data)
+    except DataError as error:
+        raise DataError(f"{error}; a spreadsheet program saves it as 'CSV UTF-8'") from None
+
+
 def _one_line(text: str) -> str:
     return escape_control_chars(" ".join(text.split()))
 
 
 def _protect(cell: str) -> str:
-    return f"'{cell}" if FORMULA.match(cell) else cell
+    return f"'{cell}" if CHANGED.match(cell) else cell
 
 
 def _unprotect(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell[1:]) else cell
+    return cell[1:] if cell.startswith("'") and CHANGED.match(cell[1:]) else cell

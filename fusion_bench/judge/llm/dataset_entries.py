@@ -64,4 +64,3 @@ def format_new_entries(
 
 def _format_lines(data: Mapping[str, Any]) -> list[str]:
     return format_compact_yaml(data).splitlines()
-

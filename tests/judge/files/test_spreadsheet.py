@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError
 from fusion_bench.judge.files.judgment import Judgment
-from fusion_bench.judge.files.spreadsheet import FORMULA, SheetRules, read_sheet, render_sheet
+from fusion_bench.judge.files.spreadsheet import CHANGED, SheetRules, read_sheet, render_sheet
 from fusion_bench.judge.pool.pool import PooledDocument
 
 RULES = SheetRules("ann", 2, {"q1": {"d1", "d2", "=d3"}})
@@ -35,10 +35,59 @@ def test_ids_that_look_like_formulas_come_back(
     text = render_sheet([row], {query: "=1+1"}, {document: "@SUM(1)"}, known)
     for cells in csv.reader(io.StringIO(text)):
         assert not any(cell[:1] in {"=", "+", "-", "@", "\t", "\r"} for cell in cells)
-        assert not any(FORMULA.match(cell) and cell[0] != "'" for cell in cells)
+        assert not any(CHANGED.match(cell) and cell[0] != "'" for cell in cells)
     sheet.write_text(text, encoding="utf-8")
     (back,) = read_sheet(sheet, SheetRules("ann", 2, {query: {document}}))
     assert (back.pair, back.grade, back.note) == (row.pair, grade, note)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("007", "'007"),
+        ("12e5", "'12e5"),
+        ("1.10", "'1.10"),
+        ("2026-01-02", "'2026-01-02"),
+        ("1234567890123456", "'1234567890123456"),
+        ("'007", "''007"),
+        ("123456789012345", "123456789012345"),
+        ("0", "0"),
+        ("7f", "7f"),
+        ("12 monkeys", "12 monkeys"),
+    ],
+)
+def test_ids_that_look_like_numbers_come_back(sheet: Path, name: str, cell: str) -> None:
+    """A spreadsheet writes numbers and dates in its own way, and 15 digits of a number."""
+    row = PooledDocument("q", name, (1,))
+    text = render_sheet([row], {}, {}, {row.pair: Judgment("q", name, 1, "ann")})
+    assert text.splitlines()[1] == f"q,,{cell},,1,"
+    sheet.write_text(text, encoding="utf-8")
+    (back,) = read_sheet(sheet, SheetRules("ann", 2, {"q": {name}}))
+    assert back.document == name
+
+
+def test_letters_beyond_ascii_are_marked_as_utf_8(sheet: Path) -> None:
+    row = PooledDocument("q1", "d1", (1,))
+    known = {row.pair: Judgment("q1", "d1", 1, "ann")}
+    assert not render_sheet([row], {"q1": "naive"}, {}, known).startswith("\ufeff")
+    text = render_sheet([row], {"q1": "naïve"}, {}, known)
+    assert text.startswith("\ufeffquery,")
+    assert [each.grade for each in read(sheet, text)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"PK\x03\x04\x14\x00", "sheet.csv: a workbook, and no CSV: save it as 'CSV UTF-8'"),
+        ("query,document,grade\né,d1,1\n".encode("cp1252"), "sheet.csv:2: not UTF-8 text"),
+        ("query,document,grade\n".encode("utf-16"), "saves it as 'CSV UTF-8'"),
+    ],
+)
+def test_what_a_spreadsheet_saves_in_another_form(sheet: Path, data: bytes, message: str) -> None:
+    sheet.write_bytes(data)
+    with pytest.raises(DataError) as error:
+        read_sheet(sheet, RULES)
+    assert message in str(error.value)
 
 
 def read(path: Path, text: str) -> list[Judgment]:
