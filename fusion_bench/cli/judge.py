@@ -65,7 +65,7 @@ def judge(
         ),
     ],
     judge: Annotated[
-        str, typer.Option(help="Name of the judge, who has a file of his own.", metavar="NAME")
+        str, typer.Option(help="Name of the judge; each has a file.", metavar="NAME")
     ] = "judge",
     next_: Annotated[
         int | None,
@@ -126,8 +126,9 @@ def judge(
         typer.Option(help="Write the grades of all judges as qrels.", metavar="FILE"),
     ] = None,
     combine: Annotated[
-        Combine, typer.Option(help="With --write-qrels: how several grades become one.")
-    ] = Combine.MAJORITY,
+        Combine | None,
+        typer.Option(help="With --write-qrels: how several grades become one. Default: majority."),
+    ] = None,
     llm: LlmFile = None,
     dry_run: DryRun = False,
     max_cost: MaxCost = None,
@@ -169,7 +170,8 @@ def judge(
         }
     )
     actions = JudgeActions(export, import_, write_qrels, is_list=list_, is_json=json)
-    actions.check({"--measure": measure, "--baseline": baseline, "--candidate": candidate}, next_)
+    pair = {"--measure": measure, "--baseline": baseline, "--candidate": candidate}
+    actions.check(pair, next_, has_combine=combine is not None)
     if next_ is not None or import_ is not None or write_qrels is not None:
         base.refuse_options("--next, --import or --write-qrels", {"--queries": queries})
     question = None if next_ is None else Question(next_, measure, baseline, candidate)
@@ -182,4 +184,4 @@ def judge(
     if llm is not None:
         judge_by_models(judged, models, depth=depth, as_json=json)
     else:
-        judge_as_asked(judged, options, actions, combine.value)
+        judge_as_asked(judged, options, actions, (combine or Combine.MAJORITY).value)

@@ -14,6 +14,10 @@ from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 Capture = pytest.CaptureFixture[str]
+NO_TEXTS = (
+    "note: a judge sees ids alone, as the dataset names no texts: add 'documents: FILE' to "
+    f"{DATASET} (pull writes the file with --texts)\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +29,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(capsys: Capture, *arguments: str) -> str:
     assert main(["judge", *arguments]) == 0
     out, err = capsys.readouterr()
-    assert err == ""
+    assert not err or err == NO_TEXTS
     return out
 
 
@@ -65,6 +69,57 @@ def test_a_second_judge_gets_the_same_documents(root: Path, capsys: Capture) -> 
     edit(root, DATASET, "qrels: qrels.txt", "qrels: judgments/qrels.txt")
     record = json.loads(run(capsys, DATASET, "--judge", "bob", "--json"))
     assert len(record["documents"]) == 4
+
+
+def test_a_sheet_with_grades_is_not_replaced_before_they_are_read(
+    root: Path, capsys: Capture
+) -> None:
+    export = (DATASET, "--judge", "ann", "--export", "s.csv")
+    run(capsys, *export)
+    run(capsys, *export)
+    sheet = root / "s.csv"
+    rows = sheet.read_text(encoding="utf-8").splitlines()
+    sheet.write_text("\n".join([rows[0], rows[1][:-2] + ",1,"]), encoding="utf-8")
+    assert "s.csv holds grades that ann has not given: read them with --import" in refuse(
+        capsys, *export
+    )
+    run(capsys, DATASET, "--judge", "ann", "--import", "s.csv")
+    assert "3 documents to judge" in run(capsys, *export)
+    sheet.write_text("my notes\n", encoding="utf-8")
+    run(capsys, *export)
+
+
+def test_a_sheet_without_grades_says_what_to_fill_in(root: Path, capsys: Capture) -> None:
+    run(capsys, DATASET, "--export", "s.csv")
+    out = run(capsys, DATASET, "--import", "s.csv")
+    assert out.startswith("0 grades read")
+    assert out.endswith(
+        "Next: fill in the column 'grade' of s.csv, and run the same command again\n"
+    )
+    rows = (root / "s.csv").read_text(encoding="utf-8").splitlines()
+    text = "\n".join([rows[0], *(f"{row[:-2]},1," for row in rows[1:])])
+    (root / "s.csv").write_text(text, encoding="utf-8")
+    run(capsys, DATASET, "--import", "s.csv")
+    out = run(capsys, DATASET, "--export", "s.csv")
+    assert out.startswith("0 documents to judge")
+    assert "--write-qrels" in out
+
+
+def test_a_judge_who_sees_no_texts_is_told_so(root: Path, capsys: Capture) -> None:
+    assert main(["judge", DATASET, "--export", "s.csv"]) == 0
+    assert capsys.readouterr().err == NO_TEXTS
+    (root / "datasets/tiny/texts.jsonl").write_text('{"id": "d1", "text": "one"}', encoding="utf-8")
+    edit(root, DATASET, "qrels:", "documents: texts.jsonl\nqrels:")
+    assert main(["judge", DATASET, "--export", "s.csv"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_qrels_beyond_the_datasets_folder_are_to_be_copied(root: Path, capsys: Capture) -> None:
+    """A dataset names no file beyond its folder."""
+    judge_sheet(root, capsys, "ann", "q2,d4,2")
+    out = run(capsys, DATASET, "--write-qrels", "new.txt")
+    assert f"Next: copy it into datasets/tiny, and write 'qrels: new.txt' into {DATASET}\n" in out
+    assert "needs --write-qrels" in refuse(capsys, DATASET, "--list", "--combine", "mean")
 
 
 def test_the_grades_of_all_judges_become_qrels(root: Path, capsys: Capture) -> None:

@@ -31,12 +31,15 @@ class JudgeActions:
     is_list: bool
     is_json: bool
 
-    def check(self, pair: Mapping[str, str | None], budget: int | None) -> None:
+    def check(
+        self, pair: Mapping[str, str | None], budget: int | None, *, has_combine: bool = False
+    ) -> None:
         """Refuse options that do not go together.
 
         Args:
             pair: Options that need ``--next``.
             budget: That of ``--next``.
+            has_combine: Whether ``--combine`` is given.
 
         Raises:
             typer.BadParameter: Two do not, or the spreadsheet is not named ``.csv``.
@@ -56,6 +59,8 @@ class JudgeActions:
                 "opens: name it .csv",
                 param_hint="--export",
             )
+        if has_combine and self.write_qrels is None:
+            raise typer.BadParameter("needs --write-qrels FILE", param_hint="--combine")
         if budget is None:
             for option, value in pair.items():
                 if value is not None:

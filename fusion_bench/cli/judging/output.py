@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import fusion_bench.cli._base as base
+from fusion_bench.cli.judging.notes import describe_plan, echo_next, note_missing_texts
+from fusion_bench.cli.judging.sheets import export_sheet, show_import
 from fusion_bench.cli.output.console import echo, echo_written, print_json
 from fusion_bench.cli.progress.bar import progress_bar
 
@@ -55,7 +56,7 @@ def judge_or_show(
         require_terminal()
     work = open_work(judged, options, progress)
     if actions.export is not None:
-        _export(work, actions.export, as_json=actions.is_json)
+        export_sheet(work, actions.export, as_json=actions.is_json)
     elif actions.is_json:
         print_json(_describe(work))
     elif actions.is_list:
@@ -118,63 +119,6 @@ def _print_list(work: JudgeWork) -> None:
         typer.echo("\t".join(map(escape_control_chars, cells)))
 
 
-def describe_plan(work: JudgeWork) -> list[str]:
-    """What could still change the comparison, in sentences; none where none was named."""
-    from fusion_bench.util.formatting import format_number, pluralize
-
-    plan = work.plan
-    if plan is None:
-        return []
-    low, now, high = (format_number(v, signed=True) for v in (plan.low, plan.difference, plan.high))
-    ends = "Judging could make it" if plan.is_exact else "Judging keeps it within"
-    pair = f"{plan.candidate} - {plan.baseline}, {plan.measure}"
-    lines = [
-        f"{pair}: {now} over {pluralize(plan.queries, 'query')} ({plan.answer}). "
-        f"{ends} {low} ({plan.low_answer}) to {high} ({plan.high_answer})."
-    ]
-    if plan.ignored_queries:
-        total = pluralize(plan.ignored_queries + plan.queries, "query")
-        lines.append(
-            f"Without any judgment, and left out: {plan.ignored_queries:,} of {total}. Their "
-            f"documents could change the answer. Judge them first: {_format_judge(work)}"
-        )
-    if plan.is_decided:
-        return [*lines, f"Nothing left could change the answer: {plan.answer}."]
-    if plan.has_one_answer:
-        compared = pluralize(plan.queries, "compared query")
-        return [*lines, f"On the {compared} alone, nothing could change it: {plan.answer}."]
-    total, count = pluralize(len(plan.documents), "document"), len(work.documents())
-    return [*lines, f"{total} could still change it; the first {count:,} change most."]
-
-
-def _format_judge(work: JudgeWork, *words: object) -> str:
-    """The command with which the same judge judges the pool of every query."""
-    from fusion_bench.cli.next_steps.command_words import format_command
-
-    options = work.options
-    limit = () if options.max_grade is None else ("--max-grade", options.max_grade)
-    return format_command("judge", work.judged.path, "--judge", options.judge, *limit, *words)
-
-
-def _export(work: JudgeWork, path: Path, *, as_json: bool) -> None:
-    from fusion_bench.judge.files.spreadsheet import render_sheet
-    from fusion_bench.util.files.atomic_files import write_atomic
-    from fusion_bench.util.formatting import pluralize
-
-    documents = work.documents()
-    base.echo_notes(describe_plan(work))
-    texts = work.query_texts(), work.document_texts()
-    sheet = render_sheet(documents, *texts, work.task.file.judgments)
-    write_atomic(path, sheet.encode())
-    if as_json:
-        print_json({"file": path, "documents": len(documents)})
-        return
-    echo(f"{pluralize(len(documents), 'document')} to judge, grades 0 to {work.task.greatest}")
-    echo_written([path])
-    command = _format_judge(work, "--import", path)
-    echo(f"Next: fill in the column 'grade', then {command}")
-
-
 def _judge(work: JudgeWork) -> None:
     """A sitting at the terminal, and what comes next."""
     from fusion_bench.judge.judge_work import open_work
@@ -188,8 +132,7 @@ def _judge(work: JudgeWork) -> None:
         if work.plan is None or not work.plan.ignored_queries:
             echo(f"Nothing left to judge for {work.options.judge}.")
         return
-    if work.judged.dataset.documents is None:
-        base.echo_notes(["the dataset names no 'documents': texts are missing"])
+    base.echo_notes(note_missing_texts(work))
     session = judge_in_terminal(work.task, work.query_texts(), work.document_texts())
     left = len(documents) - session.judged
     echo(
@@ -203,36 +146,7 @@ def _judge(work: JudgeWork) -> None:
             echo(line)
     elif left:
         echo(f"The same command asks for the {pluralize(left, 'document')} left.")
-    _echo_next(work.judged)
-
-
-def _echo_next(judged: JudgedSystems) -> None:
-    from fusion_bench.cli.next_steps.command_words import format_command
-    from fusion_bench.judge.files.judge_file import FOLDER
-
-    target = judged.path.parent / FOLDER / "qrels.txt"
-    echo("Next: " + format_command("judge", judged.path, "--write-qrels", target))
-
-
-def show_import(judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool) -> None:
-    """Read a spreadsheet into the judge's file."""
-    from fusion_bench.judge.judge_work import import_sheet, open_work
-    from fusion_bench.util.formatting import pluralize
-
-    file, count = import_sheet(judged, path, options)
-    work = open_work(judged, options)
-    left = len(work.documents())
-    if as_json:
-        record = {"file": file.path, "grades": count, "judged": len(file.judgments), "left": left}
-        print_json(record)
-        return
-    echo(
-        f"{pluralize(count, 'grade')} read; {options.judge} has judged "
-        f"{pluralize(len(file.judgments), 'document')}: {file.path}"
-    )
-    if left:
-        echo(f"Left of the pool: {pluralize(left, 'document')}, for {_format_judge(work)}")
-    _echo_next(judged)
+    echo_next(work.judged)
 
 
 def show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json: bool) -> None:
@@ -265,8 +179,11 @@ def show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json: 
     echo_written([path])
     spec = judged.dataset.spec.qrels
     if spec is None or resolve_path(path) != resolve_path(judged.path.parent / spec.path):
-        named = os.path.relpath(resolve_path(path), resolve_path(judged.path.parent))
-        echo(f"Next: write 'qrels: {named}' into {judged.path}")
+        file, folder = resolve_path(path), resolve_path(judged.path.parent)
+        is_inside = file.is_relative_to(folder)
+        named = file.relative_to(folder).as_posix() if is_inside else path.name
+        copied = "" if is_inside else f"copy it into {judged.path.parent}, and "
+        echo(f"Next: {copied}write 'qrels: {named}' into {judged.path}")
 
 
 def _list_judges(judges: Sequence[str]) -> str:
