@@ -13,9 +13,13 @@ from pydantic import Field
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines._configuration import check_writable, unreadable, weights_by_source
-from fusion_bench.engines._sums import TermSum
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.configuration import (
+    check_writable,
+    unreadable,
+    weights_by_source,
+)
+from fusion_bench.engines._dialects.sums import TermSum
+from fusion_bench.engines._dialects.translation import Draft, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

@@ -20,9 +20,9 @@ from fusion_bench.connector import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines._answers import digest_of
-from fusion_bench.engines._python_hits import make_hits
-from fusion_bench.engines._templates import fill_template, template_form
+from fusion_bench.engines._connectors.answers import digest_of
+from fusion_bench.engines._connectors.python_hits import make_hits
+from fusion_bench.engines._connectors.query_templates import fill_template, template_form
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.http import JsonClient, KeyHeader, open_client
 from fusion_bench.util.http.json_fields import malformed_error

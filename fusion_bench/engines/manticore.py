@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from fusion_bench.config.parameters import Parameter, integer
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     common_window,
     most_results,
@@ -17,8 +17,8 @@ from fusion_bench.engines._configuration import (
     weights_by_source,
     write_json,
 )
-from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.reciprocal_ranks import GREATEST_K, ReciprocalRanks
+from fusion_bench.engines._dialects.translation import Draft, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

@@ -23,7 +23,7 @@ from fusion_bench.connector import (
     connectors,
     load_object,
 )
-from fusion_bench.engines._python_hits import call_function, read_hits
+from fusion_bench.engines._connectors.python_hits import call_function, read_hits
 from fusion_bench.errors import ConfigError
 
 #: Arguments that a function may have beside the text and the depth, which come first.

@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 from fusion_bench.blend.linear import Linear
 from fusion_bench.blend.position_aware import PositionAware
 from fusion_bench.blend.replace import Replace
-from fusion_bench.engines._blends import check_blend
-from fusion_bench.engines._bonus import (
+from fusion_bench.engines._dialects.blends import check_blend
+from fusion_bench.engines._dialects.configuration import (
+    check_writable,
+    most_results,
+    refuse_unreadable,
+    windows_by_source,
+)
+from fusion_bench.engines._dialects.rank_bonus import (
     WRITABLE,
     BonusFusion,
     bonus_weights,
@@ -19,14 +25,8 @@ from fusion_bench.engines._bonus import (
     load_blend,
     make_position_aware,
 )
-from fusion_bench.engines._configuration import (
-    check_writable,
-    most_results,
-    refuse_unreadable,
-    windows_by_source,
-)
-from fusion_bench.engines._translation import Draft
-from fusion_bench.engines._typescript import read_constants, write_constants
+from fusion_bench.engines._dialects.translation import Draft
+from fusion_bench.engines._dialects.typescript_code import read_constants, write_constants
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

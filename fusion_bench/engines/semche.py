@@ -11,11 +11,20 @@ from pydantic import Field, model_validator
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, integer, real
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._configuration import check_writable, common_window, refuse_unreadable
-from fusion_bench.engines._pairs import NO_PAIR, find_vector_source, vector_first, weigh_pair
-from fusion_bench.engines._python_code import find_call, find_constants, parse_python
-from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.configuration import (
+    check_writable,
+    common_window,
+    refuse_unreadable,
+)
+from fusion_bench.engines._dialects.keyword_vector_pairs import (
+    NO_PAIR,
+    find_vector_source,
+    vector_first,
+    weigh_pair,
+)
+from fusion_bench.engines._dialects.python_code import find_call, find_constants, parse_python
+from fusion_bench.engines._dialects.reciprocal_ranks import GREATEST_K, ReciprocalRanks
+from fusion_bench.engines._dialects.translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

@@ -22,8 +22,8 @@ from fusion_bench.connector import (
     connectors,
     make_hit,
 )
-from fusion_bench.engines._answers import digest_of, require_text_field
-from fusion_bench.engines._library import call_library
+from fusion_bench.engines._connectors.answers import digest_of, require_text_field
+from fusion_bench.engines._connectors.client_library import call_library
 from fusion_bench.errors import ConfigError
 
 TITLE = "SQLite"

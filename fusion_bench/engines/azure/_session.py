@@ -11,7 +11,7 @@ from fusion_bench.connector import (
     Hit,
     make_hit,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     digest_of,
     get_permitted,
     path_of,
@@ -19,7 +19,7 @@ from fusion_bench.engines._answers import (
     rows_at,
     value_at,
 )
-from fusion_bench.engines._request_session import RequestSession
+from fusion_bench.engines._connectors.request_session import RequestSession
 from fusion_bench.errors import ProviderError
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from fusion_bench.connector import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     vector_of,
 )
-from fusion_bench.engines._fused import FusedByDialect
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
 from fusion_bench.engines.azure._session import AzureSession
 from fusion_bench.engines.azure.dialect import FILE, AzureAISearch
 from fusion_bench.errors import ConfigError

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     most_results,
     read_json,
@@ -18,8 +18,8 @@ from fusion_bench.engines._configuration import (
     windows_by_source,
     write_json,
 )
-from fusion_bench.engines._sums import RankTermSum
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.sums import RankTermSum
+from fusion_bench.engines._dialects.translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

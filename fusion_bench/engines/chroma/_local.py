@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import JsonValue
 
 from fusion_bench.connector import EngineSession, Hit, PullQuery
-from fusion_bench.engines._answers import digest_of
-from fusion_bench.engines._library import call_library, wrap_errors
+from fusion_bench.engines._connectors.answers import digest_of
+from fusion_bench.engines._connectors.client_library import call_library, wrap_errors
 from fusion_bench.engines.chroma._session import read_columns
 from fusion_bench.engines.chroma.dialect import Chroma
 from fusion_bench.errors import ConfigError

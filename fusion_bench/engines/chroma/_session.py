@@ -12,7 +12,7 @@ from fusion_bench.connector import (
     PullQuery,
     make_hit,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     digest_of,
     path_of,
     signed_score,

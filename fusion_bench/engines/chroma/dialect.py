@@ -11,16 +11,16 @@ from pydantic import Field
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     most_results,
     refuse_unreadable,
     weights_by_source,
     windows_by_source,
 )
-from fusion_bench.engines._python_code import find_call, find_calls, parse_python
-from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.python_code import find_call, find_calls, parse_python
+from fusion_bench.engines._dialects.reciprocal_ranks import GREATEST_K, ReciprocalRanks
+from fusion_bench.engines._dialects.translation import Draft, name_weights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import EngineForm, Fusion, RankSum, WeightedFusion

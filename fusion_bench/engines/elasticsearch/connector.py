@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.connector import LegName, LegSettings, PullQuery, QueryForm, connectors
-from fusion_bench.engines._answers import vector_of
-from fusion_bench.engines._requests import MOST_CANDIDATES, write_match
-from fusion_bench.engines._search_api import SearchApiConnector
-from fusion_bench.engines._templates import fill_template, template_form
+from fusion_bench.engines._connectors.answers import vector_of
+from fusion_bench.engines._connectors.query_templates import fill_template, template_form
+from fusion_bench.engines._connectors.search_api import SearchApiConnector
+from fusion_bench.engines._dialects.search_requests import MOST_CANDIDATES, write_match
 from fusion_bench.engines.elasticsearch.dialect import FILE, Elasticsearch
 
 #: Candidates of a shard for each document that is asked for, and the fewest.

@@ -13,8 +13,8 @@ from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, choice, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._canonical import CanonicalFusion
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.canonical import CanonicalFusion
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     common_window,
     read_json,
@@ -22,7 +22,7 @@ from fusion_bench.engines._configuration import (
     weights_by_source,
     write_json,
 )
-from fusion_bench.engines._requests import (
+from fusion_bench.engines._dialects.search_requests import (
     PLACEHOLDERS,
     add_reranker,
     find_reranker,
@@ -31,8 +31,8 @@ from fusion_bench.engines._requests import (
     read_reranker,
     write_search,
 )
-from fusion_bench.engines._sums import ScaledScoreSum
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.sums import ScaledScoreSum
+from fusion_bench.engines._dialects.translation import Draft, name_weights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, WeightedFusion

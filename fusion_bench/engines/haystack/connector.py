@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from fusion_bench.connector import LegName, PullQuery, QueryForm, connectors
-from fusion_bench.engines._answers import vector_of
-from fusion_bench.engines._python_hits import call_function
-from fusion_bench.engines._retriever import (
+from fusion_bench.engines._connectors.answers import vector_of
+from fusion_bench.engines._connectors.python_hits import call_function
+from fusion_bench.engines._connectors.retriever_objects import (
     FrameworkObject,
     RetrieverConnector,
     RetrieverLeg,

@@ -10,13 +10,22 @@ from pydantic import Field
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._configuration import check_writable, refuse_unreadable, weights_by_source
-from fusion_bench.engines._python_code import find_call, parse_python, read_windows, write_windows
-from fusion_bench.engines._reciprocal import ReciprocalRanks
-from fusion_bench.engines._sums import ScaledScoreSum
-from fusion_bench.engines._translation import Draft, name_weights
-from fusion_bench.engines._weights import NormalizedWeights
+from fusion_bench.engines._dialects.canonical import EngineFusion
+from fusion_bench.engines._dialects.configuration import (
+    check_writable,
+    refuse_unreadable,
+    weights_by_source,
+)
+from fusion_bench.engines._dialects.python_code import (
+    find_call,
+    parse_python,
+    read_windows,
+    write_windows,
+)
+from fusion_bench.engines._dialects.reciprocal_ranks import ReciprocalRanks
+from fusion_bench.engines._dialects.sums import ScaledScoreSum
+from fusion_bench.engines._dialects.translation import Draft, name_weights
+from fusion_bench.engines._dialects.weights import NormalizedWeights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, WeightedFusion

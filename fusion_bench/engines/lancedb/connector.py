@@ -20,14 +20,14 @@ from fusion_bench.connector import (
     connectors,
     make_hit,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     digest_of,
     require_text_field,
     signed_score,
     vector_of,
 )
-from fusion_bench.engines._fused import FusedByDialect
-from fusion_bench.engines._library import call_library, wrap_errors
+from fusion_bench.engines._connectors.client_library import call_library, wrap_errors
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
 from fusion_bench.engines.lancedb.dialect import LanceDB
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.optional_imports import import_optional

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fusion_bench.connector import PullQuery, connectors
-from fusion_bench.engines._python_hits import call_function
-from fusion_bench.engines._retriever import (
+from fusion_bench.engines._connectors.python_hits import call_function
+from fusion_bench.engines._connectors.retriever_objects import (
     FrameworkObject,
     RetrieverConnector,
     RetrieverObject,

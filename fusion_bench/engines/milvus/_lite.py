@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import JsonValue
 
 from fusion_bench.connector import EngineSession, Hit, PullQuery, make_hit
-from fusion_bench.engines._answers import digest_of, require_text_field
-from fusion_bench.engines._library import call_library, wrap_errors
+from fusion_bench.engines._connectors.answers import digest_of, require_text_field
+from fusion_bench.engines._connectors.client_library import call_library, wrap_errors
 from fusion_bench.engines.milvus._session import DISTANCES
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.optional_imports import import_optional

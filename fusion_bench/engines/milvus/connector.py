@@ -17,13 +17,13 @@ from fusion_bench.connector import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     sparse_vector_of,
     vector_of,
 )
-from fusion_bench.engines._configuration import weights_by_source, windows_by_source
-from fusion_bench.engines._fused import FusedByDialect
-from fusion_bench.engines._places import ServerOrFolder
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
+from fusion_bench.engines._connectors.server_or_folder import ServerOrFolder
+from fusion_bench.engines._dialects.configuration import weights_by_source, windows_by_source
 from fusion_bench.engines.milvus._lite import open_database
 from fusion_bench.engines.milvus._session import MilvusSession
 from fusion_bench.engines.milvus.dialect import MOST_DOCUMENTS, Milvus, MilvusWeighted

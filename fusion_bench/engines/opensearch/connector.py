@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.connector import LegName, LegSettings, PullQuery, QueryForm, connectors
-from fusion_bench.engines._answers import path_of, vector_of
-from fusion_bench.engines._requests import write_match
-from fusion_bench.engines._search_api import Authentication, SearchApiConnector
-from fusion_bench.engines._templates import fill_template, template_form
+from fusion_bench.engines._connectors.answers import path_of, vector_of
+from fusion_bench.engines._connectors.query_templates import fill_template, template_form
+from fusion_bench.engines._connectors.search_api import Authentication, SearchApiConnector
+from fusion_bench.engines._dialects.search_requests import write_match
 from fusion_bench.engines.opensearch.dialect import PIPELINE, REQUEST, OpenSearch
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fusion_bench.blend.replace import Replace
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     common_window,
     read_json,
@@ -14,9 +14,7 @@ from fusion_bench.engines._configuration import (
     weights_by_source,
     write_json,
 )
-from fusion_bench.engines._opensearch_fusions import NormalizationProcessor, ScoreRankerProcessor
-from fusion_bench.engines._opensearch_scales import FLOOR, SCALES
-from fusion_bench.engines._requests import (
+from fusion_bench.engines._dialects.search_requests import (
     PLACEHOLDERS,
     QUERY,
     find_reranker,
@@ -26,7 +24,9 @@ from fusion_bench.engines._requests import (
     write_query,
     write_rerank_steps,
 )
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.translation import Draft, name_weights
+from fusion_bench.engines.opensearch._fusions import NormalizationProcessor, ScoreRankerProcessor
+from fusion_bench.engines.opensearch._scales import FLOOR, SCALES
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import WeightedFusion

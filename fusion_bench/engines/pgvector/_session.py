@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import JsonValue
 
 from fusion_bench.connector import Hit, PullQuery, make_hit
-from fusion_bench.engines._answers import digest_of, require_text_field, vector_of
-from fusion_bench.engines._library import call_library
+from fusion_bench.engines._connectors.answers import digest_of, require_text_field, vector_of
+from fusion_bench.engines._connectors.client_library import call_library
 from fusion_bench.engines.pgvector._statements import (
     count_statement,
     fused_statement,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fusion_bench.engines._configuration import windows_by_source
+from fusion_bench.engines._dialects.configuration import windows_by_source
 from fusion_bench.engines.pgvector.dialect import FILE, Pgvector
 
 if TYPE_CHECKING:

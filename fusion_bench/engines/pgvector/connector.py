@@ -18,7 +18,7 @@ from fusion_bench.connector import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines._fused import FusedByDialect
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
 from fusion_bench.engines.pgvector._session import Database, PostgresSession
 from fusion_bench.engines.pgvector.dialect import Pgvector
 

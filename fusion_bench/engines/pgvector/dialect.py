@@ -12,16 +12,16 @@ from pydantic import Field
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     most_results,
     unreadable,
     weights_by_source,
     windows_by_source,
 )
-from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
-from fusion_bench.engines._sums import ScaledScoreSum
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.reciprocal_ranks import GREATEST_K, ReciprocalRanks
+from fusion_bench.engines._dialects.sums import ScaledScoreSum
+from fusion_bench.engines._dialects.translation import Draft, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

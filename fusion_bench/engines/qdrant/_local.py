@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import JsonValue
 
 from fusion_bench.connector import EngineSession, Hit, PullQuery
-from fusion_bench.engines._answers import digest_of
-from fusion_bench.engines._library import call_library, wrap_errors
+from fusion_bench.engines._connectors.answers import digest_of
+from fusion_bench.engines._connectors.client_library import call_library, wrap_errors
 from fusion_bench.engines.qdrant._session import leg_sign
 from fusion_bench.engines.qdrant.dialect import Qdrant
 from fusion_bench.errors import ConfigError

@@ -11,7 +11,7 @@ from fusion_bench.connector import (
     Hit,
     PullQuery,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     digest_of,
     path_of,
     rows_at,

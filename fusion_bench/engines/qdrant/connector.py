@@ -20,7 +20,7 @@ from fusion_bench.connector import (
     connectors,
     make_hit,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     path_of,
     require_text_field,
     signed_score,
@@ -28,8 +28,8 @@ from fusion_bench.engines._answers import (
     value_at,
     vector_of,
 )
-from fusion_bench.engines._fused import FusedByDialect
-from fusion_bench.engines._places import ServerOrFolder
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
+from fusion_bench.engines._connectors.server_or_folder import ServerOrFolder
 from fusion_bench.engines.qdrant._local import open_folder
 from fusion_bench.engines.qdrant._session import QdrantSession
 from fusion_bench.engines.qdrant.dialect import FILE, Qdrant

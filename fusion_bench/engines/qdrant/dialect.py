@@ -10,8 +10,8 @@ from pydantic import Field
 
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines._canonical import CanonicalFusion
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.canonical import CanonicalFusion
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     most_results,
     read_json,
@@ -20,8 +20,8 @@ from fusion_bench.engines._configuration import (
     windows_by_source,
     write_json,
 )
-from fusion_bench.engines._sums import RankTermSum
-from fusion_bench.engines._translation import Draft, ReciprocalRanks, name_weights
+from fusion_bench.engines._dialects.sums import RankTermSum
+from fusion_bench.engines._dialects.translation import Draft, ReciprocalRanks, name_weights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, Homogeneity, WeightedFusion

@@ -12,14 +12,14 @@ from fusion_bench.connector import (
     make_hit,
 )
 from fusion_bench.connector.hits import incomplete_error
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     field_at,
     get_permitted,
     require_text_field,
     rows_at,
     value_at,
 )
-from fusion_bench.engines._request_session import RequestSession
+from fusion_bench.engines._connectors.request_session import RequestSession
 from fusion_bench.util.http.json_fields import malformed_error
 
 #: A YQL query that counts the documents.

@@ -20,11 +20,11 @@ from fusion_bench.connector import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     vector_of,
 )
-from fusion_bench.engines._fused import FusedByDialect
-from fusion_bench.engines._templates import DEPTH
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
+from fusion_bench.engines._connectors.query_templates import DEPTH
 from fusion_bench.engines.vespa._session import VespaSession
 from fusion_bench.engines.vespa.dialect import QUERY, Vespa
 

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, real
-from fusion_bench.engines._canonical import CanonicalFusion
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.canonical import CanonicalFusion
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     common_window,
     most_results,
@@ -21,7 +21,7 @@ from fusion_bench.engines._configuration import (
     weights_by_source,
     write_json,
 )
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.translation import Draft, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

@@ -13,7 +13,7 @@ from fusion_bench.connector import (
     make_hit,
 )
 from fusion_bench.connector.hits import incomplete_error
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     digest_of,
     get_permitted,
     path_of,

@@ -18,11 +18,11 @@ from fusion_bench.connector import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     require_text_field,
     vector_of,
 )
-from fusion_bench.engines._fused import FusedByDialect
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
 from fusion_bench.engines.weaviate._graphql import Boosted, CollectionName, Property, write_literal
 from fusion_bench.engines.weaviate._session import WeaviateSession
 from fusion_bench.engines.weaviate.dialect import WINDOW, Weaviate

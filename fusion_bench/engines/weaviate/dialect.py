@@ -10,17 +10,22 @@ from pydantic import Field
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.canonical import EngineFusion
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     common_window,
     most_results,
     refuse_unreadable,
 )
-from fusion_bench.engines._pairs import NO_PAIR, find_vector_source, vector_first, weigh_pair
-from fusion_bench.engines._python_code import find_call, parse_python
-from fusion_bench.engines._sums import RankTermSum, ScaledScoreSum
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.keyword_vector_pairs import (
+    NO_PAIR,
+    find_vector_source,
+    vector_first,
+    weigh_pair,
+)
+from fusion_bench.engines._dialects.python_code import find_call, parse_python
+from fusion_bench.engines._dialects.sums import RankTermSum, ScaledScoreSum
+from fusion_bench.engines._dialects.translation import Draft
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion

@@ -20,7 +20,7 @@ from fusion_bench.connector import (
     PullQuery,
     load_object,
 )
-from fusion_bench.engines._python_hits import call_function, make_hits
+from fusion_bench.engines._connectors.python_hits import call_function, make_hits
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
 

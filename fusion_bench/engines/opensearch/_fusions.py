@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 from fusion_bench.config.parameters import Parameter, choice, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
-from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._opensearch_scales import SCALES
-from fusion_bench.engines._sums import RankTermSum
+from fusion_bench.engines._dialects.canonical import EngineFusion
+from fusion_bench.engines._dialects.sums import RankTermSum
+from fusion_bench.engines.opensearch._scales import SCALES
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import Fusion, Homogeneity, ScoreTerms, WeightedFusion
 from fusion_bench.fuse.rrf import RRF

@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
-from fusion_bench.engines._canonical import EngineFusion
+from fusion_bench.engines._dialects.canonical import EngineFusion
 from fusion_bench.fuse import Homogeneity, RankSum, ScoreTerms
 
 

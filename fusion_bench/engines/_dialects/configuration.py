@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.engines._translation import LONGEST_WINDOW
+from fusion_bench.engines._dialects.translation import LONGEST_WINDOW
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.system import System

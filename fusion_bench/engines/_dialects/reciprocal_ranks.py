@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines._sums import RankTermSum
+from fusion_bench.engines._dialects.sums import RankTermSum
 from fusion_bench.fuse import Fusion
 from fusion_bench.fuse.rrf import RRF
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from fusion_bench.blend import Blend, RerankBlend
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.system import System

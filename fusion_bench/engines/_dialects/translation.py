@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.engines._canonical import EngineFusion
+from fusion_bench.engines._dialects.canonical import EngineFusion
 from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
 from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System

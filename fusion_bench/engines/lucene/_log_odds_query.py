@@ -13,9 +13,9 @@ from pydantic import Field, model_validator
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
-from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._configuration import weights_by_source
-from fusion_bench.engines._translation import LONGEST_WINDOW
+from fusion_bench.engines._dialects.canonical import EngineFusion
+from fusion_bench.engines._dialects.configuration import weights_by_source
+from fusion_bench.engines._dialects.translation import LONGEST_WINDOW
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Homogeneity, WeightedFusion

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
-from fusion_bench.engines._blends import check_blend, fit_blend
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.blends import check_blend, fit_blend
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     most_results,
     read_json,
@@ -17,8 +17,8 @@ from fusion_bench.engines._configuration import (
     windows_by_source,
     write_json,
 )
-from fusion_bench.engines._strategies import STRATEGIES, RRFFusion, WeightedScoreFusion
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.translation import Draft
+from fusion_bench.engines.conv_07_05._strategies import STRATEGIES, RRFFusion, WeightedScoreFusion
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

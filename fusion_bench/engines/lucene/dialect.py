@@ -10,14 +10,18 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from fusion_bench.config.parameters import Parameter, integer
-from fusion_bench.engines._canonical import CanonicalFusion
-from fusion_bench.engines._configuration import (
+from fusion_bench.engines._dialects.canonical import CanonicalFusion
+from fusion_bench.engines._dialects.configuration import (
     check_writable,
     refuse_unreadable,
     windows_by_source,
 )
-from fusion_bench.engines._log_odds_query import LogOddsFusionQuery, log_odds_code, read_log_odds
-from fusion_bench.engines._translation import Draft, name_weights
+from fusion_bench.engines._dialects.translation import Draft, name_weights
+from fusion_bench.engines.lucene._log_odds_query import (
+    LogOddsFusionQuery,
+    log_odds_code,
+    read_log_odds,
+)
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusion_bench.blend.replace import Replace
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.system import System

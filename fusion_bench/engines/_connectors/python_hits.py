@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fusion_bench.connector import Hit, call_in_thread, make_hit
-from fusion_bench.engines._answers import signed_score
+from fusion_bench.engines._connectors.answers import signed_score
 from fusion_bench.util.http.json_fields import malformed_error
 
 #: Keys of a hit that is a mapping, in the order in which they are looked for.

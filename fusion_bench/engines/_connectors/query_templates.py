@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fusion_bench.connector import PullQuery, QueryForm
-from fusion_bench.engines._answers import vector_of
-from fusion_bench.engines._requests import QUERY, VECTOR
+from fusion_bench.engines._connectors.answers import vector_of
+from fusion_bench.engines._dialects.search_requests import QUERY, VECTOR
 
 #: Stands for the number of documents that are asked for.
 DEPTH: Final = "DEPTH"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.engines._configuration import most_results, windows_by_source
+from fusion_bench.engines._dialects.configuration import most_results, windows_by_source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from fusion_bench.connector import EngineSession, Hit, HttpConnector, PullQuery, make_hit
 from fusion_bench.connector.hits import incomplete_error
-from fusion_bench.engines._answers import (
+from fusion_bench.engines._connectors.answers import (
     digest_of,
     field_at,
     get_permitted,
@@ -20,7 +20,7 @@ from fusion_bench.engines._answers import (
     rows_at,
     value_at,
 )
-from fusion_bench.engines._fused import FusedByDialect
+from fusion_bench.engines._connectors.fused_answers import FusedByDialect
 from fusion_bench.util.http import BASIC, BEARER, JsonClient, KeyHeader, open_client
 
 Authentication: TypeAlias = Literal["api_key", "basic", "bearer"]

@@ -12,8 +12,8 @@ from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
+from fusion_bench.engines._dialects.canonical import EngineFusion
+from fusion_bench.engines._dialects.reciprocal_ranks import GREATEST_K, ReciprocalRanks
 from fusion_bench.fuse import EngineForm, Fusion, Homogeneity, RankSum, ScoreTerms, WeightedFusion
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.weighted_score import WeightedScore

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._configuration import weights_by_source
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.configuration import weights_by_source
+from fusion_bench.engines._dialects.translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import SEMANTIC

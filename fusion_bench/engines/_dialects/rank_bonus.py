@@ -9,9 +9,9 @@ from fusion_bench.blend.linear import Linear
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.position_aware import PositionAware
 from fusion_bench.blend.replace import Replace
-from fusion_bench.engines._blends import fit_blend
-from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._translation import Draft
+from fusion_bench.engines._dialects.blends import fit_blend
+from fusion_bench.engines._dialects.canonical import EngineFusion
+from fusion_bench.engines._dialects.translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion

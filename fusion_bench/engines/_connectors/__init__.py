@@ -1,0 +1,1 @@
+"""What connectors share: sessions, answers, hits, engines that are a library."""

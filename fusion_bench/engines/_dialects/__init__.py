@@ -1,0 +1,1 @@
+"""What dialects share: formulas, translations of systems, configurations written and read."""
