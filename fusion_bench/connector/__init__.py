@@ -4,6 +4,7 @@ from fusion_bench.connector._base import Connector as Connector
 from fusion_bench.connector._base import LegName as LegName
 from fusion_bench.connector._base import LegSettings as LegSettings
 from fusion_bench.connector._base import QueryForm as QueryForm
+from fusion_bench.connector._base import SearchLeg as SearchLeg
 from fusion_bench.connector._base import connectors as connectors
 from fusion_bench.connector._http import HttpConnector as HttpConnector
 from fusion_bench.connector.hits import Hit as Hit

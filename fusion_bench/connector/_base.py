@@ -49,6 +49,21 @@ class LegSettings(StrictModel):
         return "text"
 
 
+class SearchLeg(LegSettings):
+    """A leg that states what it searches with.
+
+    Attributes:
+        search: What is sent of a query; an engine's legs allow what it takes.
+    """
+
+    search: QueryForm
+
+    @property
+    def query_form(self) -> QueryForm:
+        """As ``search`` says."""
+        return self.search
+
+
 class Connector(Method, ABC):
     """One search engine from which lists are pulled, as a configuration.
 

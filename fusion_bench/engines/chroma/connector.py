@@ -12,9 +12,8 @@ from fusion_bench.config.limits import MOST_RANK, Rank
 from fusion_bench.connector import (
     EngineSession,
     LegName,
-    LegSettings,
     PullQuery,
-    QueryForm,
+    SearchLeg,
     connectors,
 )
 from fusion_bench.engines._connectors.answers import (
@@ -32,7 +31,7 @@ from fusion_bench.util.http import KeyHeader
 EMBEDDING: Final = "#embedding"
 
 
-class ChromaLeg(LegSettings):
+class ChromaLeg(SearchLeg):
     """A search by one embedding of the collection.
 
     Attributes:
@@ -42,11 +41,6 @@ class ChromaLeg(LegSettings):
 
     key: str = EMBEDDING
     search: Literal["vector", "sparse_vector"] = "vector"
-
-    @property
-    def query_form(self) -> QueryForm:
-        """As ``search`` says."""
-        return self.search
 
 
 @connectors.register

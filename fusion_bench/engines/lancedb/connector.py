@@ -14,9 +14,8 @@ from fusion_bench.connector import (
     EngineSession,
     Hit,
     LegName,
-    LegSettings,
     PullQuery,
-    QueryForm,
+    SearchLeg,
     connectors,
     make_hit,
 )
@@ -38,7 +37,7 @@ DISTANCE: Final = "_distance"
 FUSED_SCORE: Final = "_relevance_score"
 
 
-class LanceLeg(LegSettings):
+class LanceLeg(SearchLeg):
     """A full-text search or a vector search.
 
     Attributes:
@@ -50,11 +49,6 @@ class LanceLeg(LegSettings):
     search: Literal["text", "vector"]
     field: str | None = None
     metric: Literal["cosine", "dot", "l2"] | None = None
-
-    @property
-    def query_form(self) -> QueryForm:
-        """The query's text, or its vector."""
-        return self.search
 
 
 @connectors.register

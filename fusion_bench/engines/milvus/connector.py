@@ -12,9 +12,9 @@ from fusion_bench.config.limits import Rank
 from fusion_bench.connector import (
     EngineSession,
     LegName,
-    LegSettings,
     PullQuery,
     QueryForm,
+    SearchLeg,
     connectors,
 )
 from fusion_bench.engines._connectors.answers import (
@@ -30,7 +30,7 @@ from fusion_bench.engines.milvus.dialect import MOST_DOCUMENTS, Milvus, MilvusWe
 from fusion_bench.errors import ConfigError
 
 
-class MilvusLeg(LegSettings):
+class MilvusLeg(SearchLeg):
     """A search by one vector field.
 
     Attributes:
@@ -43,11 +43,6 @@ class MilvusLeg(LegSettings):
     field: str | None = None
     search: QueryForm = "vector"
     params: dict[str, JsonValue] = Field(default_factory=dict)
-
-    @property
-    def query_form(self) -> QueryForm:
-        """As ``search`` says."""
-        return self.search
 
 
 @connectors.register

@@ -14,8 +14,7 @@ from fusion_bench.config.fields.server import ServerModel
 from fusion_bench.connector import (
     EngineSession,
     LegName,
-    LegSettings,
-    QueryForm,
+    SearchLeg,
     connectors,
 )
 from fusion_bench.engines._connectors.fused_answers import FusedByDialect
@@ -26,7 +25,7 @@ from fusion_bench.engines.pgvector.dialect import Pgvector
 SETTING = re.compile(r"[a-z_]+(\.[a-z_]+)?")
 
 
-class PostgresLeg(LegSettings):
+class PostgresLeg(SearchLeg):
     """A full-text search, a search for near vectors, or a SELECT of the user's.
 
     Attributes:
@@ -54,11 +53,6 @@ class PostgresLeg(LegSettings):
         if self.search == "text" and "%(vector)s" in (self.sql or ""):
             raise ValueError("sql: %(vector)s needs 'search: vector'")
         return self
-
-    @property
-    def query_form(self) -> QueryForm:
-        """The query's text, or its vector."""
-        return self.search
 
 
 @connectors.register
