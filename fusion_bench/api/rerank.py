@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fusion_bench.api.event_loop import outside_event_loop
 from fusion_bench.api.inputs.datasets import locate_dataset
-from fusion_bench.rerank.run import RerankOptions, WrittenList, score_list
+from fusion_bench.rerank.run import RerankOptions, score_list
+from fusion_bench.rerank.written_list import WrittenList
 
 PathLike = str | os.PathLike[str]
 

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.provenance import ListMeta, meta_path
+from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.calls.chain import ProviderChain
-from fusion_bench.rerank.calls.session import RerankAnswer
 from fusion_bench.rerank.candidates import ScoringRequest, find_system, prepare_request
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_providers
-from fusion_bench.rerank.ledger import CostEstimate, estimate_cost, summarize_events
+from fusion_bench.rerank.ledger import CostEstimate, estimate_cost
 from fusion_bench.rerank.scoring_run import OnProgress, run_key, score_queries
 from fusion_bench.rerank.simulation.replay import run_simulation
 from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
 from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.store_lock import lock_models
-from fusion_bench.util.files.atomic_files import make_write_error, replace_files, require_folder
+from fusion_bench.rerank.written_list import WrittenList, build_list, write_list
+from fusion_bench.util.files.atomic_files import require_folder
 from fusion_bench.util.files.real_paths import resolve_path
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
-
-#: A list of which a greater share of the scores could not be read is degraded.
-MOST_UNREAD = 0.05
 
 
 @dataclass(frozen=True)
@@ -72,39 +63,6 @@ class RerankOptions:
     measure: str
     reranker: str | None
     fallback_list: str | None
-
-
-@dataclass(frozen=True, repr=False)
-class WrittenList(TableView):
-    """A list on disk.
-
-    Attributes:
-        path: The list.
-        meta: Its provenance, which stands beside it.
-        dataset_entry: The lines that make it part of the ``dataset.yaml``.
-        scores: How many it has.
-    """
-
-    path: Path
-    meta: ListMeta
-    dataset_entry: str
-    scores: int = 0
-
-    def _summary(self) -> str:
-        parts = [f"{pluralize(len(ids), 'query')} by {name}" for name, ids in self._scored.items()]
-        unscored, unread = len(self.meta.unscored), self.meta.unread_count
-        parts += [f"{unscored} not by {self.meta.asked}"] if unscored else []
-        parts += [f"{pluralize(unread, 'score')} not readable"] if unread else []
-        return f"WrittenList({str(self.path)!r}, {', '.join(parts)})"
-
-    def _table_columns(self, limit: int | None = None) -> Columns:
-        """One row a provider, with how many queries it scored."""
-        rows = list(self._scored.items())[:limit]
-        return {"provider": [n for n, _ in rows], "queries": [len(ids) for _, ids in rows]}
-
-    @property
-    def _scored(self) -> dict[str, tuple[str, ...]]:
-        return self.meta.providers
 
 
 @dataclass(frozen=True)
@@ -177,8 +135,8 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
         )
         chain, answers = asyncio.run(scoring)
         events = store.read_events(run_key(run.request, run.providers[0]))
-    data, meta = _build_list(run, chain, answers, events)
-    _write_list(run.path, data, meta)
+    data, meta = build_list(run.request, chain, answers, events, _settings_record(run, chain))
+    write_list(run.path, data, meta)
     whole, root = resolve_path(run.path), resolve_path(options.dataset.parent)
     place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
     entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
@@ -214,54 +172,6 @@ def safe_file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
 
 
-def _build_list(
-    run: _CheckedRun,
-    chain: ProviderChain,
-    answers: Mapping[str, RerankAnswer],
-    events: Iterable[dict[str, object]],
-) -> tuple[bytes, ListMeta]:
-    """The list as JSON Lines, and its provenance."""
-    asked, space, request = chain.first_identity.label, chain.score_space, run.request
-    rows: list[str] = []
-    providers: dict[str, tuple[str, ...]] = {}
-    degraded: dict[str, str] = {}
-    unread = _unread_positions({query.id: answers[query.id] for query in request.queries})
-    for query in request.queries:
-        answer = answers[query.id]
-        label = answer.provider_label
-        providers[label] = (*providers.get(label, ()), query.id)
-        if label != asked or answer.degraded_reason:
-            degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
-        for candidate, score in zip(query.candidates, answer.scores_in(space), strict=False):
-            row = {"query": query.id, "document": candidate.id, "score": score}
-            rows.append(f"{json.dumps(row, ensure_ascii=False)}\n")
-    if not rows:
-        why = next(iter(degraded.values()), "no query has candidates")
-        raise DataError(f"{request.dataset}: no query was scored: {why}")
-    if sum(map(len, unread.values())) > MOST_UNREAD * len(rows):
-        degraded = _describe_unread(unread, answers) | degraded
-    data = "".join(rows).encode()
-    return data, ListMeta(
-        list_sha256=hashlib.sha256(data).hexdigest(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        dataset=request.dataset,
-        system=request.system.name,
-        depth=request.depth,
-        score_space=space,
-        asked=asked,
-        providers=providers,
-        degraded=degraded,
-        unread=unread,
-        settings=_settings_record(run, chain),
-        ledger=summarize_events(events) | _count_trials(request),
-    )
-
-
-def _count_trials(request: ScoringRequest) -> dict[str, int]:
-    """Says in the ledger that a query has the candidates of several trials, which cost more."""
-    return {"trials": request.trials} if request.trials > 1 else {}
-
-
 def _settings_record(run: _CheckedRun, chain: ProviderChain) -> dict[str, object]:
     return {
         "profile": run.config.profile,
@@ -270,33 +180,3 @@ def _settings_record(run: _CheckedRun, chain: ProviderChain) -> dict[str, object
         "identities": [asdict(session.identity) for session in chain.sessions],
         "settings": run.config.resolved_settings().model_dump(mode="json"),
     }
-
-
-def _unread_positions(answers: Mapping[str, RerankAnswer]) -> dict[str, tuple[int, ...]]:
-    """Query → the 1-based positions of its scores that could not be read."""
-    return {
-        query: tuple(position + 1 for position in answer.unread)
-        for query, answer in answers.items()
-        if answer.unread
-    }
-
-
-def _describe_unread(
-    unread: Mapping[str, tuple[int, ...]], answers: Mapping[str, RerankAnswer]
-) -> dict[str, str]:
-    """Query → how many of its scores could not be read."""
-    counts = {query: len(answers[query].scores or ()) for query in unread}
-    return {
-        query: f"{len(positions)} of {pluralize(counts[query], 'score')} could not be read"
-        for query, positions in unread.items()
-    }
-
-
-def _write_list(path: Path, data: bytes, meta: ListMeta) -> None:
-    """Write the list and its provenance, which never stands beside another list."""
-    record = f"{meta.model_dump_json(indent=1)}\n".encode()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_files(path.parent, {meta_path(path).name: record, path.name: data})
-    except OSError as error:
-        raise make_write_error(path, error) from error

@@ -11,8 +11,8 @@ from fusion_bench.cli.output.console import echo, echo_written, print_json, prin
 if TYPE_CHECKING:
     from fusion_bench.report.page import Table
     from fusion_bench.rerank.ledger import CostEstimate
-    from fusion_bench.rerank.run import WrittenList
     from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
+    from fusion_bench.rerank.written_list import WrittenList
 
 SETTING_HEADINGS = ("provider down", "breaker", "second provider", "deadline, ms")
 POINT_HEADINGS = ("share reranked", "latency mean, ms", "median, ms", "95th percentile, ms")
@@ -75,7 +75,7 @@ def _print_trials(trials: int) -> None:
 def _print_unread(written: WrittenList) -> None:
     """Print which scores the provider's answers do not hold, and whether the list is degraded."""
     from fusion_bench.io.provenance import describe_unread
-    from fusion_bench.rerank.run import MOST_UNREAD
+    from fusion_bench.rerank.written_list import MOST_UNREAD
 
     meta = written.meta
     text = (
