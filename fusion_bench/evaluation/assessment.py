@@ -32,8 +32,8 @@ class Assessment:
         ties: What the order of ties could make of the values.
         unjudged: What unjudged documents could change in the primary measure, its only one.
         candidates: Documents returned over all queries.
-        bounds: What completions of the judgments make of the primary measure; None = complete
-            judgments, or not known.
+        bounds: (M,): what completions of the judgments make of each measure; None = complete
+            judgments.
         trials: Shape (T, M, Q): the values of each trial, where everything else is the mean over
             T trials; None = there is one.
     """
@@ -42,7 +42,7 @@ class Assessment:
     ties: TieSensitivity
     unjudged: UnjudgedValues
     candidates: int
-    bounds: QueryBounds | None = None
+    bounds: tuple[QueryBounds | None, ...]
     trials: FloatArray | None = None
 
     @property
@@ -91,7 +91,7 @@ def assess_system(
         if observe is not None:
             observe(index, view, positions)
     ties = TieSensitivity(affected, *extremes)
-    bounds = find_bounds(measures[0], runs, parts, qrels)
+    bounds = find_bounds(measures, runs, parts, qrels)
     return Assessment(values, ties, unjudged.make_values(), candidates, bounds)
 
 

@@ -47,8 +47,8 @@ class CollectionComparison(NamedTuple):
         warnings: What speaks against the lists that the compared systems read.
         unjudged: By candidate, what unjudged documents could change in the primary measure; empty
             with complete judgments.
-        bounds: By candidate, what unjudged documents could make of its mean in the primary measure;
-            without those of which it is not known.
+        bounds: By system, the baseline first, and by measure: how much of its lists is judged, and
+            what the rest could make of its mean; without systems whose judgments are complete.
     """
 
     collection: str
@@ -61,7 +61,11 @@ class CollectionComparison(NamedTuple):
     v2_enabled: dict[str, bool]
     unjudged: dict[str, UnjudgedResult]
     warnings: tuple[DataWarning, ...] = ()
-    bounds: dict[str, CompletionBounds] = {}  # noqa: RUF012 - never written to
+    bounds: dict[str, dict[str, CompletionBounds]] = {}  # noqa: RUF012 - never written to
+
+    def find_bounds(self, comparison: Comparison) -> CompletionBounds | None:
+        """Those of the candidate of a comparison, on its measure; None = complete judgments."""
+        return self.bounds.get(comparison.candidate, {}).get(comparison.measure)
 
 
 def compare_reports(
@@ -134,10 +138,19 @@ def _describe(
         comparisons=tuple(wanted),
         v2_enabled={},
         unjudged=unjudged,
-        bounds={
-            name: bounds for name in plan.wanted if (bounds := plan.rows[name].bounds) is not None
-        },
+        bounds=_list_bounds(plan, left.measures),
     )
+
+
+def _list_bounds(plan: _Plan, measures: Sequence[str]) -> dict[str, dict[str, CompletionBounds]]:
+    """By system and measure; what is not known is left out."""
+    systems = {}
+    for system in (plan.contrast.baseline, *plan.wanted):
+        known = ((name, plan.rows[system].measures[name].bounds) for name in measures)
+        bounds = {name: each for name, each in known if each is not None}
+        if bounds:
+            systems[system] = bounds
+    return systems
 
 
 class _Plan(NamedTuple):

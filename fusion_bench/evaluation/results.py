@@ -12,6 +12,7 @@ from fusion_bench.data.final_lists import drop_final
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.compare_collections import Contrast, compare_contrasts
+from fusion_bench.evaluation.completions.query_bounds import QueryBounds
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
@@ -30,6 +31,7 @@ from fusion_bench.evaluation.trials.evaluate_trials import (
     trials_of,
     tuning_runs,
 )
+from fusion_bench.evaluation.trials.trial_bounds import find_trial_bounds
 from fusion_bench.evaluation.unjudged.answer_veto import compare_rows, veto_answer
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.system import System
@@ -47,6 +49,7 @@ def _measure_result(
     trials: FloatArray | None,
     ties: TieResult | None = None,
     source_ties: SourceTieResult | None = None,
+    bounds: QueryBounds | None = None,
 ) -> MeasureResult:
     """The record of one measure; ``trials``, (T, Q), are what ``values`` are the means of."""
     alpha = task.experiment.alpha
@@ -64,6 +67,7 @@ def _measure_result(
         trials=() if trials is None else tuple(map(tuple, trials.tolist())),
         ties=ties,
         source_ties=source_ties,
+        bounds=None if bounds is None else bounds.record,
     )
 
 
@@ -94,11 +98,11 @@ def system_result(
         if source_ties is not None and measure.name not in source_ties.unknown:
             count = source_ties.settlements
             inside = SourceTieResult(**_tie_fields(source_ties.ties, m), settlements=count)
-        trials = trials_of(assessment.trials, m)
+        trials, bounds = trials_of(assessment.trials, m), assessment.bounds[m]
         results[measure.name] = _measure_result(
-            task, measure.name, assessment.values[m], trials, final, inside
+            task, measure.name, assessment.values[m], trials, final, inside, bounds
         )
-    filled = assessment.unjudged.filled[0]
+    filled, primary = assessment.unjudged.filled[0], assessment.bounds[0]
     return SystemResult(
         name=system.name,
         kind="system",
@@ -107,7 +111,7 @@ def system_result(
         judged_only=tuple(assessment.unjudged.judged_only[0].tolist()),
         filled=() if filled is None else tuple(_nan_to_none(filled)),
         unjudged_share=float(assessment.unjudged.share.mean()),
-        bounds=None if assessment.bounds is None else assessment.bounds.record,
+        judged_shares=() if primary is None else tuple(primary.judged.tolist()),
         returned_documents=assessment.candidates,
         trials=describe_trials(task, system, assessment),
     )
@@ -158,6 +162,7 @@ def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRes
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
+    bounds = find_trial_bounds(task, alone[chosen], task.measures)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray, FloatArray | None]] = [
         (
             f"best source (chosen on {where})",
@@ -176,7 +181,13 @@ def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRes
     results = []
     for name, kind, note, values, trials in rows:
         measures = {
-            m.name: _measure_result(task, m.name, values[i], trials_of(trials, i))
+            m.name: _measure_result(
+                task,
+                m.name,
+                values[i],
+                trials_of(trials, i),
+                bounds=bounds[i] if kind == "floor" else None,
+            )
             for i, m in enumerate(task.measures)
         }
         results.append(SystemResult(name=name, kind=kind, note=note, measures=measures))

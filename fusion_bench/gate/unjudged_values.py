@@ -134,17 +134,20 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
 
 
 def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> dict[str, QueryBounds]:
-    """By measure; without those that are not known."""
-    qrels = task.dataset.qrels
-    lists = [
-        (trial.runs, list_parts(system, trial.runs, trial.dataset.spaces))
-        for trial, system in fitted
-    ]
-    means = {
-        measure.name: mean_bounds([find_bounds(measure, *each, qrels) for each in lists])
-        for measure in task.measures
-    }
-    return {name: bounds for name, bounds in means.items() if bounds is not None}
+    """By measure; empty with complete judgments."""
+    means = mean_bounds(
+        [
+            find_bounds(
+                task.measures,
+                trial.runs,
+                list_parts(system, trial.runs, trial.dataset.spaces),
+                task.dataset.qrels,
+            )
+            for trial, system in fitted
+        ]
+    )
+    names = [measure.name for measure in task.measures]
+    return {name: each for name, each in zip(names, means, strict=True) if each is not None}
 
 
 def _nan_to_none(values: FloatArray) -> tuple[float | None, ...]:

@@ -15,9 +15,13 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
 )
 from fusion_bench.report.evaluation.data_warnings import list_findings
-from fusion_bench.report.judging.bounds_columns import bound_cells, bound_columns, describe_bounds
 from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line, format_pool_line
 from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
+from fusion_bench.report.judging.judged_columns import (
+    JudgedColumns,
+    describe_judged,
+    note_unknown_ends,
+)
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.stats.comparison import Comparison
@@ -125,16 +129,17 @@ def _describe_best(item: CollectionComparison) -> str:
 
 def _build_table(item: CollectionComparison) -> Table:
     coverage = format_coverage(item.alpha)
+    judged = JudgedColumns.of_rows(map(item.find_bounds, item.comparisons))
     columns = (
         Column("measure", is_text=True),
         Column("system", is_text=True, is_name=True),
         Column("mean", is_optional=True),
-        *bound_columns(item.bounds.values()),
+        *judged.columns,
         *map(Column, ("difference", f"{coverage} interval", "p")),
         Column("w/t/l", is_optional=True),
         Column("verdict", is_text=True),
     )
-    rows = tuple(_build_row(comparison, item) for comparison in item.comparisons)
+    rows = tuple(_build_row(each, item, judged) for each in item.comparisons)
     correction = describe_correction(item.correction, item.family, coverage)
     queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
     note = (
@@ -146,8 +151,18 @@ def _build_table(item: CollectionComparison) -> Table:
         f"{item.collection}: {queries}, against {baseline}",
         columns,
         rows,
-        (note, *filter(None, [_describe_trials(item), few, describe_bounds(item.bounds.values())])),
+        (note, *filter(None, [_describe_trials(item), few]), *_judged_notes(item, judged)),
     )
+
+
+def _judged_notes(item: CollectionComparison, judged: JudgedColumns) -> Iterator[str]:
+    """What the columns mean, where they are not known, and the same of the baseline."""
+    yield from judged.notes
+    yield from note_unknown_ends(pair for each in item.bounds.values() for pair in each.items())
+    baseline = item.comparisons[0].baseline
+    if known := item.bounds.get(baseline):
+        texts = (f"{display_measure(name)} {describe_judged(each)}" for name, each in known.items())
+        yield f"The baseline {baseline}: {'; '.join(texts)}."
 
 
 def _describe_trials(item: CollectionComparison) -> str:
@@ -160,17 +175,13 @@ def _describe_trials(item: CollectionComparison) -> str:
     )
 
 
-def _build_row(comparison: Comparison, item: CollectionComparison) -> Row:
-    bounds: tuple[str, ...] = ()
-    if bound_columns(item.bounds.values()):
-        is_primary = comparison.measure == item.comparisons[0].measure
-        bounds = bound_cells(item.bounds.get(comparison.candidate) if is_primary else None)
+def _build_row(comparison: Comparison, item: CollectionComparison, judged: JudgedColumns) -> Row:
     return Row(
         (
             display_measure(comparison.measure),
             comparison.candidate,
             format_number(comparison.candidate_mean),
-            *bounds,
+            *judged.cells(item.find_bounds(comparison)),
             format_number(comparison.difference, signed=True),
             format_compared_interval(comparison),
             format_adjusted_p(comparison, item.alpha),

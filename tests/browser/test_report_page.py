@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusion_bench.report.judging.bounds_columns import bound_cells
+from fusion_bench.report.judging.judged_columns import JudgedColumns
 from fusion_bench.util.formatting import format_number
 from tests.browser.conftest import open_ready
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
@@ -77,12 +77,15 @@ def test_the_table_says_how_much_is_judged(report_page: Page, evaluation: Evalua
     report_page.get_by_label("Group by verdict").uncheck()
     headings = report_page.locator("#systems-0 thead th").all_inner_texts()
     judged, ends = headings.index("Judged@10"), headings.index("if judged")
-    bounds = {row.name: row.bounds for row in evaluation.collection.ranked_systems}
-    assert any(each is not None and each.low < each.high for each in bounds.values())
+    rows = (*evaluation.collection.ranked_systems, *evaluation.collection.reference_rows)
+    bounds = {row.name: row.measures[PRIMARY].bounds for row in rows}
+    known = [each for each in bounds.values() if each is not None]
+    assert any((each.low or 0) < (each.high or 0) for each in known)
+    table = JudgedColumns.of_rows(known)
     for row in report_page.locator("#systems-0 tr[data-system]").all():
         cells = row.locator("th, td").all_inner_texts()
-        each = bounds.get(row.get_attribute("data-system") or "")
-        assert (cells[judged], cells[ends]) == bound_cells(each)
+        each = bounds[row.get_attribute("data-system") or ""]
+        assert (cells[judged], cells[ends]) == table.cells(each)
 
 
 def test_the_filter_has_a_key_and_keeps_what_matches(report_page: Page) -> None:

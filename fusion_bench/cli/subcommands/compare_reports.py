@@ -100,6 +100,7 @@ def _record(item: CollectionComparison) -> dict[str, Any]:
         "v2_enabled": item.v2_enabled,
         "comparisons": item.comparisons,
         "unjudged": item.unjudged,
+        "bounds": item.bounds,
         "warnings": item.warnings,
     }
 

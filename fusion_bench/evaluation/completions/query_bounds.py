@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.evaluation.completions.list_bounds import find_list_ends
 from fusion_bench.evaluation.completions.measure_models import build_model, has_model
 from fusion_bench.evaluation.completions.top_documents import (
     ListParts,
     TopDocuments,
-    collect_top,
+    collect_list,
 )
 from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.measures import Measure
-from fusion_bench.measures.average_precision import AveragePrecision
 from fusion_bench.measures.rankings.ranking import divide_or_zero
 
 #: Depth of Judged where the measure has no cutoff.
 JUDGED_DEPTH: Final = 10
 #: Grades that are tried; where there are more, only those of the judgments are.
 MOST_GRADES: Final = 20
-#: Average precision takes time by the square of the list: longer ones have no bounds.
-MOST_SQUARES: Final = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,25 +34,29 @@ class QueryBounds:
 
     Attributes:
         judged: Shape (Q,): ``Judged`` at the measure's cutoff, or at 10.
-        low: Shape (Q,): the least value over completions.
-        high: Shape (Q,): the greatest.
+        low: Shape (Q,): the least value over completions; None = completions of the measure are
+            not known.
+        high: Shape (Q,): the greatest; None likewise.
         depth: The measure's cutoff, or 10.
     """
 
     judged: FloatArray
-    low: FloatArray
-    high: FloatArray
+    low: FloatArray | None
+    high: FloatArray | None
     depth: int
 
-    def select_queries(self, keep: BoolArray) -> QueryBounds:
-        """Only the queries where ``keep``, shape (Q,), is true."""
-        return QueryBounds(self.judged[keep], self.low[keep], self.high[keep], self.depth)
+    def select_queries(self, keep: BoolArray | IntArray) -> QueryBounds:
+        """Only the queries where ``keep``, shape (Q,), is true, or those of these indices."""
+        low, high = (None if each is None else each[keep] for each in (self.low, self.high))
+        return replace(self, judged=self.judged[keep], low=low, high=high)
 
     @property
     def record(self) -> CompletionBounds:
         """The means, as report files hold them."""
-        means = {name: float(getattr(self, name).mean()) for name in ("judged", "low", "high")}
-        return CompletionBounds(depth=self.depth, **means)
+        low, high = (None if each is None else float(each.mean()) for each in (self.low, self.high))
+        return CompletionBounds(
+            depth=self.depth, judged=float(self.judged.mean()), low=low, high=high
+        )
 
 
 def grade_scale(qrels: Qrels) -> Sequence[int]:
@@ -66,44 +68,59 @@ def grade_scale(qrels: Qrels) -> Sequence[int]:
 
 
 def find_bounds(
-    measure: Measure, runs: AlignedRuns, parts: ListParts, qrels: Qrels
-) -> QueryBounds | None:
+    measures: Sequence[Measure], runs: AlignedRuns, parts: ListParts, qrels: Qrels
+) -> tuple[QueryBounds | None, ...]:
     """The bounds of one system.
 
     Args:
-        measure: The measure.
+        measures: (M,).
         runs: All Q queries.
         parts: The system's lists.
         qrels: Gives the scale of the grades.
 
     Returns:
-        None = the judgments are complete, or completions of the measure are not known or would
-        take too long.
+        (M,); None = the judgments are complete.
     """
-    if not has_model(measure) or bool(runs.judged.all()):
-        return None
-    top = collect_top(runs, parts, cutoff=measure.cutoff)
-    if isinstance(measure, AveragePrecision) and _squares(top) > MOST_SQUARES:
-        return None
-    scale = sorted({*grade_scale(qrels), getattr(measure, "rel", 1)})
-    model = build_model(measure, top, scale)
+    if not measures or bool(runs.judged.all()):
+        return (None,) * len(measures)
+    pairs = [(_depth_to_read(measure), measure.cutoff or JUDGED_DEPTH) for measure in measures]
+    depths = {depth for pair in pairs for depth in pair}
+    known = [depth for depth in depths if depth is not None]
+    top = collect_list(runs, parts, cutoff=None if None in depths else max(known))
+    tops = {depth: top.within_cutoff(depth) for depth in depths}
+    shares = {depth: _judged_share(tops[depth]) for _, depth in pairs}
+    bounds = []
+    for measure, (depth, shown) in zip(measures, pairs, strict=True):
+        low, high = _find_ends(measure, tops[depth], qrels)
+        bounds.append(QueryBounds(shares[shown], low, high, shown))
+    return tuple(bounds)
+
+
+def _depth_to_read(measure: Measure) -> int | None:
+    """The greatest position that a measure's bounds depend on; None = all count."""
+    if measure.cutoff is None and not has_model(measure):
+        return JUDGED_DEPTH
+    return measure.cutoff
+
+
+def _find_ends(
+    measure: Measure, top: TopDocuments, qrels: Qrels
+) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
+    """The least and greatest values, (Q,) each; None = completions are not known."""
+    if not has_model(measure):
+        return None, None
+    ends = find_list_ends(measure, top)
+    if ends is not None:
+        return ends
+    model = build_model(measure, top, sorted({*grade_scale(qrels), 1}))
     if model is None:
-        return None
-    ends = model.find_extremes()
-    depth = measure.cutoff or JUDGED_DEPTH
-    return QueryBounds(_judged_share(top, depth), ends.low, ends.high, depth)
+        return None, None
+    extremes = model.find_extremes()
+    return extremes.low, extremes.high
 
 
-def _squares(top: TopDocuments) -> int:
-    """Unjudged documents times documents, over all queries."""
-    documents = np.bincount(top.query, minlength=top.size)
-    unjudged = np.bincount(top.query[~top.judged], minlength=top.size)
-    return int((documents * unjudged).sum())
-
-
-def _judged_share(top: TopDocuments, depth: int) -> FloatArray:
+def _judged_share(top: TopDocuments) -> FloatArray:
     """(Q,): the share of judged documents; 0 for an empty list, as ir_measures has it."""
-    rows = np.flatnonzero(top.first <= depth)
-    shown = np.bincount(top.query[rows], minlength=top.size)
-    judged = np.bincount(top.query[rows], top.judged[rows], minlength=top.size)
+    shown = np.bincount(top.query, minlength=top.size)
+    judged = np.bincount(top.query[top.judged], minlength=top.size)
     return divide_or_zero(judged, shown)

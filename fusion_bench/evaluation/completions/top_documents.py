@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,38 @@ class TopDocuments:
     def size(self) -> int:
         """Q."""
         return len(self.runs.queries)
+
+    def within_cutoff(self, cutoff: int | None) -> TopDocuments:
+        """Of one system's documents those at its first ``cutoff`` positions; None = all."""
+        if cutoff is None or not (self.first > cutoff).any():
+            return self
+        rows = np.flatnonzero(self.first <= cutoff)
+        names = ("query", "document", "first", "second", "grade", "judged")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+
+def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> TopDocuments:
+    """The first documents of one system alone.
+
+    Args:
+        runs: All Q queries.
+        parts: The parts of its lists.
+        cutoff: The greatest position that counts; None = all.
+    """
+    query, document, position, grade, judged = _collect_rows(parts, cutoff)
+    if (np.diff(query) < 0).any():
+        order = np.argsort(query, kind="stable")
+        columns = (query, document, position, grade, judged)
+        query, document, position, grade, judged = (column[order] for column in columns)
+    return TopDocuments(
+        runs=runs,
+        query=query,
+        document=document,
+        first=position,
+        second=np.zeros(len(query), dtype=np.int64),
+        grade=grade,
+        judged=judged.astype(bool),
+    )
 
 
 def collect_top(
@@ -83,7 +115,7 @@ def collect_top(
 def _collect_rows(parts: ListParts, cutoff: int | None) -> tuple[IntArray, ...]:
     """Query, document, position, grade and whether it is judged, of one system's documents."""
     nothing = np.zeros(0, dtype=np.int64)
-    columns = [(nothing,) * 5]
+    columns: list[tuple[IntArray, ...]] = [(nothing,) * 5]
     for index, view, positions in parts:
         limit = len(positions) if cutoff is None else cutoff
         rows = np.flatnonzero((positions > 0) & (positions <= limit))
@@ -97,4 +129,6 @@ def _collect_rows(parts: ListParts, cutoff: int | None) -> tuple[IntArray, ...]:
                 view.judged[rows].astype(np.int64),
             )
         )
+    if len(columns) == 2:  # the usual case: one part, which needs no copy
+        return columns[1]
     return tuple(np.concatenate(column) for column in zip(*columns, strict=True))

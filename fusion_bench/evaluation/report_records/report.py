@@ -7,6 +7,7 @@ Format history:
     4   p and intervals of all comparisons together: ``p_adjusted``, ``critical_value``; ``fusion``;
         ``source_ties``, and what the scores and ranks of each list say against it; ``unjudged`` of
         a comparison instead of ``judged_only_difference``, ``filled`` of a system
+    5   ``bounds`` of every measure of a system, ``judged_shares`` of a system
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.details.records import ReportDetails
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 class Provenance(ReportRecord):

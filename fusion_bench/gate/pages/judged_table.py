@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.gate.records.check_result import CheckResult
-from fusion_bench.report.judging.bounds_columns import BOUNDS_HEADER, BOUNDS_NOTE, bound_cells
+from fusion_bench.report.judging.judged_columns import JudgedColumns, note_unknown_ends
 from fusion_bench.report.page import Column, Row, Table
-
-COLUMNS = (Column("check", is_text=True), Column("Judged@k"), Column(BOUNDS_HEADER))
-JUDGED_NOTE = (
-    "Judged@k = share of judged documents among the first k; k is the measure's cutoff, or 10."
-)
 
 
 def judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
-    """The table, with a row for each check that has bounds; none with complete judgments."""
-    rows = tuple(
-        Row((check.display_name, *bound_cells(check.bounds)))
-        for check in checks
-        if check.bounds is not None
-    )
-    if rows:
-        yield Table("Judged documents of the candidate", COLUMNS, rows, (JUDGED_NOTE, BOUNDS_NOTE))
+    """The table, with a row for each check whose judgments are not complete; none without such."""
+    known = [check for check in checks if check.bounds is not None]
+    if known:
+        judged = JudgedColumns.of_rows(check.bounds for check in known)
+        rows = tuple(Row((check.display_name, *judged.cells(check.bounds))) for check in known)
+        columns = (Column("check", is_text=True), *judged.columns)
+        unknown = note_unknown_ends((check.measure, check.bounds) for check in known)
+        title = "Judged documents of the candidate"
+        yield Table(title, columns, rows, (*judged.notes, *unknown))

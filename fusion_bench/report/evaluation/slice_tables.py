@@ -13,9 +13,15 @@ from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.evaluation.paired_difference import paired_difference
-from fusion_bench.report.page import Column, Row, Table
+from fusion_bench.report.judging.judged_columns import JudgedColumns
+from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.stats.trials.paired_trials import paired_sides
-from fusion_bench.util.formatting import format_coverage, format_interval, format_number
+from fusion_bench.util.formatting import (
+    format_coverage,
+    format_interval,
+    format_number,
+    format_percent,
+)
 
 #: So many of the best systems are shown for each slice.
 MAX_SYSTEMS = 4
@@ -47,31 +53,40 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
     candidates = [name for name in names if name != collection.baseline][:MAX_SYSTEMS]
     if len(values) < 2 or not candidates:
         return None
+    base = collection.system(collection.baseline)
+    shown = [base, *map(collection.system, candidates)]
+    judged = JudgedColumns.of_rows(row.measures[primary].bounds for row in shown)
     columns = (
         Column(field, is_text=True),
         Column("system", is_text=True, is_name=True),
         Column("queries"),
-        *map(Column, (primary, "difference", f"{format_coverage(report.alpha)} interval")),
+        Column(primary),
+        *judged.columns[:1],
+        *map(Column, ("difference", f"{format_coverage(report.alpha)} interval")),
         Column("w/t/l", is_optional=True),
     )
-    base = collection.system(collection.baseline)
     rows: list[Row] = []
     for value in values:
         mask = np.array([other == value for other in column])
         title = f"(no {field})" if value is None else value
-        mean = _masked_mean(collection, base, mask)
-        rows.append(Row((title, base.name, f"{mask.sum():,}", mean, "", "", ""), "baseline"))
-        for name in candidates:
-            system = collection.system(name)
-            cells = _difference_cells(report, collection, system, mask)
-            rows.append(Row(("", name, "", _masked_mean(collection, system, mask), *cells)))
+        count = f"{mask.sum():,}"
+        for row in shown:
+            is_base = row is base
+            first = (title if is_base else "", row.name, count if is_base else "")
+            means = (_masked_mean(collection, row, mask), *_masked_share(row, mask, judged))
+            differences = ("", "", "")
+            if not is_base:
+                differences = _difference_cells(report, collection, row, mask)
+            tone: Tone = "baseline" if is_base else "plain"
+            rows.append(Row((*first, *means, *differences), tone))
     note = (
         f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
         f"Intervals are not adjusted for the number of {'types' if field == 'type' else 'slices'}; "
         "no verdict rests on them."
     )
     title = f"{display_measure(primary)} by {TITLES.get(field, field)}"
-    return Table(title, columns, tuple(rows), (note,))
+    share = (f"{judged.share_header} = share of judged documents.",) if judged.columns else ()
+    return Table(title, columns, tuple(rows), (note, *share))
 
 
 def _values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> FloatArray:
@@ -82,6 +97,14 @@ def _masked_mean(collection: Collection, row: SystemResult, mask: NDArray[np.boo
     values = _values(collection, row, mask)
     finite = values[np.isfinite(values)]
     return format_number(float(finite.mean()) if len(finite) else None)
+
+
+def _masked_share(
+    row: SystemResult, mask: NDArray[np.bool_], judged: JudgedColumns
+) -> tuple[str, ...]:
+    """The cell of judged documents; none where the table has no such column."""
+    share = float(np.array(row.judged_shares)[mask].mean()) if row.judged_shares else None
+    return ("" if share is None else format_percent(share),) if judged.columns else ()
 
 
 def _trial_sides(

@@ -10,8 +10,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.evaluation_page import build_page
-from fusion_bench.report.evaluation.tables import primary_table
-from fusion_bench.report.judging.bounds_columns import describe_bounds
+from fusion_bench.report.evaluation.tables import judged_notes, primary_table
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Finding, Page, Section, Table
 from fusion_bench.util.formatting import format_number, pluralize
@@ -63,5 +62,4 @@ def _systems_table(report: Report, collection: Collection, notes: Sequence[str])
     """The primary measure of the systems alone, with what their names stand for."""
     table = primary_table(report, collection)
     rows = tuple(row for row in table.rows if row.tone != "reference")
-    bounds = describe_bounds(row.bounds for row in collection.ranked_systems)
-    return replace(table, rows=rows, notes=(table.notes[0], *filter(None, [bounds]), *notes))
+    return replace(table, rows=rows, notes=(table.notes[0], *judged_notes(collection), *notes))

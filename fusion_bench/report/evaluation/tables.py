@@ -23,7 +23,7 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
-from fusion_bench.report.judging.bounds_columns import bound_cells, bound_columns, describe_bounds
+from fusion_bench.report.judging.judged_columns import JudgedColumns, note_unknown_ends
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (
     UNADJUSTED,
@@ -63,12 +63,23 @@ def primary_table(report: Report, collection: Collection) -> Table:
             "w/t/l = queries won, tied and lost against the baseline."
         )
     few = describe_few_changes(collection.ranked_comparisons, coverage)
-    bounds = describe_bounds(row.bounds for row in collection.ranked_systems)
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     title = f"Primary measure: {display_measure(primary)}"
     shown = table if count else table.without_empty_columns()
-    notes = (note, *filter(None, [few, bounds]), *references)
+    notes = (note, *filter(None, [few]), *judged_notes(collection), *references)
     return Table(title, shown.columns, shown.rows, notes)
+
+
+def judged_notes(collection: Collection) -> tuple[str, ...]:
+    """What the columns of judged documents mean, and of which measures the bounds are not known."""
+    rows, primary = collection.ranked_systems, collection.primary_measure
+    bounds = ((name, row.measures[name].bounds) for row in rows for name in collection.measures)
+    return (*_judged_columns(collection, primary).notes, *note_unknown_ends(bounds))
+
+
+def _judged_columns(collection: Collection, measure: str) -> JudgedColumns:
+    rows = (*collection.ranked_systems, *collection.reference_rows)
+    return JudgedColumns.of_rows(row.measures[measure].bounds for row in rows)
 
 
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
@@ -86,13 +97,13 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
     is_primary = measure == collection.primary_measure
     interval = f"{format_coverage(report.alpha)} interval"
     has_trials = any(row.trials for row in collection.ranked_systems)
-    extra = bound_columns(row.bounds for row in collection.ranked_systems if is_primary)
+    judged = _judged_columns(collection, measure)
     columns = (
         Column("system", is_text=True),
         *([Column("trials")] if has_trials else []),
         Column(measure),
         Column(interval, is_optional=True),
-        *extra,
+        *judged.columns,
         Column("difference"),
         Column(interval if is_primary else f"{interval}{UNADJUSTED}", is_optional=not is_primary),
         Column("adjusted p" if is_primary else f"p{UNADJUSTED}", is_optional=is_primary),
@@ -109,9 +120,8 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
             verdict = format_answer(comparison.answer, report.min_gain, alpha=report.alpha)
         last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result)
         trials = [f"{len(result.trials)}×" if result.trials else ""] if has_trials else []
-        judged = bound_cells(row.bounds) if extra else ()
         differences = _difference_cells(comparison, report.alpha)
-        cells = (row.name, *trials, *means, *judged, *differences, *last)
+        cells = (row.name, *trials, *means, *judged.cells(result.bounds), *differences, *last)
         rows.append(Row(cells, tone))
     return Table(measure, columns, tuple(rows))
 

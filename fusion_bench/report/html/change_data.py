@@ -2,10 +2,10 @@
 
 Beside the keys of :mod:`fusion_bench.report.html.evaluation_data`, a collection has ``"then"``, the
 values of the old report by measure, system and query. Every difference is now − then of the same
-system. ``"means"`` are those of now. A system has ``"then"``, its means in the old report, and
-``"answers"``, what the comparison with the baseline showed then and shows now. Its group is
-``better``, ``open``, ``worse``, ``same``, ``new`` or ``gone``; of the kind ``system`` are those
-that changed. Queries are those of both reports.
+system. ``"means"`` and ``"bounds"`` are those of now. A system has ``"then"``, its means in the old
+report, and ``"answers"``, what the comparison with the baseline showed then and shows now. Its
+group is ``better``, ``open``, ``worse``, ``same``, ``new`` or ``gone``; of the kind ``system`` are
+those that changed. Queries are those of both reports.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.changes.change_page import shared_collections
 from fusion_bench.report.html.change_texts import change_texts
+from fusion_bench.report.html.collection_data import bounds_data
 from fusion_bench.report.html.inference_data import inference_data
 from fusion_bench.report.html.value_table import encode_values
 from fusion_bench.stats.answers import BETTER, WORSE
@@ -146,6 +147,7 @@ def _system_data(
         "means": [None if result is None else result.mean for result in results],
         "low": [None if result is None else result.low for result in results],
         "high": [None if result is None else result.high for result in results],
+        "bounds": bounds_data(results),
         "then": [None if result is None else result.mean for result in before],
         "answers": texts,
         "difference": _difference_data(change, report),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from fusion_bench.evaluation.details.records import CollectionDetails
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
-from fusion_bench.evaluation.report_records.results.system import SystemResult
+from fusion_bench.evaluation.report_records.results.system import MeasureResult, SystemResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.html.details_data import details_data
 from fusion_bench.report.html.inference_data import inference_data
@@ -62,9 +63,15 @@ def _system_data(report: Report, collection: Collection, row: SystemResult) -> d
         "low": [result.low for result in results],
         "high": [result.high for result in results],
         "unjudged": row.unjudged_share,
-        "bounds": None if row.bounds is None else row.bounds.model_dump(mode="json"),
+        "bounds": bounds_data(results),
         "difference": None if comparison is None else _difference_data(report, comparison),
     }
+
+
+def bounds_data(results: Iterable[MeasureResult | None]) -> list[dict[str, Any] | None]:
+    """The bounds of one system on each measure; None where nothing is known."""
+    known = (None if result is None else result.bounds for result in results)
+    return [None if each is None else each.model_dump(mode="json") for each in known]
 
 
 def _config_text(config: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
         "systems": [ { "name", "kind": "system|floor|ceiling",
             "group": "better|baseline|open|worse|floor|ceiling", "note", "config": YAML text,
             "means": [M], "low": [M], "high": [M], "unjudged": share of the top 10,
-            "bounds": null | {"depth", "judged", "low", "high"},   # see CompletionBounds
+            "bounds": [M × null | {"depth", "judged", "low", "high"}],   # see CompletionBounds
             "difference": null | { "value", "low", "high", "p": text, "wins", "ties", "losses",
                 "detectable", "answer", "verdict": text, "few_changes" } } ],   # by primary mean
         "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],

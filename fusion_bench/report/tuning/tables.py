@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.judging.bounds_columns import bound_cells, bound_columns, describe_bounds
+from fusion_bench.report.judging.judged_columns import JudgedColumns, note_unknown_ends
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning.format_values import (
     MAX_CHOICES,
@@ -44,10 +44,10 @@ SHARED_FOLDS = " Tuned values are cross-fitted: folds share queries, so interval
 def tuning_tables(report: TuningReport) -> Iterator[Table]:
     """Every table that has something to show, the most important first."""
     yield gain_table(report)
-    if report.floor:
-        yield floor_table(report)
     if report.data is not None and report.data.bounds:
         yield bounds_table(report.measure, report.data.bounds)
+    if report.floor:
+        yield floor_table(report)
     yield parameter_table(report)
     for field, gains in report.class_gains.items():
         if gains:
@@ -127,9 +127,12 @@ def gain_table(report: TuningReport) -> Table:
 
 def floor_table(report: TuningReport) -> Table:
     """Every untuned system and every single source against the tuned system, held out."""
+    judged = JudgedColumns.of_rows(row.bounds for row in report.floor)
     columns = (
         *(Column(name, is_text=True) for name in ("without tuning", "kind")),
-        *map(Column, ("mean", "difference", f"{format_coverage(report.alpha)} interval", "p")),
+        Column("mean"),
+        *judged.columns,
+        *map(Column, ("difference", f"{format_coverage(report.alpha)} interval", "p")),
         Column("against the tuned system", is_text=True),
     )
     rows = tuple(
@@ -138,6 +141,7 @@ def floor_table(report: TuningReport) -> Table:
                 row.name,
                 row.kind,
                 format_number(row.mean),
+                *judged.cells(row.bounds),
                 format_number(row.difference, signed=True),
                 format_interval(row.low, row.high, signed=True),
                 format_p_value(row.p, alpha=report.alpha),
@@ -151,7 +155,8 @@ def floor_table(report: TuningReport) -> Table:
         "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
         f"the {len(rows)} rows (max-T).{SHARED_FOLDS if report.is_cross_fitted else ''}"
     )
-    return Table(f"{display_measure(report.measure)}: without tuning", columns, rows, (note,))
+    title = f"{display_measure(report.measure)}: without tuning"
+    return Table(title, columns, rows, (note, *judged.notes))
 
 
 def bounds_table(measure: str, bounds: Mapping[str, CompletionBounds]) -> Table:
@@ -161,10 +166,12 @@ def bounds_table(measure: str, bounds: Mapping[str, CompletionBounds]) -> Table:
         measure: Name of the measure.
         bounds: By system.
     """
-    columns = (Column("system", is_text=True), *bound_columns(bounds.values()))
-    rows = tuple(Row((name, *bound_cells(each))) for name, each in bounds.items())
+    judged = JudgedColumns.of_rows(bounds.values())
+    columns = (Column("system", is_text=True), *judged.columns)
+    rows = tuple(Row((name, *judged.cells(each))) for name, each in bounds.items())
     title = f"{display_measure(measure)}: judged documents"
-    return Table(title, columns, rows, (f"Held-out queries. {describe_bounds(bounds.values())}",))
+    unknown = note_unknown_ends((measure, each) for each in bounds.values())
+    return Table(title, columns, rows, (" ".join(("Held-out queries.", *judged.notes)), *unknown))
 
 
 def class_gain_table(

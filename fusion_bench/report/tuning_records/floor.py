@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.stats.answers import BETTER, Answer
 
 FloorKind: TypeAlias = Literal["system", "source"]
@@ -24,6 +25,8 @@ class FloorRow(ReportRecord):
         high: Upper end.
         p: Adjusted for all rows.
         answer: What is shown of this against the tuned system.
+        bounds: How much of its lists is judged, and what the rest could make of the mean; None with
+            complete judgments.
     """
 
     name: str
@@ -34,6 +37,7 @@ class FloorRow(ReportRecord):
     high: OptionalFloat
     p: float
     answer: Answer
+    bounds: CompletionBounds | None = None
 
     @property
     def is_as_good(self) -> bool:

@@ -12,9 +12,11 @@ from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.data.final_lists import drop_final
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
+from fusion_bench.evaluation.completions.query_bounds import QueryBounds
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.evaluation.run_experiment import Progress, load_lists
 from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials, trials_of
+from fusion_bench.evaluation.trials.trial_bounds import find_trial_bounds
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -38,6 +40,8 @@ class UntunedValues:
         values: Shape (R, Q), the measure that is tuned for.
         trials: Of each its values on each trial of its lists, (T, Q); None = there is one.
         are_shared: Whether each reads a list of several files that the tuned system reads too.
+        bounds: Of each how much is judged, and what the rest could make of its values; None =
+            complete judgments.
     """
 
     names: tuple[str, ...]
@@ -45,11 +49,13 @@ class UntunedValues:
     values: FloatArray
     trials: tuple[FloatArray | None, ...]
     are_shared: tuple[bool, ...]
+    bounds: tuple[QueryBounds | None, ...]
 
     def select_queries(self, mask: BoolArray) -> UntunedValues:
         """The same on the queries where ``mask``, shape (Q,), is true."""
         trials = tuple(select_trials(each, mask) for each in self.trials)
-        return replace(self, values=self.values[:, mask], trials=trials)
+        bounds = tuple(each and each.select_queries(mask) for each in self.bounds)
+        return replace(self, values=self.values[:, mask], trials=trials, bounds=bounds)
 
 
 def select_trials(trials: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
@@ -107,12 +113,14 @@ def evaluate_untuned(
     kinds += ["source" for _ in sources]
     values = np.array([score.values[0] for score in scores]).reshape(len(scores), len(place))
     tuned = task.trial_lists(objective.system)
+    known_bounds = [find_trial_bounds(task, each, [objective.measure])[0] for each in systems]
     return UntunedValues(
         names=tuple(score.system for score in scores),
         kinds=tuple(kinds),
         values=values[:, order],
         trials=tuple(select_trials(trials_of(score.trials, 0), order) for score in scores),
         are_shared=tuple(not tuned.isdisjoint(task.trial_lists(each)) for each in systems),
+        bounds=tuple(bounds and bounds.select_queries(order) for bounds in known_bounds),
     )
 
 
@@ -161,8 +169,9 @@ def judge_floor(
     ]
     tested = max_t(family, seed=seed, alpha=alpha)
     rows = []
-    for name, kind, values, row, result in zip(
-        untuned.names, untuned.kinds, untuned.values, family, tested.rows, strict=True
+    for name, kind, values, row, result, bounds in zip(
+        *(untuned.names, untuned.kinds, untuned.values, family, tested.rows, untuned.bounds),
+        strict=True,
     ):
         low, high = clip_ends(result.low, result.high, is_bounded=is_bounded)
         changed = int(np.count_nonzero(row.difference))
@@ -176,6 +185,7 @@ def judge_floor(
                 high=high,
                 p=result.p,
                 answer=decide_answer(result, changed=changed, alpha=alpha),
+                bounds=bounds and bounds.record,
             )
         )
     return tuple(sorted(rows, key=lambda row: -row.mean))

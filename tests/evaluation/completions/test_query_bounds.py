@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
@@ -11,59 +12,108 @@ from hypothesis import strategies as st
 
 from fusion_bench.cli import main
 from fusion_bench.data.alignment import align
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.completions import query_bounds
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds, grade_scale
 from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.report_records.report import read_report
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from tests import unjudged_project
-from tests.evaluation.completions.cases import Case, cases, slow_differences
+from tests.evaluation.completions.cases import DOCUMENTS, Case, cases, slow_differences
 from tests.tiny import edit
 
 EMPTY: list[str] = []
 
 
-def bounds_of(name: str, grades: dict[str, int], ids: list[str]) -> QueryBounds | None:
-    """Of one list; the qrels hold grade 2, so that it is on the scale."""
-    qrels = Qrels.from_dict({"p": {"a": 2}, "q": grades})
-    run = Run.from_dict("r", {"p": {"a": 1.0}, "q": {d: -float(i) for i, d in enumerate(ids)}})
-    runs = align(qrels, [run])
+NAMES = ["nDCG", "RR", "R", "AP", "P", "Success"]
+List: TypeAlias = tuple[dict[str, int], list[str]]
+
+
+def all_bounds(names: list[str], lists: list[List]) -> tuple[QueryBounds | None, ...]:
+    """Of one list a query; the qrels hold grade 2, so that it is on the scale."""
+    lists = [({"a": 2}, ["a"]), *lists]
+    qrels = Qrels.from_dict({f"q{i}": grades for i, (grades, _) in enumerate(lists)})
+    scores = {
+        f"q{i}": {d: -float(r) for r, d in enumerate(ids)} for i, (_, ids) in enumerate(lists)
+    }
+    runs = align(qrels, [Run.from_dict("r", scores)])
     parts = list_parts(System(name="r", runs=("r",)), runs, {})
-    return find_bounds(parse_measure(name), runs, parts, qrels)
+    return find_bounds([parse_measure(name) for name in names], runs, parts, qrels)
+
+
+def bounds_of(name: str, grades: dict[str, int], ids: list[str]) -> QueryBounds | None:
+    (bounds,) = all_bounds([name], [(grades, ids)])
+    return bounds
+
+
+def ends_of(bounds: QueryBounds | None) -> tuple[FloatArray, FloatArray]:
+    assert bounds is not None
+    assert bounds.low is not None
+    assert bounds.high is not None
+    return bounds.low, bounds.high
 
 
 @settings(max_examples=30, deadline=None)
-@given(case=cases(), cutoff=st.integers(1, 6), name=st.sampled_from(["nDCG", "RR", "R", "AP"]))
-def test_bounds_equal_those_of_the_slow_loop(case: Case, cutoff: int, name: str) -> None:
-    grades, ids, _ = case
-    bounds = bounds_of(f"{name}@{cutoff}", grades, ids)
-    if bounds is None:
-        assert set(ids) <= {*grades}
+@given(
+    case=st.lists(cases(), min_size=1, max_size=2),
+    cutoff=st.integers(1, 6),
+    chosen=st.permutations(NAMES),
+)
+def test_bounds_equal_those_of_the_slow_loop(
+    case: list[Case], cutoff: int, chosen: list[str]
+) -> None:
+    """Of several measures and queries at once, of each measure with its own cutoff."""
+    lists = [(grades, ids) for grades, ids, _ in case]
+    whole = [name for name in chosen[:2] if name in {"nDCG", "RR", "AP"}]
+    measures = [*(f"{name}@{cutoff}" for name in chosen[:3]), *whole]
+    known = all_bounds(measures, lists)
+    if known[0] is None:
+        assert all(set(ids) <= {*grades} for grades, ids in lists)
+        assert set(known) == {None}
         return
-    slow = slow_differences(name, grades, ids, EMPTY, cutoff)
-    assert bounds.low[-1] == pytest.approx(min(slow.values()), abs=1e-12)
-    assert bounds.high[-1] == pytest.approx(max(slow.values()), abs=1e-12)
-    shown = ids[:cutoff]
-    assert bounds.judged[-1] == pytest.approx(sum(d in grades for d in shown) / len(shown))
+    for name, bounds in zip(measures, known, strict=True):
+        low, high = ends_of(bounds)
+        assert bounds is not None
+        assert bounds.depth == (cutoff if "@" in name else 10)
+        for i, (grades, ids) in enumerate(lists, 1):
+            slow = slow_differences(
+                name.split("@")[0], grades, ids, EMPTY, cutoff if "@" in name else len(DOCUMENTS)
+            ).values()
+            assert low[i] == pytest.approx(min(slow), abs=1e-12)
+            assert high[i] == pytest.approx(max(slow), abs=1e-12)
+            shown = ids[: bounds.depth]
+            assert bounds.judged[i] == pytest.approx(sum(d in grades for d in shown) / len(shown))
+
+
+def test_bounds_of_a_long_list_on_average_precision() -> None:
+    """Too many documents for any loop over completions: the best and worst few of them."""
+    ids = [f"d{i}" for i in range(3000)]
+    low, high = ends_of(bounds_of("AP", {"d9": 1}, ids))
+    assert high[-1] == pytest.approx(1.0)  # the whole list
+    assert low[-1] == pytest.approx(
+        min((1 / 10 + sum((k + 2) / (3001 - j + k) for k in range(j))) / (j + 1) for j in range(60))
+    )
 
 
 def test_ndcg_can_fall_as_more_is_judged() -> None:
     """A great document at rank 3 raises the ideal more than the list's own gain."""
-    bounds = bounds_of("nDCG@3", {"b": 1}, ["b", "c", "d"])
-    assert bounds is not None
-    assert bounds.low[-1] < 1
-    assert bounds.high[-1] == 1
+    low, high = ends_of(bounds_of("nDCG@3", {"b": 1}, ["b", "c", "d"]))
+    assert low[-1] < 1
+    assert high[-1] == 1
 
 
-def test_what_has_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bounds_of("Judged@3", {"b": 1}, ["b", "c"]) is None
-    assert bounds_of("nDCG@3", {"b": 1}, ["b"]) is None
-    assert bounds_of("AP@3", {"b": 1}, ["b", "c"]) is not None
-    monkeypatch.setattr(query_bounds, "MOST_SQUARES", 1)
-    assert bounds_of("AP@3", {"b": 1}, ["b", "c"]) is None
+def test_what_has_no_bounds() -> None:
+    assert bounds_of("nDCG@3", {"b": 1}, ["b"]) is None  # everything is judged
+    judged = bounds_of("Judged@2", {"b": 1}, ["b", "c", "d"])
+    assert judged is not None
+    assert judged.judged[-1] == 1 / 2
+    assert (judged.low, judged.high) == (None, None)
+    assert judged.record.model_dump() == {"depth": 2, "judged": 0.75, "low": None, "high": None}
+    whole = bounds_of("Judged", {"b": 1}, ["b", *(f"d{i}" for i in range(11))])
+    assert whole is not None
+    assert (whole.depth, whole.judged[-1]) == (10, 1 / 10)
 
 
 def test_the_scale() -> None:
@@ -77,17 +127,32 @@ def test_a_report_states_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(unjudged_project.make(tmp_path))
+    measures = "measures: [RR@10, Success@1, Judged@2]"
+    edit(tmp_path, unjudged_project.EXPERIMENT, "measures: [RR@10]", measures)
     words = ["eval", unjudged_project.EXPERIMENT, "--no-plots", "--no-html", "--out", "out"]
     assert main(words) == 0
     out = capsys.readouterr().out
     [collection] = read_report(Path("out/report.json")).collections
-    bounds = collection.system("fresh").bounds
+    bounds = collection.system("fresh").measures["RR@10"].bounds
     assert bounds is not None
     assert (bounds.low, bounds.high) == pytest.approx(((1 / 2 + 1 / 3) / 2, 1.0))
     assert bounds.depth == 10
     assert bounds.judged == pytest.approx((3 / 5 + 3 / 4) / 2)
+    shares = dict(zip(collection.queries, collection.system("fresh").judged_shares, strict=True))
+    assert shares == pytest.approx({f"q{q}": 3 / 4 if q % 2 else 3 / 5 for q in range(60)})
     assert "Judged@10" in out
     assert "0.4167…1.0000" in out
+    first = collection.system("fresh").measures["Success@1"].bounds
+    assert first is not None
+    assert (first.depth, first.judged, first.low, first.high) == (1, 0, 0, 1)
+    assert "Judged@1 " in out
+    assert "0.0000…1.0000" in out
+    assert out.count("if judged is not known for Judged@2.") == 1
+    floor = collection.reference_rows[0]
+    assert floor.note in {"fresh", "pooled"}
+    row = collection.system(floor.note).measures["RR@10"].bounds
+    assert floor.measures["RR@10"].bounds == row
+    assert collection.reference_rows[1].measures["RR@10"].bounds is None
     page = Path("out/report.md").read_text(encoding="utf-8")
     assert "0.4167…1.0000" in page
     edit(tmp_path, unjudged_project.DATASET, "name: mine", "name: mine\njudgments: complete")

@@ -53,7 +53,7 @@ def test_a_collection_has_systems_by_mean_then_bounds() -> None:
     assert comparison is not None
     assert first["difference"]["value"] == comparison.difference
     assert data["systems"][1]["difference"] is None
-    assert all(each["bounds"] is None for each in data["systems"])  # complete judgments
+    assert all(each["bounds"] == [None, None] for each in data["systems"])  # complete judgments
     for i, name in enumerate((PRIMARY, SECOND)):
         values = [list(collection.system(each).measures[name].values) for each in groups]
         assert decoded(data["values"][i]) == values

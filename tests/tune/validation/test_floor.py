@@ -22,15 +22,15 @@ from tests import tiny
 
 NAMES = tuple(f"q{i}" for i in range(40))
 TUNED = np.random.default_rng(3).random(40)
+NONE = (None,) * 6
 NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
 
 
 def judge(*values: FloatArray, min_gain: float = 0.005) -> dict[str, str]:
     names = tuple("abcdef"[: len(values)])
     kinds: tuple[FloorKind, ...] = tuple("source" for _ in values)
-    untuned = UntunedValues(
-        names, kinds, np.array(values), (None,) * len(names), (False,) * len(names)
-    )
+    n = len(names)
+    untuned = UntunedValues(names, kinds, np.array(values), NONE[:n], (False,) * n, NONE[:n])
     rows = judge_floor(untuned, TUNED, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
     assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
     return {row.name: row.answer for row in rows}

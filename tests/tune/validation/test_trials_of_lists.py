@@ -81,7 +81,8 @@ def test_p_and_interval_of_a_widened_fit_agree(scale: float) -> None:
 
 def test_the_floor_knows_which_trials_are_shared() -> None:
     tuned = DEFAULT + MOVES
-    untuned = UntunedValues(("one",), ("system",), (DEFAULT + GAIN)[None], (tuned + GAIN,), (True,))
+    values = (DEFAULT + GAIN)[None]
+    untuned = UntunedValues(("one",), ("system",), values, (tuned + GAIN,), (True,), (None,))
 
     def width(values: UntunedValues) -> float:
         [row] = judge_floor(

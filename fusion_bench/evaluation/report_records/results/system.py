@@ -43,14 +43,15 @@ class CompletionBounds(ReportRecord):
     Attributes:
         depth: The k of Judged@k: the measure's cutoff, or 10.
         judged: Mean of Judged@k.
-        low: Mean of the least values over completions.
-        high: Mean of the greatest.
+        low: Mean of the least values over completions; None = completions of the measure are not
+            known.
+        high: Mean of the greatest; None likewise.
     """
 
     depth: int
     judged: float
-    low: float
-    high: float
+    low: OptionalFloat = None
+    high: OptionalFloat = None
 
 
 class MeasureResult(ReportRecord):
@@ -65,6 +66,8 @@ class MeasureResult(ReportRecord):
         source_ties: Ties inside the lists that the system reads; None for such rows, and where
             it was not computed.
         trials: The values of each trial, as ``values``; empty = there is one.
+        bounds: How much of its lists is judged, and what the rest could make of the mean; None
+            with complete judgments, and for rows that are not a ranking of their own.
     """
 
     mean: OptionalFloat
@@ -74,6 +77,7 @@ class MeasureResult(ReportRecord):
     ties: TieResult | None = None
     source_ties: SourceTieResult | None = None
     trials: tuple[tuple[float | None, ...], ...] = ()
+    bounds: CompletionBounds | None = None
 
 
 class SystemResult(ReportRecord):
@@ -91,8 +95,8 @@ class SystemResult(ReportRecord):
             system's judged documents at its rank; empty likewise, and where the measure has no
             formula for it; None = no list has a judged document.
         unjudged_share: Mean share of unjudged documents in the top 10.
-        bounds: What unjudged documents could make of its mean on the primary measure; None with
-            complete judgments, and where it is not known.
+        judged_shares: Judged@k of the primary measure by query; empty with complete judgments, and
+            for floor and ceiling rows.
         returned_documents: Documents ranked, over all queries; of several trials the mean.
         trials: How far its trials lie apart; None = there is one.
     """
@@ -105,6 +109,6 @@ class SystemResult(ReportRecord):
     judged_only: tuple[float | None, ...] = ()
     filled: tuple[float | None, ...] = ()
     unjudged_share: OptionalFloat = None
-    bounds: CompletionBounds | None = None
+    judged_shares: tuple[float, ...] = ()
     returned_documents: int = 0
     trials: TrialsResult | None = None

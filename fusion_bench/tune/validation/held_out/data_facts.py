@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fusion_bench.data.ordering import BoolArray
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.completions.query_bounds import find_bounds
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.judged_grades import (
     find_grade_warnings,
@@ -15,10 +17,13 @@ from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.source_ties.find_source_ties import find_source_ties
 from fusion_bench.evaluation.trials.first_trial import describe_first_trial, warn_first_trial
+from fusion_bench.evaluation.trials.mean_bounds import mean_bounds
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records.data_facts import DataFacts
@@ -44,18 +49,16 @@ def measure_facts(
         of_first_trial: Names of what the run measures on the first trial.
     """
     runs, measures = objective.runs, [objective.measure]
-    systems = {
-        "the default": fit_system(objective.system, runs, objective.spaces),
-        "the tuned system": fit_system(tuned, runs, objective.spaces),
-    }
+    systems = {"the default": objective.system, "the tuned system": tuned}
+    fitted = {name: fit_system(each, runs, objective.spaces) for name, each in systems.items()}
     part = runs.subset(held_out)
     spaces, qrels = objective.spaces, dataset.qrels
     assessed = {
         name: assess_system(system, part, measures, spaces=spaces, qrels=qrels)
-        for name, system in systems.items()
+        for name, system in fitted.items()
     }
     inside = find_source_ties(
-        systems,
+        fitted,
         {name: each.values for name, each in assessed.items()},
         part,
         measures,
@@ -82,10 +85,27 @@ def measure_facts(
             for name, each in inside.items()
             if objective.measure.name not in each.unknown
         },
-        bounds={
-            name: each.bounds.record for name, each in assessed.items() if each.bounds is not None
-        },
+        bounds=_list_bounds(objective, systems, dataset.qrels, held_out),
     )
+
+
+def _list_bounds(
+    objective: TuningObjective, systems: Mapping[str, System], qrels: Qrels, held_out: BoolArray
+) -> dict[str, CompletionBounds]:
+    """By system, over the trials of its lists; without those whose judgments are complete."""
+    known: dict[str, CompletionBounds] = {}
+    if bool(objective.runs.judged.all()):  # nothing needs to be ranked
+        return known
+    for name, system in systems.items():
+        trials = []
+        for runs in (objective.runs, *objective.later_trials):
+            part, spaces = runs.subset(held_out), objective.spaces
+            parts = list_parts(fit_system(system, runs, spaces), part, spaces)
+            trials.append(find_bounds([objective.measure], part, parts, qrels))
+        (bounds,) = mean_bounds(trials)
+        if bounds is not None:
+            known[name] = bounds.record
+    return known
 
 
 def _list_infos(objective: TuningObjective, dataset: Dataset) -> tuple[ListInfo, ...]:

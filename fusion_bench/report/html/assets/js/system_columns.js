@@ -81,7 +81,8 @@ function measureColumn(collection, measure, i) {
     key: String(i + 1),
     heading: collection.isChange ? `${title} now` : title,
     value: (s) => s.means[i],
-    title: (s) => `${measure} ${formatNumber(s.means[i])} ${formatInterval(s.low[i], s.high[i])}`,
+    title: (s) => `${measure} ${formatNumber(s.means[i])} ${formatInterval(s.low[i], s.high[i])}` +
+      describeBounds(s.bounds?.[i]),
     cell: (s) => [formatNumber(s.means[i]), bar(scale, s.low[i], s.means[i], s.high[i], { then: then(s) })],
     bars: true,
     minor: i > 0,
@@ -109,15 +110,29 @@ function differenceColumns(collection) {
 
 /** How much is judged, and what the rest could make of the mean; none with complete judgments. */
 function boundColumns(collection) {
-  const bounded = collection.competitors.find((s) => s.bounds);
-  if (!bounded) return [];
+  const boundsOf = (s) => s.bounds?.[0] ?? null;
+  const known = collection.systems.map(boundsOf).filter((each) => each !== null);
+  if (!known.length) return [];
   const column = (key, heading, value, cell) => ({
-    key, heading, value: (s) => s.bounds && value(s.bounds), cell: (s) => s.bounds && cell(s.bounds), minor: true,
+    key, heading, minor: true,
+    value: (s) => boundsOf(s) && value(boundsOf(s)),
+    cell: (s) => boundsOf(s) && cell(boundsOf(s)),
   });
   return [
-    column("u", `Judged@${bounded.bounds.depth}`, (b) => b.judged, (b) => formatPercent(b.judged)),
-    column("b", "if judged", (b) => b.low, (b) => `${formatNumber(b.low)}…${formatNumber(b.high)}`),
+    column("u", `Judged@${known[0].depth}`, (b) => b.judged, (b) => formatPercent(b.judged)),
+    ...(known.some((b) => b.low !== null) ? [column("b", "if judged", (b) => b.low, formatEnds)] : []),
   ];
+}
+
+function formatEnds(bounds) {
+  return bounds.low === null ? null : `${formatNumber(bounds.low)}…${formatNumber(bounds.high)}`;
+}
+
+/** The same of any measure as a text; empty where nothing is known. */
+function describeBounds(bounds) {
+  if (!bounds) return "";
+  const ends = formatEnds(bounds);
+  return `; Judged@${bounds.depth} ${formatPercent(bounds.judged)}${ends ? `, if judged ${ends}` : ""}`;
 }
 
 /** What a p such as "≤.0001" or ".275†" is sorted by; null for none. */
