@@ -11,7 +11,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.report import Report, read_report
 from fusion_bench.stats.intervals import POWER
 from fusion_bench.stats.power.plan_rule import DecisionRule, plan_rule, sidak_tail
-from fusion_bench.stats.power.power_plan import PowerPlan
+from fusion_bench.stats.power.power_plan import PlanWarning, PowerPlan
 from fusion_bench.stats.power.spread import assume_spread
 from fusion_bench.tune.looks.levels import look_level
 
@@ -68,6 +68,7 @@ def power(
     if checks < 1:
         raise ConfigError(f"checks: at least 1 is needed, not {checks}")
     comparison, critical, family = None, None, 1
+    warnings: tuple[PlanWarning, ...] = ()
     if report is None:
         level = DEFAULT_ALPHA if alpha is None else alpha
         spread = assume_spread(sd or 0.0, queries, groups, design_effect)
@@ -76,11 +77,13 @@ def power(
         level = record.alpha if alpha is None else alpha
         source = read_report_spread(record, collection, system, level)
         comparison, spread, family = source.comparison, source.spread, source.systems
+        warnings = source.warnings
         critical = source.critical_value if systems in (None, family) else None
     count = family if systems is None else systems
     rules = _list_rules(count, critical, checks, level)
     plans = tuple(plan_rule(rule, spread, differences, power) for rule in rules)
-    return PowerPlan(comparison, count, checks, level, power, spread, plans, critical is not None)
+    is_family = critical is not None
+    return PowerPlan(comparison, count, checks, level, power, spread, plans, is_family, warnings)
 
 
 def _list_rules(

@@ -56,7 +56,7 @@ def serve(
     def announce(address: str) -> None:
         end_lines()
         if json:
-            typer.echo(json_format.dumps({"address": address}))
+            typer.echo(json_format.dumps({"address": address, "warnings": session.judge_warnings}))
             return
         typer.echo(f"Console of {experiment}: {address}")
         typer.echo("The address holds a key: do not pass it on. Ctrl-C ends the console.")
@@ -73,6 +73,7 @@ def serve(
             dataset=dataset,
             system=system,
         )
+        base.echo_notes(() if json else session.judge_warnings)
         if (shown := describe_selection(session.dataset)) is not None:
             base.echo_notes([f"the console shows {shown}"])
         serve_session(

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.dataset_checks.ignored_queries import (
+    count_known_ignored,
+    warn_ignored,
+)
 from fusion_bench.evaluation.dataset_checks.judged_grades import (
     find_grade_warnings,
     list_grades,
@@ -45,6 +49,7 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
         warnings = (
             *find_judge_warnings(judge, every),
             *find_grade_warnings(grades, relevance, is_machine=judge is not None),
+            *warn_ignored(count_known_ignored(task), len(task.runs.queries)),
             *find_data_warnings(infos, len(task.runs.queries), configs, measures),
             *warn_first_trial(describe_first_trial(task.dataset)),
         )

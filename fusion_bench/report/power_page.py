@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from fusion_bench.evaluation.report_records.data_warning import DataWarning
+from fusion_bench.report.judging.judge_section import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.stats.power.plan_rule import RulePlan
 from fusion_bench.stats.power.power_plan import PowerPlan
@@ -35,7 +37,8 @@ def build_power_page(plan: PowerPlan) -> Page:
         findings=tuple(_list_findings(plan)),
         parts=(_build_needs_table(plan), *_build_hand_tables(plan)),
     )
-    return Page(f"Power: {_describe_source(plan)}", (section,))
+    first = judge_section(DataWarning(key=each.key, text=each.text) for each in plan.warnings)
+    return Page(f"Power: {_describe_source(plan)}", (*first, section))
 
 
 def _describe_source(plan: PowerPlan) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
@@ -10,7 +12,10 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
+from fusion_bench.serve.console.session import ConsoleSession
 from tests.judge_project import EXPERIMENT, make
+
+Announce = Callable[[str], None]
 
 Capture = pytest.CaptureFixture[str]
 REPORT = "reports/mine/report.json"
@@ -23,6 +28,7 @@ COMMANDS = {
         ["compare", REPORT, REPORT, "--html", "--out", "reports/mine/two"],
         ("two/comparison.html",),
     ),
+    "power": (["power", "--from", REPORT], ()),
     "diagnose": (["diagnose", EXPERIMENT], ("diagnosis.md",)),
     "check": (["dataset", "check", "mine"], ()),
 }
@@ -44,7 +50,7 @@ def test_reports_say_who_judged_and_that_it_is_circular(
 ) -> None:
     monkeypatch.chdir(circular)
     words, pages = COMMANDS[command]
-    if words[0] == "compare" and not (circular / REPORT).exists():
+    if words[0] in {"compare", "power"} and not (circular / REPORT).exists():
         assert main(COMMANDS["eval"][0]) == 0
         capsys.readouterr()
     assert main(words) == 0
@@ -57,7 +63,13 @@ def test_reports_say_who_judged_and_that_it_is_circular(
         assert "over 120 pairs of 40 queries" in plain
         assert CIRCULAR in plain
         assert plain.count(CIRCULAR) == 1
-    if words[0] in {"eval", "tune", "compare", "diagnose"}:  # before anything but the title
+    if words[0] in {
+        "eval",
+        "tune",
+        "compare",
+        "power",
+        "diagnose",
+    }:  # before anything but the title
         assert shown[0].index("machine judge") < 200
 
 
@@ -75,6 +87,32 @@ def test_the_json_of_eval_and_tune_names_the_judge(
     assert main([*COMMANDS["tune"][0], "--json"]) == 0
     warnings = json.loads(capsys.readouterr().out)["data"]["warnings"]
     assert [each["key"] for each in warnings][:2] == ["machine judge", "shared family"]
+    assert main([*COMMANDS["power"][0], "--json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert [each["key"] for each in warnings] == ["machine judge", "shared family"]
+
+
+def test_the_console_names_the_judge(
+    circular: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """In the page, and in what the command says when it starts."""
+    from fusion_bench.serve.http import server
+
+    monkeypatch.chdir(circular)
+    notes: list[str] = []
+
+    def serve(session: ConsoleSession, _: object, *, announce: Announce, **__: object) -> None:
+        notes.extend(session.describe()["notes"])
+        announce("http://127.0.0.1:1/")
+
+    monkeypatch.setattr(server, "serve_session", serve)
+    monkeypatch.setattr(server, "open_socket", lambda _: nullcontext())
+    assert main(["serve", EXPERIMENT, "--no-open"]) == 0
+    for shown in (" ".join(notes), " ".join(capsys.readouterr().err.split())):
+        assert "The grades are those of a machine judge of the family gpt." in shown
+        assert CIRCULAR in shown
+    assert main(["serve", EXPERIMENT, "--no-open", "--json"]) == 0
+    assert CIRCULAR in json.loads(capsys.readouterr().out)["warnings"][1]
 
 
 @pytest.mark.parametrize("words", [GATE, [*GATE, "--update", "--reason", "first"]])

@@ -9,10 +9,11 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.power.power_plan import PlannedComparison
+from fusion_bench.stats.power.power_plan import PlannedComparison, PlanWarning
 from fusion_bench.stats.power.spread import Spread, estimate_spread
 
 
@@ -25,12 +26,14 @@ class ReportSpread(NamedTuple):
         systems: Compared systems of the family, over all collections.
         critical_value: The report's, of its own level; None = of another level, or the report
             has none.
+        warnings: What speaks against the judge of the collection.
     """
 
     comparison: PlannedComparison
     spread: Spread
     systems: int
     critical_value: float | None
+    warnings: tuple[PlanWarning, ...]
 
 
 def read_report_spread(
@@ -64,7 +67,10 @@ def read_report_spread(
         critical = stored.critical_value
     spread = estimate_spread(difference, number_by_appearance(part.groups)[0])
     comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
-    return ReportSpread(comparison, spread, len(names), critical)
+    warnings = tuple(
+        PlanWarning(each.key, each.text) for each in find_judge_warnings(part.judge, part.runs)
+    )
+    return ReportSpread(comparison, spread, len(names), critical, warnings)
 
 
 def _find_collection(report: Report, name: str | None) -> Collection:

@@ -22,9 +22,8 @@ def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:
     Args:
         task: The evaluated queries, and the lists.
     """
-    judged = set(task.dataset.qrels.queries)
-    answered = {query for trial in task.trials for query in _answered_queries(trial.dataset)}
-    return frozenset(query for query in answered - judged if _is_selected(task, query))
+    unjudged = _find_unjudged(task.dataset)
+    return frozenset(query for query in unjudged if _is_selected(task, query))
 
 
 def count_known_ignored(task: EvaluationSet) -> int:
@@ -32,6 +31,13 @@ def count_known_ignored(task: EvaluationSet) -> int:
     if task.dataset.spec.queries is None:
         return 0
     return len(find_ignored_queries(task) & task.dataset.queries.keys())
+
+
+def count_known_unjudged(dataset: Dataset) -> int:
+    """The same of a whole dataset, of any split."""
+    if dataset.spec.queries is None:
+        return 0
+    return len(_find_unjudged(dataset) & dataset.queries.keys())
 
 
 def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
@@ -51,6 +57,12 @@ def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
                 f"{count + evaluated:,}. To judge more: fusion-bench judge."
             ),
         )
+
+
+def _find_unjudged(dataset: Dataset) -> set[str]:
+    """The queries that a list of any trial answers, and that have no judgment."""
+    answered = {query for trial in dataset.trials for query in _answered_queries(trial)}
+    return answered - set(dataset.qrels.queries)
 
 
 def _answered_queries(dataset: Dataset) -> Iterator[str]:

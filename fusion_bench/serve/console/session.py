@@ -13,6 +13,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.judge_checks.dataset_judges import find_dataset_warnings
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
@@ -100,7 +101,7 @@ class ConsoleSession:
             "measures": measures,
             "primary": measures[0],
             "baseline": self.baseline.name,
-            "notes": self._describe_lists(),
+            "notes": [*self.judge_warnings, *self._describe_lists()],
             "systems": list(self.experiment.systems),
             "system": self.system,
         }
@@ -171,6 +172,12 @@ class ConsoleSession:
         """
         system = self.panel.builder.build_system(setting)
         return system, self.panel.list_controls(setting, system)
+
+    @cached_property
+    def judge_warnings(self) -> tuple[str, ...]:
+        """What speaks against a machine judge of the dataset; empty where people judged."""
+        systems = self.experiment.systems.values()
+        return tuple(each.text for each in find_dataset_warnings(self.dataset, systems))
 
     def _describe_lists(self) -> list[str]:
         """The rerank lists that a fallback answered in part."""

@@ -27,6 +27,19 @@ class PlannedComparison:
     candidate: str
 
 
+@dataclass(frozen=True)
+class PlanWarning:
+    """What speaks against the values that a plan rests on.
+
+    Attributes:
+        key: For programs.
+        text: A sentence or more.
+    """
+
+    key: str
+    text: str
+
+
 @dataclass(frozen=True, repr=False)
 class PowerPlan(TableView):
     """Queries that each rule needs, and what the queries at hand can show.
@@ -41,6 +54,7 @@ class PowerPlan(TableView):
         rules: One a decision.
         is_family: The first rule's critical value is that of a report's family; otherwise Šidák's
             upper bound.
+        warnings: What speaks against the judge of the report; empty where the spread is assumed.
     """
 
     comparison: PlannedComparison | None
@@ -51,6 +65,7 @@ class PowerPlan(TableView):
     spread: Spread
     rules: tuple[RulePlan, ...]
     is_family: bool
+    warnings: tuple[PlanWarning, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name."""

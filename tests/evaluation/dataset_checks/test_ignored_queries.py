@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.dataset_checks.ignored_queries import warn_ignored
-from tests import tiny
+from fusion_bench.evaluation.dataset_checks.ignored_queries import IGNORED_QUERIES, warn_ignored
+from tests import tiny, unjudged_project
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +55,29 @@ def test_a_query_without_an_answer_is_no_loss(
     with (root / "datasets/tiny/queries.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "q9", "type": "local", "split": "test"}\n')
     assert evaluate(root, capsys)[0] == 0
+
+
+def test_tune_and_the_gate_name_them(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(unjudged_project.make(root / "other"))
+    tiny.edit(Path(), unjudged_project.DATASET, "runs:", "queries: queries.jsonl\nruns:")
+    names = "".join(f'{{"id": "q{q}"}}\n' for q in range(unjudged_project.QUERIES))
+    Path("datasets/mine/queries.jsonl").write_text(names, encoding="utf-8")
+    qrels = Path("datasets/mine/qrels.txt")
+    rows = qrels.read_text(encoding="utf-8").splitlines(keepends=True)
+    qrels.write_text("".join(row for row in rows if not row.startswith("q7 ")), encoding="utf-8")
+    gate = ["gate", unjudged_project.EXPERIMENT, "--no-html"]
+    tune = ["tune", unjudged_project.EXPERIMENT, "--no-plots", "--no-html"]
+    assert main([*gate, "--update", "--reason", "first"]) == 0
+    for words, keys in ((tune, ("data", "warnings")), (gate, ("data_warnings",))):
+        capsys.readouterr()
+        assert main([*words, "--json"]) in {0, 3}  # unjudged documents decide what is tuned
+        found = json.loads(capsys.readouterr().out)
+        for key in keys:
+            found = found[key]
+        (text,) = [each["text"] for each in found if each["key"] == IGNORED_QUERIES]
+        assert "The numbers describe 59 queries of 60." in text
 
 
 def test_several_are_counted() -> None:

@@ -9,6 +9,10 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.completions.query_bounds import find_bounds
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
+from fusion_bench.evaluation.dataset_checks.ignored_queries import (
+    count_known_unjudged,
+    warn_ignored,
+)
 from fusion_bench.evaluation.dataset_checks.judged_grades import (
     find_grade_warnings,
     list_grades,
@@ -132,5 +136,6 @@ def _find_warnings(
     return (
         *find_judge_warnings(judge, infos),
         *find_grade_warnings(grades, relevance, is_machine=judge is not None),
+        *warn_ignored(count_known_unjudged(dataset), len(objective.runs.queries)),
         *find_data_warnings(infos, len(queries), configs, [objective.measure.name]),
     )
