@@ -81,7 +81,8 @@ def pull_command(
         bool,
         typer.Option(
             "--skip-failed",
-            help="Leave out a query of which a list fails for good, and exit with 4.",
+            help="Leave out a query of which a list fails for good, and exit with 4. The same "
+            "command asks it again later.",
         ),
     ] = False,
     start_over: Annotated[

@@ -21,6 +21,9 @@ from fusion_bench.util.calls.retries import REPEATED, RetryRules, call_with_retr
 MOST_FAILURES: Final = 5
 #: Least seconds for connecting: a library may have to open an index.
 CONNECTING_SECONDS: Final = 300.0
+#: What resumes a pull that failed; where it began by ``--start-over``.
+RESUME: Final = "run the same command again to resume"
+RESUME_ANEW: Final = "run the same command without --start-over to resume"
 #: Characters of the fingerprint of an index.
 LONGEST_FINGERPRINT: Final = 100_000
 
@@ -35,6 +38,9 @@ class PullWork:
         store: The answers.
         texts: Whether the texts of documents are asked for.
         skip_failed: Whether a query of which a list fails for good is left out.
+        is_of_dataset: Whether the answers in the store are to complete or replace a dataset that is
+            there, so that they must be of the same queries and depths.
+        resume: What resumes it after a failure, for messages.
         on_progress: Called with the number of answers that are known, and of all.
         asked: Questions that were asked now and answered.
         failed: Query id → why a list of it failed for good.
@@ -47,6 +53,8 @@ class PullWork:
     store: PullStore
     texts: bool = False
     skip_failed: bool = False
+    is_of_dataset: bool = False
+    resume: str = RESUME
     on_progress: Callable[[int, int], None] = lambda *_: None
     asked: int = 0
     failed: dict[str, str] = field(default_factory=dict)
@@ -78,20 +86,25 @@ def _check_identity(work: PullWork) -> None:
 
     Before the first answer there is nothing to mix: a wrong setting is corrected, no more.
     """
-    identity = describe_identity(work.connector, work.fingerprint)
+    identity = describe_identity(work.connector, work.fingerprint, work.questions)
     known = work.store.read_identity()
-    if known is None or not work.store.has_answers():
+    if known is not None and (work.is_of_dataset or work.store.has_answers()):
+        for part, what in (("settings", "settings"), ("fingerprint", "index")):
+            before, now = known.get(part) or {}, identity[part]
+            if before != now:
+                keys = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+                raise ConfigError(
+                    f"{work.store.where}: the {what} changed since the pull began "
+                    f"({', '.join(keys)}), and lists of both cannot be mixed: undo the change, or "
+                    "run the same command with --start-over"
+                )
+    if work.is_of_dataset and (known or {}).get("questions") != identity["questions"]:
+        raise ConfigError(
+            f"{work.store.where}: the unfinished pull asks for other queries, vectors, depths or "
+            "texts, and a dataset is there already: repeat its command, or add --start-over"
+        )
+    if known != identity:
         work.store.save_identity(identity)
-        return
-    for part, what in (("settings", "settings"), ("fingerprint", "index")):
-        before, now = known.get(part) or {}, json.loads(json.dumps(identity[part]))
-        if before != now:
-            keys = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
-            raise ConfigError(
-                f"{work.store.where}: the {what} changed since the pull began ({', '.join(keys)}), "
-                "and lists of both cannot be mixed: undo the change, or run the same command with "
-                "--start-over"
-            )
 
 
 class _Workers:
@@ -185,7 +198,7 @@ class _Workers:
         work = self._work
         return ProviderError(
             f"{error} ({self._known} of {len(work.questions)} answers are stored in "
-            f"{work.store.where}: run the same command again to resume)",
+            f"{work.store.where}: {work.resume})",
             kind=error.kind,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -115,9 +116,17 @@ def _hash_question(plan: ListPlan, query: PullQuery, *, texts: bool) -> str:
     return hash_values(plan.name, plan.depth, int(texts), query.id, query.text, numbers)
 
 
-def describe_identity(connector: Connector, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
-    """What all answers of a pull depend on: the settings, and the index."""
-    return {"settings": describe_settings(connector), "fingerprint": dict(fingerprint)}
+def describe_identity(
+    connector: Connector, fingerprint: Mapping[str, Any], questions: Sequence[Question]
+) -> dict[str, Any]:
+    """What all answers of a pull depend on, as JSON: the settings, the index, and what is asked."""
+    identity = {
+        "settings": describe_settings(connector),
+        "fingerprint": dict(fingerprint),
+        "questions": hash_values(sorted(question.key for question in questions)),
+    }
+    data: dict[str, Any] = json.loads(json.dumps(identity))
+    return data
 
 
 def describe_settings(connector: Connector) -> dict[str, Any]:

@@ -171,7 +171,10 @@ def list_notes(record: PullRecord) -> list[str]:
     if record.failed:
         query, reason = next(iter(record.failed.items()))
         count = pluralize(len(record.failed), "query")
-        notes.append(f"degraded: {count} left out (for example {query}: {reason}).")
+        notes.append(
+            f"degraded: {count} left out (for example {query}: {reason}). The same command without "
+            "--start-over asks them again, and no other."
+        )
     if record.dropped:
         notes.append(
             f"{', '.join(record.dropped)}: of the pull before this one, so dataset.yaml names it "

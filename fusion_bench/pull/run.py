@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from fusion_bench.connector import Connector
 from fusion_bench.connector.hits import has_control
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
-from fusion_bench.pull.ask import PullWork, ask_questions
+from fusion_bench.pull.ask import RESUME, RESUME_ANEW, PullWork, ask_questions
+from fusion_bench.pull.dataset_file import DATASET_FILE
 from fusion_bench.pull.query_vectors import find_vectors
 from fusion_bench.pull.questions import (
     ListPlan,
@@ -26,15 +25,12 @@ from fusion_bench.pull.questions import (
     plan_lists,
 )
 from fusion_bench.pull.record import PullRecord, list_notes, read_list_names, summarize_list
-from fusion_bench.pull.store import Answer, PullStore
-from fusion_bench.pull.write_folder import PulledLists, check_folder, write_folder
-from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.util.files.folder_lock import lock_folder
+from fusion_bench.pull.store import Answer
+from fusion_bench.pull.unfinished import check_unfinished, open_stores
+from fusion_bench.pull.write_folder import PulledLists, write_folder
 from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.table_view import Columns, TableView
 
-#: Folder of the answers of an unfinished pull, in the dataset's folder.
-UNFINISHED: Final = ".pull"
 #: Called with what is done now, the steps done, and all steps.
 Progress = Callable[[str, int, int], None]
 
@@ -53,7 +49,7 @@ class PullOptions:
         vectors: File with the vectors of the queries; None = legs name their own.
         skip_failed: Whether queries of which a list fails for good are left out.
         start_over: Whether answers of an unfinished pull are forgotten, and a dataset that an
-            earlier pull wrote is replaced.
+            earlier pull wrote is replaced once the new one is whole.
     """
 
     connector: Connector
@@ -113,58 +109,35 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
         FusionBenchError: An input or an option breaks a rule, the engine failed, or a file cannot
             be written. Answers stay in the folder until the dataset is written.
     """
-    check_folder(options.out, replace=options.start_over)
+    check_unfinished(options.out, start_over=options.start_over)
     plans = plan_lists(options.connector, options.depth)
     objects = _read_queries(options.queries)
-    with _open_stores(options) as (store, vectors):
+    with open_stores(options.out, start_over=options.start_over) as stores:
         texts = {query: str(item["text"]) for query, item in objects.items()}
         query_vectors = find_vectors(
             options.connector,
             texts,
             options.vectors,
-            vectors,
+            stores.vectors,
             lambda done, total: on_progress("encoding", done, total),
         )
         questions = list_questions(plans, build_queries(texts, query_vectors), texts=options.texts)
         work = PullWork(
             options.connector,
             questions,
-            store,
+            stores.answers,
             texts=options.texts,
             skip_failed=options.skip_failed,
+            is_of_dataset=not options.start_over and (options.out / DATASET_FILE).exists(),
+            resume=RESUME_ANEW if options.start_over else RESUME,
             on_progress=lambda done, total: on_progress("pulling", done, total),
         )
         asyncio.run(ask_questions(work))
         on_progress("writing", 0, 1)
         pulled = _collect_lists(options, plans, work, objects)
-    files = write_folder(options.out, pulled)
-    shutil.rmtree(options.out / UNFINISHED, ignore_errors=True)
+        files = write_folder(options.out, pulled)
+        stores.is_done = not work.failed
     return PulledDataset(options.out, pulled.record, tuple(files))
-
-
-@contextmanager
-def _open_stores(options: PullOptions) -> Iterator[tuple[PullStore, AnswerStore]]:
-    """The answers of the engine and those of encoders; one pull at a time uses them."""
-    folder = options.out / UNFINISHED
-    is_new, is_used = not options.out.exists(), False
-    with lock_folder(options.out):
-        check_folder(options.out, replace=options.start_over)  # another pull may just have ended
-        if options.start_over:
-            shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(exist_ok=True)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-        try:
-            with (
-                closing(PullStore(folder / "answers.sqlite")) as store,
-                closing(AnswerStore(folder / "vectors.sqlite")) as vectors,
-            ):
-                try:
-                    yield store, vectors
-                finally:
-                    is_used = store.read_identity() is not None or not vectors.is_empty()
-        finally:
-            if not is_used:  # nothing was asked: leave nothing behind
-                shutil.rmtree(options.out if is_new else folder, ignore_errors=True)
 
 
 def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:

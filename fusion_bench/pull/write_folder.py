@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any, Final
 
-from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.connector import Connector
 from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.io.write_run import RunRows, write_run
+from fusion_bench.pull.dataset_file import (
+    DATASET_FILE,
+    STAGED,
+    WRITTEN_BY,
+    finish_replacement,
+    read_dataset_file,
+    write_dataset_file,
+)
 from fusion_bench.pull.questions import FUSED_LIST, ListPlan
 from fusion_bench.pull.record import RECORD_FILE, PullRecord, is_falling
 from fusion_bench.pull.store import Answer
@@ -22,11 +28,9 @@ from fusion_bench.util.files.new_files import remove_on_failure
 from fusion_bench.util.json_lines import encode_json_lines
 from fusion_bench.util.yaml_text import format_compact_yaml
 
-DATASET_FILE: Final = "dataset.yaml"
 EXPERIMENT_FILE: Final = "experiment.yaml"
 QUERIES_FILE: Final = "queries.jsonl"
 DOCUMENTS_FILE: Final = "documents.jsonl"
-WRITTEN_BY: Final = "# Written by: fusion-bench pull\n"
 #: Name of the system that replays the engine's own fusion.
 REPLAY: Final = "replay"
 RRF: Final = "rrf"
@@ -77,13 +81,30 @@ def check_folder(folder: Path, *, replace: bool) -> None:
 def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     """Write the dataset, and an experiment; of an older pull's dataset its judgments stay.
 
+    An older dataset stays readable until the new one is whole.
+
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
     suffix = ".jsonl.gz" if _has_blanks(pulled) else ".trec.gz"
-    lists = {
-        folder / f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans
-    }
+    lists = {f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans}
+    contents = _file_contents(folder, pulled)
+    if (folder / DATASET_FILE).exists():
+        finish_replacement(folder)
+        _write_files(folder / STAGED, lists, contents)
+        write_dataset_file(folder, _dataset_keys(folder, pulled, suffix, f"{STAGED}/"))
+        finish_replacement(folder)
+    else:
+        with remove_on_failure() as new:
+            names = (*lists, *contents, DATASET_FILE)
+            new += [path for name in names if not (path := folder / name).exists()]
+            _write_files(folder, lists, contents)
+            write_dataset_file(folder, _dataset_keys(folder, pulled, suffix))
+    return [folder / name for name in (*lists, *contents, DATASET_FILE)]
+
+
+def _file_contents(folder: Path, pulled: PulledLists) -> dict[str, bytes]:
+    """The files beside the lists, without the ``dataset.yaml``."""
     contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
     if pulled.texts is not None:
         texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
@@ -91,14 +112,14 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
     if not (folder / EXPERIMENT_FILE).exists():
         contents[EXPERIMENT_FILE] = _experiment_text(pulled).encode()
-    contents[DATASET_FILE] = _dataset_text(
-        folder, pulled, suffix
-    ).encode()  # the last: now it is complete
-    with remove_on_failure() as new:
-        new += [path for path in (*lists, *map(folder.joinpath, contents)) if not path.exists()]
-        files = [write_run(path, rows) for path, rows in lists.items()]
-        written = [write_atomic(folder / name, data) for name, data in contents.items()]
-    return [*files, *written]
+    return contents
+
+
+def _write_files(folder: Path, lists: Mapping[str, RunRows], contents: Mapping[str, bytes]) -> None:
+    for name, rows in lists.items():
+        write_run(folder / name, rows)
+    for name, data in contents.items():
+        write_atomic(folder / name, data)
 
 
 def _has_blanks(pulled: PulledLists) -> bool:
@@ -125,28 +146,32 @@ def _list_rows(name: str, pulled: PulledLists) -> RunRows:
     )
 
 
-def _dataset_text(folder: Path, pulled: PulledLists, suffix: str) -> str:
-    path = folder / DATASET_FILE
-    old = read_yaml(path).data if path.exists() else {}
-    runs = {plan.name: _run_entry(plan, pulled, suffix) for plan in pulled.plans}
+def _dataset_keys(
+    folder: Path, pulled: PulledLists, suffix: str, place: str = ""
+) -> dict[str, Any]:
+    """The keys of the ``dataset.yaml``: of an older one what the pull does not write.
+
+    Args:
+        folder: Where it is.
+        pulled: The lists.
+        suffix: Of their files.
+        place: What stands before the names of all new files.
+    """
+    old = read_dataset_file(folder)
+    runs = {plan.name: _run_entry(plan, pulled, suffix, place) for plan in pulled.plans}
     dropped = pulled.record.dropped
     kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
-    data: dict[str, Any] = {
+    return {
         "name": make_dataset_name(pulled.name, "pulled"),
         "description": f"Pulled from {pulled.connector.method}.",
         **old,
-        "queries": QUERIES_FILE,
-        **({} if pulled.texts is None else {"documents": DOCUMENTS_FILE}),
+        "queries": f"{place}{QUERIES_FILE}",
+        **({} if pulled.texts is None else {"documents": f"{place}{DOCUMENTS_FILE}"}),
         "runs": {**kept, **runs},
     }
-    hint = ""
-    if "qrels" not in data:
-        command = f"fusion-bench judge {quote(str(folder))}"
-        hint = f"# Pulled without judgments. '{command}' makes them; then add 'qrels: FILE'.\n"
-    return f"{WRITTEN_BY}{hint}{format_compact_yaml(data)}"
 
 
-def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str) -> dict[str, Any]:
+def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> dict[str, Any]:
     """The run as the ``dataset.yaml`` names it: its ranks are the engine's.
 
     Where scores fall from hit to hit, equal ones keep the order of the file. Else the rank column
@@ -156,7 +181,8 @@ def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str) -> dict[str, An
     answers = pulled.answers[plan.name].values()
     is_ordered = all(is_falling(answer) for answer in answers)
     order = {"source_ties": "file"} if is_ordered else {"rank_from": "column"}
-    return {"path": f"runs/{plan.name}{suffix}", **({"roles": roles} if roles else {}), **order}
+    path = f"{place}runs/{plan.name}{suffix}"
+    return {"path": path, **({"roles": roles} if roles else {}), **order}
 
 
 def _experiment_text(pulled: PulledLists) -> str:
