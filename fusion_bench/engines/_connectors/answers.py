@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fusion_bench.connector import PullQuery
+from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.http import JsonClient
@@ -54,6 +55,24 @@ async def get_permitted(client: JsonClient, path: str) -> Any:  # noqa: ANN401 -
         if error.kind != "refused":
             raise
         return None
+
+
+def refuse_error(client: JsonClient, data: Any, *keys: str) -> None:  # noqa: ANN401 - JSON
+    """Refuse an answer of status 200 that states an error, whatever else it holds.
+
+    Args:
+        client: Quotes what the server says.
+        data: The answer.
+        keys: Where an error stands; by default under ``error`` or ``errors``.
+
+    Raises:
+        ProviderError: Kind ``server``.
+    """
+    errors = value_at(data, *keys) if keys else value_at(data, "error") or value_at(data, "errors")
+    if errors:
+        first = errors[0] if isinstance(errors, list) else errors
+        named = value_at(first, "message") or value_at(first, "reason") or first
+        raise incomplete_error(f"the engine reports {client.quote_text(str(named))}")
 
 
 def path_of(*parts: str) -> str:

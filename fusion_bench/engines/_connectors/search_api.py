@@ -16,6 +16,7 @@ from fusion_bench.engines._connectors.answers import (
     field_at,
     get_permitted,
     path_of,
+    refuse_error,
     require_text_field,
     rows_at,
     value_at,
@@ -109,6 +110,7 @@ class SearchApiSession:
             {**body, "_source": fields or False},
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
+        refuse_error(self._client, data)
         check_complete(data)
         return [
             make_hit(
@@ -139,7 +141,7 @@ class SearchApiSession:
 
 
 def check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
-    """Refuse an answer to which a shard gave nothing, or that came too late.
+    """Refuse an answer to which a shard or a cluster gave nothing, or that came too late.
 
     Raises:
         ProviderError: Kind ``server``.
@@ -150,3 +152,8 @@ def check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
     if failed:
         total = value_at(data, "_shards", "total")
         raise incomplete_error(f"{failed} of {total} shards failed")
+    for state in ("skipped", "partial", "failed", "running"):  # of a search across clusters
+        count = value_at(data, "_clusters", state)
+        if count:
+            total = value_at(data, "_clusters", "total")
+            raise incomplete_error(f"{count} of {total} clusters: {state}")

@@ -11,10 +11,12 @@ from fusion_bench.connector import (
     Hit,
     make_hit,
 )
+from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._connectors.answers import (
     digest_of,
     get_permitted,
     path_of,
+    refuse_error,
     require_text_field,
     rows_at,
     value_at,
@@ -40,6 +42,10 @@ class AzureSession(RequestSession):
             {**body, "select": fields},
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
+        refuse_error(self._client, data)
+        coverage = value_at(data, "@search.coverage")
+        if coverage is not None and coverage != 100:
+            raise incomplete_error(f"{coverage} % of the index was searched")
         if value_at(data, "@odata.nextLink") or value_at(data, "@search.nextPageParameters"):
             raise ProviderError(
                 "incomplete answer: the service returned only a part of it: pull without texts, "

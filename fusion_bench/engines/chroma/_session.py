@@ -15,6 +15,7 @@ from fusion_bench.connector import (
 from fusion_bench.engines._connectors.answers import (
     digest_of,
     path_of,
+    refuse_error,
     signed_score,
     value_at,
 )
@@ -86,11 +87,13 @@ class ChromaSession:
         }
 
     async def _post(self, action: str, body: dict[str, Any], depth: int, *, texts: bool) -> Any:  # noqa: ANN401 - JSON
-        return await self._client.post_json(
+        data = await self._client.post_json(
             self._collections_path(self._collection_id, action),
             body,
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
+        refuse_error(self._client, data)
+        return data
 
     def _collections_path(self, *parts: str) -> str:
         tenant, database = self._connector.tenant, self._connector.database

@@ -14,6 +14,7 @@ from fusion_bench.connector import (
 from fusion_bench.engines._connectors.answers import (
     digest_of,
     path_of,
+    refuse_error,
     rows_at,
     value_at,
 )
@@ -85,6 +86,8 @@ class QdrantSession:
             {**body, "with_payload": keys or False, "with_vector": False},
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
+        refuse_error(self._client, data)
+        refuse_error(self._client, data, "status", "error")
         return [
             self._connector.read_point(point, sign=sign, texts=texts)
             for point in rows_at(data, "result", "points")

@@ -15,6 +15,7 @@ from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._connectors.answers import (
     field_at,
     get_permitted,
+    refuse_error,
     require_text_field,
     rows_at,
     value_at,
@@ -56,11 +57,7 @@ class VespaSession(RequestSession):
         )
         if value_at(data, "root") is None:
             raise malformed_error("it has no root")
-        errors = value_at(data, "root", "errors")
-        if errors:
-            first = errors[0] if isinstance(errors, list) else errors
-            quoted = self._client.quote_text(str(value_at(first, "message") or first))
-            raise incomplete_error(f"Vespa reports {quoted}")
+        refuse_error(self._client, data, "root", "errors")
         coverage = value_at(data, "root", "coverage")
         if coverage is not None and value_at(coverage, "full") is not True:
             percent = value_at(coverage, "coverage")

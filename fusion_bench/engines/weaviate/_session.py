@@ -12,11 +12,11 @@ from fusion_bench.connector import (
     PullQuery,
     make_hit,
 )
-from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._connectors.answers import (
     digest_of,
     get_permitted,
     path_of,
+    refuse_error,
     rows_at,
     signed_score,
     value_at,
@@ -94,9 +94,5 @@ class WeaviateSession:
         data = await self._client.post_json(
             "/v1/graphql", {"query": query}, extra_bytes=extra_bytes
         )
-        errors = value_at(data, "errors")
-        if errors:
-            first = errors[0] if isinstance(errors, list) else errors
-            quoted = self._client.quote_text(str(value_at(first, "message") or first))
-            raise incomplete_error(f"Weaviate reports {quoted}")
+        refuse_error(self._client, data)
         return data

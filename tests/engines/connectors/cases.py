@@ -63,6 +63,8 @@ SHARD = {"total": 2, "successful": 1, "skipped": 0, "failed": 1}
 SEARCH_API = {
     "timed out": merge("timed_out", value=True),
     "a shard failed": merge("_shards", SHARD),
+    "a cluster was skipped": merge("_clusters", {"total": 2, "successful": 1, "skipped": 1}),
+    "an error with status 200": merge("error", {"type": "boom", "reason": "no luck"}),
 }
 CASES: dict[str, Case] = {
     "elasticsearch": Case(
@@ -111,7 +113,7 @@ CASES: dict[str, Case] = {
             },
             "fused": {"method": "rrf", "k": 20, "weights": {"words": 2, "dense": 1}},
         },
-        {},
+        {"an error with status 200": merge("status", {"error": "no luck"})},
         ("result", "points"),
         ("score",),
         is_distance=True,
@@ -149,7 +151,7 @@ CASES: dict[str, Case] = {
                 "default": 1000,
             },
         },
-        {},
+        {"an error with status 200": merge("error", "InternalError")},
         ("scores",),
         is_distance=True,
     ),
@@ -210,7 +212,11 @@ CASES: dict[str, Case] = {
             },
             "fused": {"method": "rrf", "weights": {"dense": 0.5}},
         },
-        {"a next link": merge(("@odata.nextLink",), "https://…")},
+        {
+            "a next link": merge(("@odata.nextLink",), "https://…"),
+            "an error with status 200": merge("error", {"code": "boom", "message": "no luck"}),
+            "a part of the index": merge(("@search.coverage",), 66.7),
+        },
         ("value",),
         ("@search.score",),
     ),
