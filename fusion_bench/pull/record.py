@@ -79,6 +79,8 @@ class PullRecord(StrictModel):
         failed: Query → why it was left out.
         dropped: Lists that the pull before this one made, and this one did not: the dataset names
             them no more.
+        is_replay_outdated: Whether the experiment of an earlier pull, which stays, replays another
+            window or limit.
     """
 
     format: Literal["fusion-bench-pull"] = "fusion-bench-pull"
@@ -95,6 +97,7 @@ class PullRecord(StrictModel):
     without_text: int = 0
     failed: dict[str, str] = Field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    is_replay_outdated: bool = False
 
     @property
     def is_degraded(self) -> bool:
@@ -174,6 +177,11 @@ def list_notes(record: PullRecord) -> list[str]:
         notes.append(
             f"degraded: {count} left out (for example {query}: {reason}). The same command without "
             "--start-over asks them again, and no other."
+        )
+    if record.is_replay_outdated:
+        notes.append(
+            "experiment.yaml stays, and its replay has the window and the limit of an earlier "
+            "pull: correct depth and top_k, or delete the file and pull again with --start-over."
         )
     if record.dropped:
         notes.append(

@@ -27,7 +27,7 @@ from fusion_bench.pull.questions import (
 from fusion_bench.pull.record import PullRecord, list_notes, read_list_names, summarize_list
 from fusion_bench.pull.store import Answer
 from fusion_bench.pull.unfinished import check_unfinished, open_stores
-from fusion_bench.pull.write_folder import PulledLists, write_folder
+from fusion_bench.pull.write_folder import PulledLists, replays_another_request, write_folder
 from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -198,7 +198,10 @@ def _collect_lists(
     kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
     dropped = read_list_names(options.out) - {plan.name for plan in kept}
     record = _make_record(options, plans, work, answers)
-    record = record.model_copy(update={"dropped": tuple(sorted(dropped))})
+    is_old = replays_another_request(options.out, options.connector, options.depth)
+    record = record.model_copy(
+        update={"dropped": tuple(sorted(dropped)), "is_replay_outdated": is_old}
+    )
     if options.texts:
         missing = len(documents - texts.keys())
         record = record.model_copy(update={"documents": len(texts), "without_text": missing})

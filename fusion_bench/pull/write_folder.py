@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.connector import Connector
 from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError
@@ -206,6 +207,25 @@ def _experiment_text(pulled: PulledLists) -> str:
     if len(legs) > 1:
         data["tune"] = {"system": _free_name(RRF, legs)}
     return f"{WRITTEN_BY}{format_compact_yaml(data)}"
+
+
+def replays_another_request(folder: Path, connector: Connector, depth: int) -> bool:
+    """Whether an experiment that is there, and stays, has other windows or limits than the request.
+
+    Args:
+        folder: The dataset's.
+        connector: The engine.
+        depth: Of the pull.
+    """
+    wanted = connector.describe_replay(depth)
+    try:
+        systems = read_yaml(folder / EXPERIMENT_FILE).data["systems"]
+        known = systems[_free_name(REPLAY, [*connector.legs])]
+        return wanted is not None and any(
+            known.get(key) != wanted.get(key) for key in ("depth", "top_k")
+        )
+    except (ConfigError, AttributeError, KeyError, TypeError):
+        return False  # there is none, or it is the user's own
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:

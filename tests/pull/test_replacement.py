@@ -8,18 +8,20 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+import fusion_bench
 from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.pull import run
 from fusion_bench.pull.dataset_file import STAGED, finish_replacement
 from fusion_bench.pull.unfinished import UNFINISHED
 from fusion_bench.pull.write_folder import PulledLists, write_folder
-from tests.pull import functions
+from tests.pull import framework_objects, functions
 from tests.pull.cases import DENSE, KEYWORD, pull
 
 #: What a process does to files, as Python's audit events name it.
@@ -177,3 +179,33 @@ def test_queries_that_were_skipped_are_asked_again_and_no_other(tmp_path: Path) 
     lists = read_lists(tmp_path / "mine")
     assert lists["bm25"].keys() == lists["dense"].keys() == {"q1", "q2"}
     assert not (tmp_path / "mine" / UNFINISHED).exists()
+
+
+def test_the_replay_of_an_earlier_pull_is_named(tmp_path: Path) -> None:
+    module = "tests.pull.framework_objects"
+    leg = {"retriever": f"{module}:PLAIN"}
+    framework_objects.PLAIN.documents = [
+        SimpleNamespace(id=name, page_content="t", metadata={}) for name in "abc"
+    ]
+    settings = {"legs": {"a": leg, "b": leg}, "fused": {**leg, "fusion": {"c": 60}}}
+    path = tmp_path / "mine/experiment.yaml"
+    notes = []
+    for depth in (2, 2, 3):
+        pulled = fusion_bench.pull(
+            "langchain",
+            {"q1": "x"},
+            path.parent,
+            settings=settings,
+            depth=depth,
+            start_over=path.exists(),
+        )
+        notes.append([note for note in pulled.notes if "its replay has the window" in note])
+    assert [len(each) for each in notes] == [0, 0, 1]
+    replay = yaml.safe_load(path.read_text(encoding="utf-8"))["systems"]["replay"]
+    assert (replay["depth"], replay["top_k"]) == (2, 2)
+    path.unlink()
+    fusion_bench.pull(
+        "langchain", {"q1": "x"}, path.parent, settings=settings, depth=3, start_over=True
+    )
+    replay = yaml.safe_load(path.read_text(encoding="utf-8"))["systems"]["replay"]
+    assert (replay["depth"], replay["top_k"]) == (3, 3)
