@@ -25,7 +25,7 @@ from fusion_bench.util.yaml_text import format_compact_yaml
 DATASET_FILE: Final = "dataset.yaml"
 WRITTEN_BY: Final = "# Written by: fusion-bench pull\n"
 #: Folder of the new files, in the dataset's folder.
-STAGED: Final = ".new"
+STAGED: Final = ".pull-new"
 
 
 def read_dataset_file(folder: Path) -> dict[str, Any]:
