@@ -4,9 +4,9 @@ Where the gated system has several trials, new ones are drawn. Groups of queries
 without groups) are drawn with replacement, the same for both sides. Each new trial takes the
 answers to each group from one of the observed trials, drawn independently. So trials differ on
 single groups as they were seen to. Then each new trial is moved on all queries by a normal number
-whose variance is the estimated σ²_τ, as three trials are too few to draw from. Both sides have
-the same true mean. Source: Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics
-1(2), for crossed random effects; the effect of trials is parametric here.
+whose variance is the estimated σ²_τ. Both sides have the same true mean. Source: the bootstrap of
+crossed random effects of Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2).
+It draws whole trials; three are too few for that, so their effect is parametric here.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class TrialAlarms(StoredRecord):
         runs: All of them.
         low: Lower end of the Clopper–Pearson interval, 95 % for all such rows together.
         high: Upper end.
-        limit: The rate that is promised at most; None = nothing is promised, because single trials
-            hide that trials have an effect of their own.
+        limit: The rate that is promised at most; None = nothing is promised. Single trials hide
+            that trials have an effect of their own, and observed pairs share trials.
         rate: ``count`` ÷ ``runs``.
         agrees: Whether the interval is compatible with the limit.
     """
@@ -97,19 +97,18 @@ def _count_alarms(check: Check, runs: int, seed: int) -> Iterator[_Counted]:
     if check.error is not None or values is None:
         return
     spread = measure_trial_spread(values, check.groups)
-    # One trial a side shows ε, but no τ.
-    limit = None if spread.variance > 0 else ALPHA
     source = _TrialSource(values, check.groups, spread.variance**0.5, check.max_drop)
     designs: dict[TrialDesign, int] = {"new trials": len(values), "one new trial": 1}
     for design, trials in designs.items():
         count = source.count_alarms(trials, runs, seed)
-        stated = ALPHA if trials > 1 else limit
-        yield _Counted(check.name, design, trials, count, runs, stated)
+        # One trial a side shows ε, but no τ.
+        limit = None if trials == 1 and spread.variance > 0 else ALPHA
+        yield _Counted(check.name, design, trials, count, runs, limit)
     pairs = [after - before for before, after in combinations(values[:MOST_SINGLE], 2)]
     rule = SingleRule(check.max_drop, tests=1, runs=1, seed=seed)
     statuses = decide_single_trials(np.stack(pairs), check.groups, rule)
     count = sum(statuses.get(status, 0) for status in ALARMS)
-    yield _Counted(check.name, "observed pairs", 1, count, len(pairs), limit)
+    yield _Counted(check.name, "observed pairs", 1, count, len(pairs), None)
 
 
 def _build_record(row: _Counted, coverage: float) -> TrialAlarms:

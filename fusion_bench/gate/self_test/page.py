@@ -78,7 +78,7 @@ TRIAL_NOTES = (
     "observed trials. Then a normal number moves each trial on all queries; its variance is the "
     "estimated effect of trials (Owen 2007). Each check counts by itself.",
     "Nothing is promised of one trial on each side where trials have an effect of their own: the "
-    "gate cannot see it.",
+    "gate cannot see it. Nor is it of observed trials, as their pairs share trials.",
     "Intervals: Clopper–Pearson, 95 % for all rows together.",
 )
 
