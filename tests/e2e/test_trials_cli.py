@@ -72,7 +72,7 @@ def test_a_trial_that_is_not_there_is_one_line(
 def test_an_output_that_is_a_trial_is_refused(root: Path, capsys: Capture) -> None:
     out = root / "datasets/tiny/a-2.trec"
     assert main(["fuse", EXPERIMENT, "--system", "a", "--out", str(out)]) == 2
-    assert "a file of dataset 'tiny'" in capsys.readouterr().err
+    assert "a-2.trec would replace an input of this command" in capsys.readouterr().err
     assert out.read_text(encoding="utf-8") == TRIALS[1]
 
 
