@@ -21,6 +21,7 @@ from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.queries.generate import GeneratedQueries
+    from fusion_bench.queries.query_log import QueryLog
     from fusion_bench.queries.sample_log import QuerySample
 
 command = base.command_app(
@@ -81,9 +82,24 @@ def sample_command(
         return
     echo(f"{read.searches:,} searches, {len(read.queries):,} distinct queries")
     is_uniform = read.queries[0].frequency == read.queries[-1].frequency  # the most frequent first
-    for line in _describe_sample(sample, is_uniform=is_uniform):
+    for line in (*_describe_left_out(read), *_describe_sample(sample, is_uniform=is_uniform)):
         echo(line)
     echo_written([out])
+
+
+def _describe_left_out(log: QueryLog) -> list[str]:
+    """Searches that do not count, so that the numbers add up to the file's."""
+    from fusion_bench.queries.query_log import MOST_CHARACTERS
+
+    reasons = {
+        "without a letter or digit": log.empty,
+        f"of more than {MOST_CHARACTERS:,} characters": log.too_long,
+    }
+    return [
+        f"note: {count:,} {'search' if count == 1 else 'searches'} {reason} left out"
+        for reason, count in reasons.items()
+        if count
+    ]
 
 
 def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:

@@ -114,6 +114,23 @@ def choose_splits(where: str, known: Sequence[str], wanted: Sequence[str]) -> li
     return [name for name in known if not wanted or name in wanted]
 
 
+def list_differing(collection: Collection, counts: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """What was counted and what is stated, where they differ, by what is counted.
+
+    Args:
+        collection: With the stated counts.
+        counts: What was read; what is not among them is not compared.
+    """
+    pairs = {
+        what: (counts[what], collection.stated.get(what)) for what in COUNTED if what in counts
+    }
+    return {
+        what: (count, stated)
+        for what, (count, stated) in pairs.items()
+        if stated is not None and stated != count
+    }
+
+
 def check_counts(collection: Collection, counts: Mapping[str, int]) -> None:
     """Compare what was read with what the collection's makers state.
 
@@ -124,10 +141,8 @@ def check_counts(collection: Collection, counts: Mapping[str, int]) -> None:
     Raises:
         DataError: A count differs.
     """
-    for what in COUNTED:
-        stated, count = collection.stated.get(what), counts.get(what)
-        if stated is not None and count is not None and stated != count:
-            raise DataError(
-                f"{collection.origin}: {count:,} {what} were read, and {stated:,} are stated: the "
-                "copy is incomplete or another version. Copy it again, or pass --any-counts"
-            )
+    for what, (count, stated) in list_differing(collection, counts).items():
+        raise DataError(
+            f"{collection.origin}: {count:,} {what} were read, and {stated:,} are stated: the "
+            "copy is incomplete or another version. Copy it again, or pass --any-counts"
+        )

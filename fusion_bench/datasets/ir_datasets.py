@@ -18,7 +18,7 @@ from fusion_bench.datasets.collection import (
     Judgment,
     join_splits,
 )
-from fusion_bench.errors import DataError, UnknownNameError
+from fusion_bench.errors import DataError, FusionBenchError, UnknownNameError
 from fusion_bench.util.optional_imports import import_optional
 
 #: What the library calls the counts of its parts.
@@ -142,3 +142,11 @@ def _read_cache_only(library: Any, name: str, *, download: bool) -> Iterator[Non
             f"ir_datasets:{name}: the library would download {error}, which its cache "
             f"({library.util.home_path()}) lacks. Pass --download to allow that"
         ) from None
+    except FusionBenchError:
+        raise
+    except Exception as error:  # its readers of some hundred formats raise what they like
+        raise DataError(
+            f"ir_datasets:{name}: the library cannot read it: {type(error).__name__}: {error}. Is "
+            f"a file in its cache ({library.util.home_path()}) damaged or unfinished? Delete the "
+            "collection's folder there, and get it again"
+        ) from error

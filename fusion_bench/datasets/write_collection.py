@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.datasets.collection import Collection, CollectionDocument, check_counts
+from fusion_bench.datasets.collection import (
+    Collection,
+    CollectionDocument,
+    check_counts,
+    list_differing,
+)
 from fusion_bench.errors import DataError
 from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.util.files.atomic_files import make_write_error, open_atomic, write_atomic
@@ -32,6 +37,7 @@ class AddedDataset:
         license: Its terms; empty where nothing states them.
         counts: ``queries`` (judged), ``judgments``, ``documents``, and ``unjudged_queries``.
         compared: What was compared with the count that the collection's makers state.
+        differing: What of these differs.
         notes: What a user should know.
         files: What was written, the ``dataset.yaml`` first.
     """
@@ -40,6 +46,7 @@ class AddedDataset:
     license: str
     counts: Mapping[str, int]
     compared: tuple[str, ...]
+    differing: tuple[str, ...]
     notes: tuple[str, ...]
     files: tuple[Path, ...]
 
@@ -72,7 +79,7 @@ def write_collection(
     title = make_dataset_name(name or collection.name, "added")
     paths = [folder / each for each in FILES]
     with remove_on_failure() as new:
-        new += [path for path in paths if not path.exists()]
+        new += [folder] if not folder.exists() else [path for path in paths if not path.exists()]
         ids = _write_documents(folder / DOCUMENTS_FILE, collection, progress)
         counts = {**collection.counts, "documents": len(ids)}
         if not any_counts:
@@ -92,6 +99,7 @@ def write_collection(
             "documents": counts["documents"],
         },
         compared=tuple(collection.stated),
+        differing=tuple(list_differing(collection, counts)),
         notes=notes,
         files=tuple(paths),
     )
@@ -145,10 +153,8 @@ def _list_notes(collection: Collection, counts: Mapping[str, int], ids: set[str]
             f"{pluralize(len(absent), 'judged document')} not in the collection (for example "
             f"{min(absent)!r}): no system can return them"
         )
-    for what, count in counts.items():
-        stated = collection.stated.get(what)
-        if stated is not None and stated != count:
-            yield f"{count:,} {what} were read, and {stated:,} are stated"
+    for what, (count, stated) in list_differing(collection, counts).items():
+        yield f"{count:,} {what} were read, and {stated:,} are stated"
 
 
 def _qrels_text(collection: Collection) -> str:
@@ -156,7 +162,10 @@ def _qrels_text(collection: Collection) -> str:
     for judgment in rows:
         for each in (judgment.query, judgment.document):
             if each != "".join(each.split()):
-                raise DataError(f"{collection.origin}: the id {each!r} has a blank in it")
+                raise DataError(
+                    f"{collection.origin}: the id {each!r} has a blank in it, which parts the "
+                    "columns of judgments: rename it"
+                )
     return "".join(f"{row.query} 0 {row.document} {row.grade}\n" for row in rows)
 
 

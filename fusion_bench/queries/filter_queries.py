@@ -25,6 +25,7 @@ from fusion_bench.queries.ask_model import ask_model, quote_document
 from fusion_bench.retrieve.answers.chat import ChatSettings
 from fusion_bench.stats.agreement.kappa import kappa_of_counts, make_weights
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_lines import encode_json_lines
 
 #: What a query has to meet, by name.
@@ -111,6 +112,21 @@ def check_queries(
     }
 
 
+def require_votes(votes: Mapping[str, bool]) -> None:
+    """Refuse votes that no criteria can be chosen by; best before a model is asked.
+
+    Raises:
+        ConfigError: Too few, or too few of one kind.
+    """
+    count = sum(votes.values())
+    if len(votes) < LEAST_VOTES or min(count, len(votes) - count) < LEAST_OF_A_KIND:
+        raise ConfigError(
+            f"{pluralize(len(votes), 'vote')}, {count} of them to keep: at least {LEAST_VOTES} are "
+            f"needed, {LEAST_OF_A_KIND} of each kind, before criteria can be chosen by them: "
+            "fusion-bench queries vote"
+        )
+
+
 def filter_queries(checks: Checks, votes: Mapping[str, bool]) -> FilteredQueries:
     """Choose the criteria by the votes, and apply them to the queries without a vote.
 
@@ -124,13 +140,7 @@ def filter_queries(checks: Checks, votes: Mapping[str, bool]) -> FilteredQueries
         ConfigError: Too few votes, or too few of one kind.
     """
     voted = [name for name in votes if checks.get(name) is not None]
-    count = sum(votes[name] for name in voted)
-    if len(voted) < LEAST_VOTES or min(count, len(voted) - count) < LEAST_OF_A_KIND:
-        raise ConfigError(
-            f"{len(voted)} votes, {count} of them to keep: at least {LEAST_VOTES} are needed, "
-            f"{LEAST_OF_A_KIND} of each kind, before criteria can be chosen by them: "
-            "fusion-bench queries vote"
-        )
+    require_votes({name: votes[name] for name in voted})
     chosen, _ = _choose_criteria(checks, votes, voted)
     held_out = []
     for name in voted:
@@ -149,7 +159,7 @@ def filter_queries(checks: Checks, votes: Mapping[str, bool]) -> FilteredQueries
         tuple(name for name, keep in kept.items() if keep),
         tuple(name for name, keep in kept.items() if not keep),
         criteria,
-        (len(voted), count),
+        (len(voted), sum(people)),
         kappa,
         (same / len(voted), float(interval.low), float(interval.high)),
         sum(check is None for check in checks.values()),

@@ -93,8 +93,9 @@ def test_a_count_that_differs(tmp_path: Path, capsys: Capture) -> None:
     words = (f"mteb:{folder}", "--out", str(tmp_path / "out"))
     err = refuse(capsys, *words)
     assert "3 documents were read, and 4 are stated" in err
-    assert not any((tmp_path / "out").iterdir())
+    assert not (tmp_path / "out").exists()
     record = add(capsys, *words, "--any-counts")
+    assert (record["compared"], record["differing"]) == (["judgments", "documents"], ["documents"])
     assert "3 documents were read, and 4 are stated" in record["notes"]  # type: ignore[operator]
 
 
@@ -196,6 +197,22 @@ def test_a_dataset_of_the_library(library: str, tmp_path: Path, capsys: Capture)
     assert record["counts"] == {"queries": 2, "unjudged_queries": 0, "judgments": 2, "documents": 2}
     assert "ir_datasets states no license" in record["notes"][0]  # type: ignore[index]
     assert load_documents(tmp_path / "out/documents.jsonl")["d2"].text == "A calm sea."
+
+
+def test_differing_counts_are_named(tmp_path: Path, capsys: Capture) -> None:
+    folder = make_mteb(tmp_path / "tiny")
+    (folder / "README.md").write_text(CARD.replace("num_examples: 3", "num_examples: 4"))
+    words = ("dataset", "add", f"mteb:{folder}", "--out", str(tmp_path / "out"), "--any-counts")
+    assert main(words) == 0
+    assert "counts: as stated: judgments; not as stated: documents" in capsys.readouterr().out
+
+
+def test_a_damaged_cache_of_the_library(library: str, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "docs.tsv").write_bytes(b"d1\xff\xfe\n")
+    err = refuse(capsys, f"ir_datasets:{library}", "--out", str(tmp_path / "out"))
+    assert "the library cannot read it" in err
+    assert "Delete the collection's folder there" in err
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_library_downloads_nothing(

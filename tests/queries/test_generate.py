@@ -199,11 +199,15 @@ def test_broken_votes(
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "generated.votes.jsonl").write_text(votes)
     documents = write_documents(tmp_path, 24)
-    with serving(ModelServer(passage=lambda _: "{}")) as server:
-        words = words_of(tmp_path, server.url, "filter", str(generated))
-        words += ["--documents", str(documents), "--out", str(tmp_path / "out.jsonl")]
-        assert main(words) == 2
+    words = words_of(tmp_path, "http://127.0.0.1:9", "filter", str(generated))  # is not asked
+    words += ["--documents", str(documents), "--out", str(tmp_path / "out.jsonl")]
+    assert main(words) == 2
     assert message in capsys.readouterr().err
+    (tmp_path / "generated.votes.jsonl").unlink()
+    assert main(words) == 2
+    assert f"no votes yet: give some with 'fusion-bench queries vote {generated}" in (
+        capsys.readouterr().err
+    )
 
 
 def test_votes_need_a_terminal(generated: Path, tmp_path: Path, capsys: Capture) -> None:

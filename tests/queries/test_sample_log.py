@@ -130,6 +130,18 @@ def test_quotas_are_equal_where_there_are_enough() -> None:
         ("password: hunter22", ("password or key",)),
         ("T1059.001 powershell 2024", ()),
         ("rfc 2616 section 10", ()),
+        ("(415) 555-2671 customer", ("telephone number",)),
+        ("call 415-555-2671.", ("telephone number",)),
+        ("rules of 01.02.2024 12:30", ()),
+        ("card 4111 1111 1111 1111 12 27", ("card number",)),
+        ("de89370400440532013000 refund", ("account number",)),
+        ("GB82 WEST 1234 5698 7654 32 MAIL", ("account number",)),
+        ("AT61 1904 3002 3457 3201 bank", ("account number",)),
+        ("GB83 WEST 1234 5698 7654 32", ()),
+        ("hp15 laptop with long life", ()),
+        ("ping 2001:db8::ff00:42:8329", ("IP address",)),
+        ("std::vector a::b at 12:30:45", ()),
+        ("Passwort: geheim123", ("password or key",)),
     ],
 )
 def test_personal_data(text: str, kinds: tuple[str, ...]) -> None:
@@ -160,6 +172,15 @@ def test_strata_of_equal_frequencies_mean_nothing(tmp_path: Path, capsys: Captur
         (tmp_path / "log.txt").write_text(text)
         assert main(words) == 0
         assert (note in capsys.readouterr().out) == is_uniform
+
+
+def test_searches_that_do_not_count_are_named(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "log.txt").write_text(f"paris\n???\n{'x' * 1001}\n")
+    words = ["queries", "sample", str(tmp_path / "log.txt"), "--out", str(tmp_path / "q.jsonl")]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "note: 1 search without a letter or digit left out" in out
+    assert "note: 1 search of more than 1,000 characters left out" in out
 
 
 def test_the_log_is_not_overwritten(tmp_path: Path, capsys: Capture) -> None:

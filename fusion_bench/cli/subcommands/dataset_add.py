@@ -65,8 +65,10 @@ def add_command(
     )
     echo(f"{added.name}: {counts}")
     echo(f"license: {added.license or 'not stated'}")
-    comparison = f"as stated: {', '.join(added.compared)}" if added.compared else "none is stated"
-    echo(f"counts: {comparison}")
+    equal = [each for each in added.compared if each not in added.differing]
+    comparison = {"as stated": equal, "not as stated": added.differing}
+    listed = [f"{status}: {', '.join(names)}" for status, names in comparison.items() if names]
+    echo(f"counts: {'; '.join(listed) or 'none is stated'}")
     for note in added.notes:
         echo(f"note: {note}")
     echo_written(added.files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import fusion_bench.cli._base as base
@@ -103,11 +104,13 @@ def filter_command(
     person could have typed it. Your votes decide which of these count.
     """
     from fusion_bench.cli.progress.bar import progress_bar
+    from fusion_bench.errors import ConfigError
     from fusion_bench.io.json_objects import load_documents
     from fusion_bench.queries.filter_queries import (
         check_queries,
         filter_queries,
         read_generated,
+        require_votes,
         write_kept,
     )
     from fusion_bench.queries.votes import read_votes
@@ -115,7 +118,13 @@ def filter_command(
     file = _votes_file(queries, votes)
     refuse_replaced_inputs({"--out": out}, (queries, documents, file, store))
     rows, texts = read_generated(queries), load_documents(documents)
+    if not file.exists():
+        words = (
+            f"fusion-bench queries vote {quote(str(queries))} --documents {quote(str(documents))}"
+        )
+        raise ConfigError(f"{file}: no votes yet: give some with '{words}'")
     known = read_votes(file, [*rows])
+    require_votes(known)
     sources = {
         name: texts[row["written_from"]].text if row["written_from"] in texts else ""
         for name, row in rows.items()

@@ -110,8 +110,8 @@ def _number_pairs(grouped: GroupedRows) -> IntArray:
     return query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents
 
 
-def refuse_duplicates(grouped: GroupedRows) -> None:
-    """Raise for the first row that repeats a (query, document) pair."""
+def refuse_duplicates(grouped: GroupedRows, advice: str = "keep one row") -> None:
+    """Raise for the first row that repeats a (query, document) pair, and say what to do."""
     pairs = np.sort(_number_pairs(grouped))
     if (pairs[1:] != pairs[:-1]).all():
         return
@@ -119,7 +119,7 @@ def refuse_duplicates(grouped: GroupedRows) -> None:
     query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
     raise DataError(
         f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
-        f"{grouped.queries[query]!r}",
+        f"{grouped.queries[query]!r}: {advice}",
         row=grouped.original_row(at),
     )
 
