@@ -197,7 +197,8 @@ class GenericHttpSession:
         self, request: HttpRequest, leg: str, query: PullQuery, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         if texts and request.text is None:
-            raise ConfigError("--texts: set text to the JSON pointer of a hit's text")
+            where = "fused" if request is self._connector.fused else f"legs.{leg}"
+            raise ConfigError(f"--texts: set {where}.text to the JSON pointer of a hit's text")
         params = fill_template(request.params, query, leg, depth)
         tail = f"?{urllib.parse.urlencode(params)}" if params else ""
         data = await self._client.request_json(

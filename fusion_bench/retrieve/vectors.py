@@ -75,7 +75,9 @@ def _read_arrays(path: Path) -> dict[str, Any]:
         near = did_you_mean(path.name, [file.name for file in path.parent.glob("*.npz")])
         raise DataError(f"{path}: no such file{near or ': check the path'}") from None
     except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # NumPy takes every other file for a pickle, and advises to load it unsafely.
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        problem = "another kind of file" if "pickled" in first else first
         raise DataError(
             f"{path}: not a NumPy archive (.npz) of numbers and texts: {problem}"
         ) from None

@@ -642,7 +642,7 @@ def test_progress_shows_on_a_terminal_after_two_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     shown = drawn(monkeypatch, capsys, after=2.1)
-    assert "aligning tiny" in shown
+    assert "aligning tiny, 1 of 2" in shown
     assert "reading tiny" not in shown
 
 

@@ -14,6 +14,7 @@ from fusion_bench.pull.engine_config import build_connector
 from fusion_bench.pull.run import PulledDataset, PullOptions, pull_dataset
 from tests.pull.cases import QUERIES, write_queries
 from tests.pull.loopback import HITS, Reply, SearchServer, found, serving
+from tests.rerank.server import closed_port
 
 BODY = {"q": "QUERY", "size": "DEPTH", "nested": [{"v": "QUERY"}]}
 LEG = {"path": "/search", "body": BODY, "hits": "/result/hits", "text": "/text"}
@@ -90,8 +91,9 @@ HUGE = json.dumps({"result": {"hits": HITS}, "padding": "x" * 10_000_000}).encod
         (Reply(b"<html>\x1b[31m"), "not valid JSON"),
         (Reply(b"[" * 100_000), "not valid JSON"),
         (Reply(HUGE), "longer than"),
-        (Reply(b"", 302, {"Location": "http://127.0.0.1:1/"}), "status 302"),
-        (Reply(b"", 404), "status 404"),
+        (Reply(b"", 302, {"Location": "http://127.0.0.1:1/"}), "redirects are not followed"),
+        (Reply(b"", 404), "status 404: check the URL"),
+        (Reply(b"", 403), "status 403: check what the API key may do"),
         (Reply(b"x", 200, {"Content-Encoding": "br"}), "another encoding"),
     ],
 )
@@ -104,6 +106,17 @@ def test_an_answer_that_breaks_a_rule_ends_the_pull(
     assert "mine, query 'q1'" in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert not (tmp_path / "mine/dataset.yaml").exists()
+
+
+def test_no_server_and_no_place_of_the_texts_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match="is the server running, and the URL right"):
+        pull(tmp_path, closed_port(), attempts=1)
+    bare = {key: value for key, value in LEG.items() if key != "text"}
+    with (
+        serving(SearchServer()) as server,
+        pytest.raises(ConfigError, match=r"--texts: set fused\.text to"),
+    ):
+        pull(tmp_path, server.url, texts=True, fused=bare)
 
 
 def test_more_hits_than_asked_for_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -212,5 +225,8 @@ def test_bad_addresses(tmp_path: Path, url: str) -> None:
 
 def test_texts_need_a_place(tmp_path: Path) -> None:
     leg = {**LEG, "text": None}
-    with serving(SearchServer()) as server, pytest.raises(ConfigError, match="--texts: set text"):
+    with (
+        serving(SearchServer()) as server,
+        pytest.raises(ConfigError, match=r"set legs\.mine\.text"),
+    ):
         pull(tmp_path, server.url, legs={"mine": leg}, texts=True)

@@ -37,7 +37,8 @@ def progress_bar() -> Iterator[Progress]:
     started = time.monotonic()
 
     def update_bar(stage: str, done: int, total: int) -> None:
-        bar.update(task, description=stage, completed=done, total=total)
+        description = f"{stage}, {done:,} of {total:,}" if total > 1 else stage
+        bar.update(task, description=description, completed=done, total=total)
         if time.monotonic() - started > SECONDS_BEFORE_BAR:
             bar.start()
 

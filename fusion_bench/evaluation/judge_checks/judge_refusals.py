@@ -25,7 +25,7 @@ def find_judge_refusals(dataset: Dataset, systems: Iterable[System]) -> Iterator
     if judge is None:
         return
     if shared := describe_shared_family(judge, list_families(dataset)):
-        yield f"{dataset.name}: the grades are circular. {shared}"
+        yield f"{dataset.name}: the grades are circular. {shared.removesuffix('.')}"
     if not judge.is_better_than_chance and not judge.is_accepted:
         yield (
             f"{dataset.name}: the grades are those of a machine judge. "

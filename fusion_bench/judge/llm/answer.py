@@ -100,7 +100,9 @@ def _parse_content(
     if grade is None:
         return _refuse("the model cannot judge the passage")
     if type(grade) is not int or grade not in grades:  # True is no grade
-        reason = f"grade {quote(str(grade)[:QUOTED])} is not one of {sorted(grades)}"
+        listed = ", ".join(map(str, sorted(grades)))
+        kind = "a text, and not" if isinstance(grade, str) else "not"
+        reason = f"grade {quote(str(grade)[:QUOTED])} is {kind} one of {listed}"
         return GradeAnswer(problem="malformed", reason=reason)
     return GradeAnswer(grade)
 

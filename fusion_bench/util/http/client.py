@@ -49,6 +49,14 @@ STATUS_KINDS: Final[dict[int, FailureKind]] = {
 }
 
 
+#: What to do, by status; 401 names the key.
+STATUS_HINTS: Final = {
+    403: ": check what the API key may do",
+    404: ": check the URL and the names in it",
+    429: ": it takes fewer requests: set requests_per_minute, or a smaller concurrency",
+}
+
+
 @dataclass(frozen=True, repr=False)
 class _Answer:
     """A response whose body was read as far as it is needed.
@@ -199,13 +207,17 @@ class JsonClient:
         except (library.HTTPError, library.InvalidURL, OSError, ValueError) as error:
             reason = self.quote_text(str(error) or type(error).__name__)
             is_sent = not isinstance(error, library.ConnectError)
-            return ProviderError(f"{where}: {reason}", kind="connection", is_billable=is_sent)
+            remedy = "" if is_sent else " (is the server running, and the URL right?)"
+            message = f"{where}: {reason}{remedy}"
+            return ProviderError(message, kind="connection", is_billable=is_sent)
 
     def _status_error(self, where: str, answer: _Answer) -> ProviderError:
         kind = STATUS_KINDS.get(answer.status, "server" if answer.status >= 500 else "refused")
-        hint = ""
+        hint = STATUS_HINTS.get(answer.status, "")
         if answer.status == 401:
             hint = f": check {self._key.name}" if self._key else ": it requires an API key"
+        elif 300 <= answer.status < 400:
+            hint = ": redirects are not followed: give the URL that it leads to"
         quoted = self.quote_text(answer.body.decode(errors="replace"))
         return ProviderError(
             f"{where}: status {answer.status}{hint}: {quoted}",

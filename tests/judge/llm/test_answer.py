@@ -42,7 +42,7 @@ def test_an_object_with_a_grade_is_read(content: str) -> None:
         ('{"grade": 3}</passage-0000> {"grade": 0}', "not one JSON object"),
         ('[{"grade": 3}]', "no 'grade'"),
         ('{"Grade": 3}', "no 'grade'"),
-        ('{"grade": "3"}', "is not one of"),
+        ('{"grade": "3"}', "is a text, and not one of 0, 1"),
         ('{"grade": 3.0}', "is not one of"),
         ('{"grade": true}', "is not one of"),
         ('{"grade": 4}', "is not one of"),
