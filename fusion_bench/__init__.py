@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from fusion_bench.data.run import Run as Run
     from fusion_bench.errors import FusionBenchError as FusionBenchError
     from fusion_bench.evaluation.report_records.report import Report as Report
-    from fusion_bench.evaluation.report_records.report import read_report as read_report
     from fusion_bench.evaluation.scores import Scores as Scores
+    from fusion_bench.evaluation.stored_reports.read_report import read_report as read_report
     from fusion_bench.experiment.experiment import Experiment as Experiment
     from fusion_bench.experiment.experiment import read_experiment as read_experiment
     from fusion_bench.experiment.system import System as System
@@ -110,7 +110,7 @@ _HOME = {
     "power": "api.power",
     "pull": "api.pull",
     "read_experiment": "experiment.experiment",
-    "read_report": "evaluation.report_records.report",
+    "read_report": "evaluation.stored_reports.read_report",
     "rerank": "api.rerank",
     "rrf": "api.inputs.systems",
     "run_experiment": "api.evaluate",

@@ -13,7 +13,8 @@ from fusion_bench.evaluation.report_changes.find_changes import find_changes
 from fusion_bench.evaluation.report_changes.last_report import FILE
 from fusion_bench.evaluation.report_changes.paired_changes import add_comparisons
 from fusion_bench.evaluation.report_changes.records import ReportChange
-from fusion_bench.evaluation.report_records.report import Report, read_report
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.report_records.report import Report, read_report
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

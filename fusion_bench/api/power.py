@@ -8,7 +8,8 @@ from pathlib import Path
 
 from fusion_bench.api.inputs.report_spread import read_report_spread
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_records.report import Report, read_report
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.stats.intervals import POWER
 from fusion_bench.stats.power.plan_rule import DecisionRule, plan_rule, sidak_tail
 from fusion_bench.stats.power.power_plan import PlanWarning, PowerPlan

@@ -9,7 +9,7 @@ from random import Random
 
 from fusion_bench.cli import main
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.report import read_report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 
 QUERIES = 60
 #: The query, document, source and system that try to become markup.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.report_records.report import read_report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.util.formatting import format_number
 from tests.browser.accessibility import RULES, grave_findings
 from tests.browser.conftest import open_console

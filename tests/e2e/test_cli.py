@@ -20,8 +20,8 @@ from fusion_bench.cli import main
 from fusion_bench.cli.progress import bar
 from fusion_bench.cli.progress.bar import progress_bar
 from fusion_bench.cli.progress.lines import end_lines, progress_lines
-from fusion_bench.evaluation.report_records.report import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.experiment import read_experiment
 from tests import tiny
 from tests.commands import leaf_commands

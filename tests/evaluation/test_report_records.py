@@ -11,8 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
-from fusion_bench.evaluation.report_records.report import FORMAT_VERSION, Report, read_report
+from fusion_bench.evaluation.report_records.report import FORMAT_VERSION, Report
 from fusion_bench.evaluation.report_records.results.system import TieResult
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 
@@ -33,7 +34,8 @@ def saved(tmp_path: Path, data: object) -> Path:
 
 
 def test_a_report_survives_its_file(tmp_path: Path) -> None:
-    there = cases.report(cases.full(cases.HOSTILE), cases.many(3), v2=False)
+    other = cases.many(3).model_copy(update={"name": "other"})
+    there = cases.report(cases.full(cases.HOSTILE), other, v2=False)
     assert read_report(saved(tmp_path, there.model_dump_json())) == there
 
 
@@ -45,7 +47,8 @@ def test_nan_is_null_in_the_file_and_none_after_it(tmp_path: Path) -> None:
     there = cases.report(
         cases.collection(
             row.model_copy(update={"unjudged_share": nan, "judged_only": (nan, 0.5)}),
-            comparisons=[cases.compared("x", low=nan, high=math.inf, detectable=nan)],
+            cases.system("x", 0.5, 0.5),
+            comparisons=[cases.compared("x", low=nan, high=math.inf, detectable=nan, ties=0)],
         ),
         settings={"extra": [nan]},
     )

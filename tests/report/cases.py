@@ -31,12 +31,16 @@ def measured(
 ) -> MeasureResult:
     there = [value for value in values if value is not None]
     mean = sum(there) / len(there) if mean is None and there else mean
-    low, high = (None, None) if mean is None else (mean - 0.1, mean + 0.1)
+    low, high = (None, None) if mean is None else (max(mean - 0.1, 0.0), min(mean + 0.1, 1.0))
     return MeasureResult(mean=mean, low=low, high=high, values=values, ties=ties)
 
 
 def tied(affected: int) -> TieResult:
     return TieResult(affected_queries=affected, minimum=0.1, maximum=0.3, expected=0.2)
+
+
+def untied(mean: float) -> TieResult:
+    return TieResult(affected_queries=0, minimum=mean, maximum=mean, expected=mean)
 
 
 def system(
@@ -96,6 +100,7 @@ def compared(
     high: float | None = 0.4,
     detectable: float | None = None,
     unjudged: UnjudgedResult | None = None,
+    ties: int = 1,
 ) -> ComparisonResult:
     adjusted = p if measure == PRIMARY and p_adjusted is None else p_adjusted
     return ComparisonResult(
@@ -108,7 +113,7 @@ def compared(
         p=p,
         p_adjusted=adjusted,
         wins=2,
-        ties=1,
+        ties=ties,
         losses=0,
         effect_size=0.9,
         min_detectable_difference=detectable,
@@ -205,7 +210,7 @@ def report(
 def full(name: str = "better one", *, baseline: str = "base", **changes: object) -> Collection:
     """Three systems and the bounds, on two measures; ``name`` is shown to be better."""
     rows = (
-        system(baseline, 0.5, 0.4, 0.3, ties=tied(0)),
+        system(baseline, 0.5, 0.4, 0.3, ties=untied(0.4)),
         fused("worse one", 0.2, 0.3, 0.1),
         fused(name, 0.9, 0.8, 0.7),
         floor(0.5, 0.4, 0.3),
@@ -252,7 +257,8 @@ def many(count: int) -> Collection:
     found = []
     for i in range(count - 1):
         rows.append(fused(f"system {i}", 0.3 + 0.01 * i, 0.2 + 0.01 * i))
-        found.append(compared(f"system {i}", 0.01 * i - 0.2, verdicts[i % len(verdicts)]))
+        verdict = verdicts[i % len(verdicts)]
+        found.append(compared(f"system {i}", 0.01 * i - 0.2, verdict, ties=0))
     return collection(*rows, floor(0.4, 0.3), ceiling(1.0, 1.0), comparisons=found)
 
 

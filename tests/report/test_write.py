@@ -13,7 +13,8 @@ import pytest
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.report import Report, read_report
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.report.write import write_report
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND

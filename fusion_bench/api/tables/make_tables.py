@@ -13,7 +13,8 @@ from fusion_bench.api.tables.report_tables import change_tables, details_tables,
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.details.records import CollectionDetails, ReportDetails
 from fusion_bench.evaluation.report_changes.records import ReportChange
-from fusion_bench.evaluation.report_records.report import Report, read_report
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 

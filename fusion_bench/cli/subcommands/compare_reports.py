@@ -179,7 +179,7 @@ def _read_reports(files: Sequence[Path]) -> list[Report]:
         typer.BadParameter: More than two files.
         DataError: A file that is no report.
     """
-    from fusion_bench.evaluation.report_records.report import read_report
+    from fusion_bench.evaluation.stored_reports.read_report import read_report
 
     if len(files) > 2:
         raise typer.BadParameter(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fusion_bench.config.models import Model, parse_model
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.config.models import Location, Model, make_config_error
+from fusion_bench.errors import DataError
 from fusion_bench.util.files.regular_files import read_regular_text
 from fusion_bench.util.os_errors import explain_error
 from fusion_bench.util.repeated_keys import refuse_repeated_keys
@@ -23,6 +25,8 @@ class StoredRecord(BaseModel):
 def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:
     """Read a JSON file that holds one record.
 
+    A number is a finite number, and neither ``true`` nor a text.
+
     Args:
         path: The file.
         model: Its fields ``format`` and ``format_version`` have by default what is read.
@@ -34,7 +38,8 @@ def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Mo
             know, or a field that breaks a rule.
     """
     try:
-        data = json.loads(read_regular_text(path), object_pairs_hook=refuse_repeated_keys)
+        text = read_regular_text(path)
+        data = json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, DataError, ValueError, RecursionError) as error:
@@ -47,7 +52,30 @@ def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Mo
             f"{path}: {what} format {data.get('format_version')!r}, and this version reads format "
             f"{known['format_version']}: {remedy}"
         )
+    infinite = next(_find_infinite(data, ()), None)
+    if infinite is not None:
+        place, number = infinite
+        raise DataError(
+            f"{path}: {'.'.join(map(str, place))}: a finite number is needed, given {number}: "
+            f"{remedy}"
+        )
     try:
-        return parse_model(model, data)
-    except ConfigError as error:
-        raise DataError(f"{path}: {error}: {remedy}") from None
+        return model.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise DataError(f"{path}: {make_config_error(error, data)}: {remedy}") from None
+
+
+def _find_infinite(data: object, place: Location) -> Iterator[tuple[Location, float]]:
+    """NaN and infinity with their places: Python's JSON has ``NaN``, and reads 1e999."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _find_infinite(value, (*place, key))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            if isinstance(value, float):
+                if not math.isfinite(value):
+                    yield (*place, number), value
+            elif value is not None:
+                yield from _find_infinite(value, (*place, number))
+    elif isinstance(data, float) and not math.isfinite(data):
+        yield place, data

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.report_records.report import Report, read_report
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 
 #: Its file in an output folder.
 FILE = "report.json"

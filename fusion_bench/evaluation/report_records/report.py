@@ -13,12 +13,10 @@ Format history:
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from fusion_bench.config.files.json_records import read_stored
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.lazy_details import LazyDetails
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
@@ -152,12 +150,3 @@ class Report(TableView, ReportRecord):
     def alpha(self) -> float:
         """Level of intervals and tests."""
         return float(self.settings.get("alpha", 0.05))
-
-
-def read_report(path: Path | str) -> Report:
-    """Read a ``report.json``.
-
-    Raises:
-        DataError: No such file, not a report, or a format this version does not know.
-    """
-    return read_stored(Path(path), Report, what="report", remedy="run the experiment again")

@@ -14,15 +14,13 @@ import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.stored_reports.columns import ROUNDING, check_column
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, digest_json
 from fusion_bench.gate.unjudged_values import StoredUnjudged
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.formatting import pluralize
 
-#: Sums of floats in another order differ by less.
-ROUNDING: Final = 1e-9
 #: Parts that every collection is loaded from.
 REQUIRED_DIGESTS: Final = ("qrels",)
 
@@ -88,12 +86,8 @@ def _check_columns(
 ) -> Iterator[str]:
     """Columns with a value a query, in the measure's range."""
     for name, column in columns.items():
-        if len(column) != count:
-            values = pluralize(len(column), "value")
-            yield f"{place}.{name}: {values} for {pluralize(count, 'query')}"
-        beyond = [v for v in column if v is not None and not -ROUNDING <= v <= 1 + ROUNDING]
-        if beyond and (name == "share" or is_bounded(name)):
-            yield f"{place}.{name}: values from 0 to 1 are needed, given {beyond[0]:g}"
+        has_range = name == "share" or is_bounded(name)
+        yield from check_column(f"{place}.{name}", column, count, is_bounded=has_range)
 
 
 def _check_anchor(baseline: Baseline) -> Iterator[str]:

@@ -17,7 +17,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds, grade_scale
 from fusion_bench.evaluation.ranking.list_positions import list_parts
-from fusion_bench.evaluation.report_records.report import read_report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from tests import unjudged_project

@@ -35,6 +35,14 @@ CASES: dict[str, tuple[Damage, str]] = {
         "values.RR@10: their mean is not that",
     ),
     "a value of 5": (lambda d: collection(d)["values"].update({"RR@10": [0.1, 5.0]}), "given 5"),
+    "a value of true": (
+        lambda d: collection(d)["values"].update({"RR@10": [0.1, True]}),
+        "collections.0.values.RR@10.1: input should be a valid number, given True",
+    ),
+    "an infinite value": (
+        lambda d: collection(d)["values"].update({"RR@10": [0.1, float("inf")]}),
+        "collections.0.values.RR@10.1: a finite number is needed, given inf",
+    ),
     "no values": (lambda d: collection(d)["values"].clear(), "not those of the definitions"),
     "no queries": (lambda d: collection(d).update(queries=[]), "queries: different ids"),
     "a query twice": (lambda d: collection(d).update(queries=["q0", "q0"]), "['q0']"),

@@ -1,0 +1,1 @@
+"""Reading a ``report.json``: of this version's format, and with numbers that agree."""
