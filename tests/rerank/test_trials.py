@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.report_records.report import read_report
+from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.system import System
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.rerank.candidates import prepare_request
