@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.config.json_records import read_stored
+from fusion_bench.config.files.json_records import read_stored
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.stored_reports.consistency import find_inconsistencies

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.system_result import MeasureResult, SystemResult
+from fusion_bench.evaluation.report_records.results.system import MeasureResult, SystemResult
 from fusion_bench.evaluation.stored_reports.columns import ROUNDING, check_column, check_range
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.intervals import exact_mean
