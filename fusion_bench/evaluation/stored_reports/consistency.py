@@ -14,8 +14,8 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.compare_collections import INFERENCE_KEYS
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.evaluation.stored_reports.columns import ROUNDING, check_range
 from fusion_bench.evaluation.stored_reports.system_consistency import check_system, find_repeated
 from fusion_bench.experiment.experiment import Experiment
