@@ -40,10 +40,8 @@ def check_system(collection: Collection, row: SystemResult) -> Iterator[str]:
         if column:
             yield from check_column(place, column, count, is_bounded=is_primary_bounded)
     yield from check_range("unjudged_share", (row.unjudged_share,))
-    if row.bounds is not None:
-        yield from check_range("bounds.judged", (row.bounds.judged,))
-        if is_primary_bounded:
-            yield from check_range("bounds", (row.bounds.low, row.bounds.high))
+    if row.judged_shares:
+        yield from check_column("judged_shares", row.judged_shares, count, is_bounded=True)
 
 
 def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> Iterator[str]:
@@ -53,6 +51,10 @@ def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> It
     for number, trial in enumerate(result.trials):
         yield from check_column(f"trials.{number}", trial, count, is_bounded=is_bounded)
     yield from _check_trials(result, values)
+    if result.bounds is not None:
+        yield from check_range("bounds.judged", (result.bounds.judged,))
+        if is_bounded:
+            yield from check_range("bounds", (result.bounds.low, result.bounds.high))
     ends = {"low": result.low, "high": result.high}
     for kind, ties in {"ties": result.ties, "source_ties": result.source_ties}.items():
         if ties is not None:

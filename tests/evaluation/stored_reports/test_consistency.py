@@ -97,8 +97,18 @@ CASES: dict[str, tuple[Damage, str]] = {
     "judged only": (lambda d: row(d).update(judged_only=[2, 0, 0]), f"{ROW}.judged_only: "),
     "filled": (lambda d: row(d).update(filled=[0.1]), f"{ROW}.filled: 1 value for 3 queries"),
     "unjudged share": (lambda d: row(d).update(unjudged_share=-1), f"{ROW}.unjudged_share: "),
-    "judged bounds": (lambda d: row(d).update(bounds=BOUNDS | {"judged": 2}), "bounds.judged: "),
-    "high bound": (lambda d: row(d).update(bounds=BOUNDS | {"high": 2}), f"{ROW}.bounds: "),
+    "judged bounds": (
+        lambda d: measure(d).update(bounds=BOUNDS | {"judged": 2}),
+        f"{MEASURE}.bounds.judged: ",
+    ),
+    "high bound": (
+        lambda d: measure(d).update(bounds=BOUNDS | {"high": 2}),
+        f"{MEASURE}.bounds: values from 0 to 1",
+    ),
+    "judged shares": (
+        lambda d: row(d).update(judged_shares=[0.5]),
+        f"{ROW}.judged_shares: 1 value for 3 queries",
+    ),
     "difference": (
         lambda d: compared(d).update(difference=0.1),
         "collections.0.comparisons.0.difference: 0.1, and the means differ by -0.2",
