@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from fusion_bench.cli.application.exit_codes import describe_exit_codes
 from fusion_bench.cli.application.lazy_group import LazyGroup
-from fusion_bench.cli.github_actions.log_commands import LogOutput, is_on_github
 from fusion_bench.util.files.real_paths import resolve_path
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from fusion_bench.config.files.yaml_source import Source
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.experiment.experiment import Experiment
@@ -32,8 +28,6 @@ DEFAULT = Path("experiments/default.yaml")
 #: The file name that stands for standard output.
 STDOUT = Path("-")
 
-#: Columns of output that is no terminal: every table fits.
-PIPE_WIDTH = 200
 #: Rich help takes four times the start-up time, so it is for terminals only.
 RICH = sys.stdout.isatty()
 
@@ -272,22 +266,3 @@ def refuse_two_outputs(markdown: Path | None, *, as_json: bool) -> None:
     """
     if as_json:
         refuse_options("--json", {"--markdown -": markdown if markdown == STDOUT else None})
-
-
-def make_console() -> Console:
-    """Standard output: colored on a terminal, otherwise plain and wide.
-
-    ``COLUMNS`` sets the width of output that is no terminal.
-    """
-    from rich.console import Console
-
-    file = cast("IO[str]", LogOutput()) if is_on_github() else None
-    if sys.stdout.isatty():
-        return Console(highlight=False, file=file)
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked):
-        width = int(asked)
-        return Console(
-            highlight=False, width=width, force_terminal=True, color_system=None, file=file
-        )
-    return Console(highlight=False, width=PIPE_WIDTH, file=file)

@@ -11,7 +11,13 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli.application.exit_codes import ExitCode
-from fusion_bench.cli.output.console import echo, echo_error, print_json, print_result
+from fusion_bench.cli.output.console import (
+    echo,
+    echo_error,
+    make_console,
+    print_json,
+    print_result,
+)
 
 if TYPE_CHECKING:
     from fusion_bench.export.records import ExportReport
@@ -138,7 +144,7 @@ def _print_raw(report: ExportReport) -> None:
     from fusion_bench.report.text.terminal import print_page
 
     is_terminal = sys.stdout.isatty()
-    console = base.make_console() if is_terminal else Console(stderr=True, highlight=False)
+    console = make_console() if is_terminal else Console(stderr=True, highlight=False)
     print_page(build_export_page(report), console)
     if is_terminal:
         typer.echo()

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 import typer
 
 from fusion_bench.cli.application.errors import is_json_asked, locate_error
-from fusion_bench.cli.github_actions.log_commands import disarm_commands
+from fusion_bench.cli.github_actions.log_commands import LogOutput, disarm_commands, is_on_github
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rich.console import Console
+
     from fusion_bench.report.page import NextStep, Page, Table
 
 #: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
+#: Columns of output that is no terminal: every table fits.
+PIPE_WIDTH = 200
 
 
 def echo(line: str, *, err: bool = False) -> None:
@@ -64,6 +70,25 @@ def print_json(record: object) -> None:
     typer.echo(text.replace("##[", r"##\u005b"))  # the same string, and no command of a CI runner
 
 
+def make_console() -> Console:
+    """Standard output: colored on a terminal, otherwise plain and wide.
+
+    ``COLUMNS`` sets the width of output that is no terminal.
+    """
+    from rich.console import Console
+
+    file = cast("IO[str]", LogOutput()) if is_on_github() else None
+    if sys.stdout.isatty():
+        return Console(highlight=False, file=file)
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        width = int(asked)
+        return Console(
+            highlight=False, width=width, force_terminal=True, color_system=None, file=file
+        )
+    return Console(highlight=False, width=PIPE_WIDTH, file=file)
+
+
 def print_result(
     record: object,
     page: Page,
@@ -84,7 +109,7 @@ def print_result(
     Raises:
         FusionBenchError: The file cannot be written to.
     """
-    from fusion_bench.cli._base import STDOUT, make_console
+    from fusion_bench.cli._base import STDOUT
     from fusion_bench.report.text.summary import render_summary
     from fusion_bench.report.text.terminal import print_page
     from fusion_bench.util.files.atomic_files import write_atomic
@@ -102,7 +127,6 @@ def print_result(
 
 def print_steps(steps: Iterable[NextStep]) -> None:
     """Print the commands that follow, below output that is no page."""
-    from fusion_bench.cli._base import make_console
     from fusion_bench.report.text.terminal import print_next_steps
 
     console = make_console()
@@ -112,7 +136,6 @@ def print_steps(steps: Iterable[NextStep]) -> None:
 
 def print_tables(*tables: Table) -> None:
     """Print tables, a blank line between them."""
-    from fusion_bench.cli._base import make_console
     from fusion_bench.report.text.terminal import print_table
 
     console = make_console()
