@@ -32,7 +32,7 @@ Config = Mapping[str, Any]
 
 def compare_fusions(
     task: EvaluationSet,
-    systems: Mapping[str, tuple[Config, Assessment]],
+    assessed: Mapping[str, Assessment],
     sources: Mapping[str, Scores],
 ) -> FusionResult | None:
     """Every fusion against every single source; None where there is no fusion.
@@ -42,12 +42,14 @@ def compare_fusions(
 
     Args:
         task: The experiment on one dataset.
-        systems: By name the resolved configuration, and what was measured.
+        assessed: What was measured, by name of the system.
         sources: By name the values of each source alone, the primary measure first.
     """
-    fusions = {name: pair for name, pair in systems.items() if is_fusion(pair[0])}
-    plain = {name: pair for name, pair in fusions.items() if not is_reranked(pair[0])}
-    compared = {name: each.values[0] for name, (_, each) in (plain or fusions).items()}
+    systems = {name: task.experiment.systems[name].resolved_config for name in assessed}
+    fusions = [name for name, config in systems.items() if is_fusion(config)]
+    plain = [name for name in fusions if not is_reranked(systems[name])]
+    assessments = {name: assessed[name] for name in plain or fusions}
+    compared = {name: each.values[0] for name, each in assessments.items()}
     if not compared or not sources:
         return None
     options = task.experiment.model_dump(include={"correction", "seed", "alpha"})
@@ -55,14 +57,13 @@ def compare_fusions(
         compared,
         {name: scores.values[0] for name, scores in sources.items()},
         task.runs.groups,
-        trial_terms=_list_trial_terms(task, {name: fusions[name][1] for name in compared}, sources),
+        trial_terms=_list_trial_terms(task, assessments, sources),
         **options,
     )
     low, high = answer.low, answer.high
     if is_bounded(task.measures[0].name):
         low, high = max(low, -1.0), min(high, 1.0)
     ends = [end if math.isfinite(end) else None for end in (low, high)]
-    assessments = {name: fusions[name][1] for name in compared}
     pair, unjudged = _find_contradiction(task, answer, assessments, list(sources)) or ((), None)
     return FusionResult(
         verdict="unjudged decide" if pair else answer.verdict,

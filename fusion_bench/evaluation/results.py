@@ -24,6 +24,7 @@ from fusion_bench.evaluation.report_records.results.system import (
 )
 from fusion_bench.evaluation.scores import Scores
 from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies
+from fusion_bench.evaluation.trials.assess_trials import AssessedSystem
 from fusion_bench.evaluation.trials.describe_trials import describe_narrowing, describe_trials
 from fusion_bench.evaluation.trials.evaluate_trials import (
     evaluate_trials,
@@ -78,24 +79,17 @@ def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
     return {"affected_queries": int(ties.affected[m]), **means}
 
 
-def system_result(
+def _system_result(
     task: EvaluationSet,
     system: System,
     assessment: Assessment,
-    source_ties: SourceTies | None = None,
+    source_ties: SourceTies,
 ) -> SystemResult:
-    """The row of one system.
-
-    Args:
-        task: What was evaluated.
-        system: The system.
-        assessment: What was measured of it.
-        source_ties: What ties inside its lists do to it; None = not computed.
-    """
+    """The row of one system."""
     results = {}
     for m, measure in enumerate(task.measures):
         final, inside = TieResult(**_tie_fields(assessment.ties, m)), None
-        if source_ties is not None and measure.name not in source_ties.unknown:
+        if measure.name not in source_ties.unknown:
             count = source_ties.settlements
             inside = SourceTieResult(**_tie_fields(source_ties.ties, m), settlements=count)
         trials, bounds = trials_of(assessment.trials, m), assessment.bounds[m]
@@ -144,7 +138,22 @@ def score_sources(task: EvaluationSet) -> SourceScores:
     return SourceScores(alone, evaluate_trials(task, alone))
 
 
-def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemResult]:
+def list_results(
+    task: EvaluationSet, assessed: Mapping[str, AssessedSystem], sources: SourceScores
+) -> Iterator[SystemResult]:
+    """The rows of the systems, then those of floor and ceiling.
+
+    Args:
+        task: What was evaluated.
+        assessed: By name of the system.
+        sources: The values of each source alone.
+    """
+    for name, system in task.experiment.systems.items():
+        yield _system_result(task, system, *assessed[name])
+    yield from _reference_rows(task, sources)
+
+
+def _reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemResult]:
     """Floor and ceiling rows: best source of all, best source per query, perfect order.
 
     A single source is the best of all and of each query: then its row is left out where a system
@@ -154,11 +163,6 @@ def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRes
     tuned = evaluate_trials(task, alone, task.measures[:1], select=tuning_runs)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
-    pools = [
-        perfect_order_values(trial.runs, task.measures, qrels=trial.dataset.qrels)
-        for trial in task.trials
-    ]
-    pool = mean_of_trials(np.stack(pools))
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
@@ -172,7 +176,7 @@ def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRes
             scores[chosen].trials,
         ),
         ("best source per query (oracle)", "ceiling", oracle, best, None),
-        ("perfect order", "ceiling", order, pool, None),
+        ("perfect order", "ceiling", order, _perfect_order(task), None),
     ]
     if len(alone) == 1:
         systems = task.experiment.systems.values()
@@ -192,6 +196,15 @@ def reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRes
         }
         results.append(SystemResult(name=name, kind=kind, note=note, measures=measures))
     return results
+
+
+def _perfect_order(task: EvaluationSet) -> FloatArray:
+    """Values of all candidates in the order of their grades; the mean over trials."""
+    values = [
+        perfect_order_values(trial.runs, task.measures, qrels=trial.dataset.qrels)
+        for trial in task.trials
+    ]
+    return mean_of_trials(np.stack(values))
 
 
 def add_comparisons(

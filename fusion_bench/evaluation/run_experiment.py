@@ -30,9 +30,8 @@ from fusion_bench.evaluation.report_records.collection import Collection as Coll
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.results import (
     add_comparisons,
-    reference_rows,
+    list_results,
     score_sources,
-    system_result,
 )
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.trials.assess_trials import assess_trials
@@ -239,15 +238,8 @@ def _collection(
         grades=list_grades(dataset.qrels, task.runs.queries),
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
         runs=tuple(task_list_infos(task)),
-        systems=(
-            *(system_result(task, system, *assessed[name]) for name, system in systems.items()),
-            *reference_rows(task, sources),
-        ),
-        fusion=compare_fusions(
-            task,
-            {name: (systems[name].resolved_config, each) for name, each in assessments.items()},
-            sources.by_name,
-        ),
+        systems=tuple(list_results(task, assessed, sources)),
+        fusion=compare_fusions(task, assessments, sources.by_name),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
