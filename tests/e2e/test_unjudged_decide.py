@@ -94,6 +94,13 @@ def test_tune(root: Path, capsys: Capture) -> None:
     unjudged = report["unjudged"]
     assert unjudged["high"] < 0
     assert unjudged["filled"] < 0
+    floor = {row["name"]: row for row in report["floor"]}
+    for name, judged, high in (("pooled", 1, floor["pooled"]["mean"]), ("fresh", None, 1)):
+        row, bounds = floor[name], floor[name]["bounds"]
+        assert (bounds["low"], bounds["high"]) == pytest.approx((row["mean"], high))
+        assert bounds["judged"] == judged or (judged is None and 3 / 5 <= bounds["judged"] <= 3 / 4)
+    assert report["data"]["bounds"]["the default"] == floor["fresh"]["bounds"]
+    assert f"{floor['fresh']['mean']:.4f}…1.0000" in out
     tuned = yaml.safe_load((root / "out/tuned.yaml").read_text())["description"]
     assert "unjudged decide" in tuned
     assert "over judged documents only -0." in tuned
@@ -104,6 +111,8 @@ def test_tune_with_complete_judgments(root: Path) -> None:
     assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 0
     report = json.loads((root / "out/tuning.json").read_text())
     assert (report["verdict"], report["unjudged"]) == ("ship", None)
+    assert report["data"]["bounds"] == {}
+    assert {row["bounds"] for row in report["floor"]} == {None}
 
 
 def test_gate(root: Path, capsys: Capture) -> None:

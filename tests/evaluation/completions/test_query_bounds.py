@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.report.evaluation.slice_tables import slice_table
 from tests import unjudged_project
 from tests.evaluation.completions.cases import DOCUMENTS, Case, cases, slow_differences
 from tests.tiny import edit
@@ -158,3 +160,32 @@ def test_a_report_states_them(
     edit(tmp_path, unjudged_project.DATASET, "name: mine", "name: mine\njudgments: complete")
     assert main(words) == 0
     assert "if judged" not in capsys.readouterr().out
+
+
+def test_comparisons_and_slices_state_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(unjudged_project.make(tmp_path))
+    edit(tmp_path, unjudged_project.EXPERIMENT, "[RR@10]", "[RR@10, Success@1]")
+    edit(tmp_path, unjudged_project.DATASET, "runs:", "queries: queries.jsonl\nruns:")
+    types = (f'{{"id": "q{q}", "type": "{("even", "odd")[q % 2]}"}}\n' for q in range(60))
+    (tmp_path / "datasets/mine/queries.jsonl").write_text("".join(types), encoding="utf-8")
+    assert main(["eval", unjudged_project.EXPERIMENT, "--no-plots", "--out", "out"]) == 0
+    report = read_report(Path("out/report.json"))
+    [collection] = report.collections
+    table = slice_table(report, collection, "type")
+    assert table is not None
+    place = [column.header for column in table.columns].index("Judged@10")
+    shares = [row.cells[place] for row in table.rows if row.cells[1] == "fresh"]
+    assert shares == ["60.0 %", "75.0 %"]
+    capsys.readouterr()
+    assert main(["compare", "out/report.json", "--json"]) == 0
+    [record] = json.loads(capsys.readouterr().out)
+    measures = {row.name: row.measures for row in collection.systems}
+    for system in ("pooled", "fresh", "sum"):
+        known = {name: measures[system][name].bounds for name in collection.measures}
+        stated = record["bounds"][system]
+        assert stated == {name: each and each.model_dump() for name, each in known.items()}
+    assert main(["compare", "out/report.json"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "The baseline pooled: RR@10 (MRR) Judged@10 100.0 %, if judged 0.7500…0.7500;" in shown
