@@ -184,14 +184,9 @@ def _reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRe
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
     results = []
     for name, kind, note, values, trials in rows:
+        judged = bounds if kind == "floor" else (None,) * len(bounds)
         measures = {
-            m.name: _measure_result(
-                task,
-                m.name,
-                values[i],
-                trials_of(trials, i),
-                bounds=bounds[i] if kind == "floor" else None,
-            )
+            m.name: _measure_result(task, m.name, values[i], trials_of(trials, i), bounds=judged[i])
             for i, m in enumerate(task.measures)
         }
         results.append(SystemResult(name=name, kind=kind, note=note, measures=measures))
