@@ -31,11 +31,13 @@ def describe_plan(work: JudgeWork) -> list[str]:
             f"Without any judgment, and left out: {plan.ignored_queries:,} of {total}. Their "
             f"documents could change the answer. Judge them first: {format_judge(work)}"
         )
+    answers = {plan.low_answer, plan.answer, plan.high_answer}
+    answer = plan.answer if len(answers) == 1 else "not shown"  # equal lists show nothing, too
     if plan.is_decided:
-        return [*lines, f"Nothing left could change the answer: {plan.answer}."]
+        return [*lines, f"Nothing left could change the answer: {answer}."]
     if plan.has_one_answer:
         compared = pluralize(plan.queries, "compared query")
-        return [*lines, f"On the {compared} alone, nothing could change it: {plan.answer}."]
+        return [*lines, f"On the {compared} alone, nothing could change it: {answer}."]
     total, count = pluralize(len(plan.documents), "document"), len(work.documents())
     return [*lines, f"{total} could still change it; the first {count:,} change most."]
 

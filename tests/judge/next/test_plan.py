@@ -176,7 +176,7 @@ def test_queries_without_judgments_keep_it_open(
     words = ["judge", tiny.EXPERIMENT, "--judge", "ann", "--next", "5"]
     assert main([*words, "--measure", "nDCG@10", "--list"]) == 0
     err = capsys.readouterr().err
-    assert "Nothing left could change the answer: identical." in err
+    assert "Nothing left could change the answer: not shown." in err
     assert "Without any judgment" not in err
     tiny.edit(tmp_path, "datasets/tiny/qrels.txt", "q4 0 d4 1\n", "")
     assert main([*words, "--measure", "nDCG@10", "--list"]) == 0
@@ -185,7 +185,7 @@ def test_queries_without_judgments_keep_it_open(
     command = f"fusion-bench judge {tmp_path / tiny.DATASET} --judge ann"
     assert f"Judge them first: {command}\n" in err
     assert "Nothing left could" not in err
-    assert "On the 2 compared queries alone, nothing could change it: identical." in err
+    assert "On the 2 compared queries alone, nothing could change it: not shown." in err
     assert main([*words, "--measure", "nDCG@10", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["plan"]
     assert (plan["is_decided"], plan["ignored_queries"]) == (False, 1)
