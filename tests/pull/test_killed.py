@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
+from tests.child_processes import running_child
 from tests.pull.cases import write_queries
 from tests.pull.loopback import HITS, Reply, SearchServer, found, serving
 
@@ -46,7 +47,7 @@ def test_no_answer_is_asked_for_twice(
 
     with serving(SearchServer(answer=answer)) as server:
         program = [sys.executable, "-m", "fusion_bench", *command(tmp_path, server.url)]
-        with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
+        with running_child(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
             pid.append(first.pid)
             first.communicate(timeout=120)
         assert first.returncode == status

@@ -17,6 +17,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import read_meta
+from tests.child_processes import running_child
 from tests.rerank.collection import YAML, make
 from tests.rerank.server import Loopback, closed_port, plain_score, serving
 from tests.tiny import edit
@@ -363,11 +364,10 @@ def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
     with serving(state):
         given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
         env = {**os.environ, "JINA_API_KEY": "k1234567"}
-        first = subprocess.Popen(given, cwd=tmp_path, env=env)
-        there = reached.wait(120)
-        first.send_signal(signal.SIGKILL)
-        assert first.wait() == -signal.SIGKILL
-        assert there
+        with running_child(given, cwd=tmp_path, env=env) as first:
+            assert reached.wait(120)
+            first.send_signal(signal.SIGKILL)
+            assert first.wait() == -signal.SIGKILL
         paid = dict(state.paid)
         assert len(paid) == 10 * 12
         state.release.set()
@@ -399,19 +399,18 @@ def test_a_second_run_waits_and_pays_only_for_what_the_first_did_not(tmp_path: P
         options = ("--set", "concurrency=1", "--config", "slow.yaml")
         given = [sys.executable, "-m", "fusion_bench", *command(state, *options)]
         env = {**os.environ, "JINA_API_KEY": "k1234567"}
-        first = subprocess.Popen(given, cwd=tmp_path, env=env)
-        assert reached.wait(120)
-        second = subprocess.Popen(
-            given, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert second.stderr is not None
-        notes = (line for line in second.stderr if not line.startswith("progress: "))
-        assert next(notes).startswith("s.sqlite: another run asks jina/")
-        assert len(state.requests) == 3
-        first.kill()
-        first.wait()
-        state.release.set()
-        _, errors = second.communicate(timeout=240)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with running_child(given, cwd=tmp_path, env=env) as first:
+            assert reached.wait(120)
+            with running_child(given, cwd=tmp_path, env=env, text=True, **pipes) as second:
+                assert second.stderr is not None
+                notes = (line for line in second.stderr if not line.startswith("progress: "))
+                assert next(notes).startswith("s.sqlite: another run asks jina/")
+                assert len(state.requests) == 3
+                first.kill()
+                first.wait()
+                state.release.set()
+                _, errors = second.communicate(timeout=240)
     assert second.returncode == 0, errors
     assert len(state.paid) == 5 * 12
     assert set(state.paid.values()) == {1}
@@ -432,7 +431,7 @@ def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
     with serving(state):
         given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
         env = {**os.environ, "JINA_API_KEY": "k1234567"}
-        run = subprocess.Popen(
+        with running_child(
             given,
             cwd=tmp_path,
             env=env,
@@ -440,11 +439,10 @@ def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
             text=True,
             # Whoever runs the tests in the background has the signal ignored, and children inherit.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        there = reached.wait(120)
-        run.send_signal(signal.SIGINT)
-        _, err = run.communicate(timeout=240)
-        assert there
+        ) as run:
+            assert reached.wait(120)
+            run.send_signal(signal.SIGINT)
+            _, err = run.communicate(timeout=240)
     assert run.returncode == 130
     assert "Traceback" not in err
     with sqlite3.connect(tmp_path / "s.sqlite") as db:

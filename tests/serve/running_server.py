@@ -16,6 +16,7 @@ from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.http.access import Access
 from fusion_bench.serve.http.application import create_application
 from fusion_bench.serve.http.server import open_socket
+from tests.child_processes import running_child
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def running_command(experiment: Path) -> Iterator[tuple[subprocess.Popen[str], s
         The process, and the address that it printed.
     """
     command = [sys.executable, "-m", "fusion_bench", "serve", str(experiment)]
-    with subprocess.Popen(
+    with running_child(
         [*command, "--no-open", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -37,10 +38,7 @@ def running_command(experiment: Path) -> Iterator[tuple[subprocess.Popen[str], s
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
-        try:
-            yield process, json.loads(process.stdout.readline())["address"]
-        finally:
-            process.kill()
+        yield process, json.loads(process.stdout.readline())["address"]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from fusion_bench.cli import main
 from fusion_bench.tune import tuning_run
 from fusion_bench.tune.search.search import SearchResult, run_search
 from tests import tiny
+from tests.child_processes import running_child
 from tests.shipped_schemas import check_record
 
 SMALL = ["--trials", "6", "--folds", "0", "--no-plots", "--datasets"]
@@ -146,14 +147,14 @@ def test_ctrl_c_writes_what_was_found_and_says_130(root: Path) -> None:
     command = ["-m", "fusion_bench", "tune", str(root / tiny.EXPERIMENT), "--out", str(out)]
     options = ["--trials", "100000", "--folds", "0", "--no-plots"]
     options += ["--datasets", str(root / "datasets")]
-    process = subprocess.Popen(
-        [sys.executable, *command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
     log = out / "trials.jsonl"
-    while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 40):
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=240)
+    with running_child(
+        [sys.executable, *command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 40):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=240)
     assert process.returncode == 130, errors
     assert b"Traceback" not in errors
     found = json.loads((out / "tuning.json").read_text())

@@ -81,7 +81,7 @@ def add_collection(base: str, space: str) -> None:
         "documents": [text for text, _ in DOCUMENTS.values()],
         "embeddings": [vector for _, vector in DOCUMENTS.values()],
     }
-    with httpx.Client(trust_env=False) as client:
+    with httpx.Client(trust_env=False, timeout=SECONDS_TO_START) as client:
         configuration = {"hnsw": {"space": space}}
         made = client.post(place, json={"name": f"docs-{space}", "configuration": configuration})
         client.post(f"{place}/{made.json()['id']}/add", json=columns).raise_for_status()

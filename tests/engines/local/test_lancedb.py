@@ -17,6 +17,7 @@ import pytest
 from benchmarks.pulled_engines.indexes import Settings, build_lancedb
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, ProviderError
+from tests.child_processes import running_child
 from tests.engines.local.cases import (
     CORPUS,
     build,
@@ -99,7 +100,7 @@ def test_a_killed_pull_asks_only_what_is_missing(settings: Settings, tmp_path: P
     words, dataset = ["pull", *pull.prepare({}, tmp_path / "killed")], tmp_path / "killed/dataset"
     # At this rate the 90 answers take 45 seconds.
     program = [sys.executable, "-m", "fusion_bench", *words, "--requests-per-minute=120"]
-    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with running_child(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         while count_answers(dataset) < 5:
             assert process.poll() is None, "it ended before it was killed"
             time.sleep(0.05)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.judge.llm.records import GradesMeta
 from fusion_bench.util.http import JsonClient
+from tests.child_processes import running_child
 from tests.judge.llm.project import JudgingServer, grade_of, make, write_config
 from tests.rerank.server import closed_port, serving
 
@@ -471,11 +471,10 @@ def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
     with serving(state):
         write_config(tmp_path, state, model="concurrency: 1")
         given = [sys.executable, "-m", "fusion_bench", *JUDGE]
-        first = subprocess.Popen(given, cwd=tmp_path, env={**os.environ})
-        there = reached.wait(120)
-        first.send_signal(signal.SIGKILL)
-        assert first.wait() == -signal.SIGKILL
-        assert there
+        with running_child(given, cwd=tmp_path) as first:
+            assert reached.wait(120)
+            first.send_signal(signal.SIGKILL)
+            assert first.wait() == -signal.SIGKILL
         assert len(state.paid) == 6
         state.release.set()
         done = subprocess.run(given, cwd=tmp_path, check=False, capture_output=True)

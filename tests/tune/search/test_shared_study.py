@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from fusion_bench.tune.search import samplers, shared_study
 from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
+from tests.child_processes import running_child
 from tests.postgres import running_postgres
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
@@ -231,30 +232,31 @@ search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1], heart
 HEARTBEAT = (1, 600)
 
 
-def start(url: str, pause: float) -> subprocess.Popen[str]:
+@contextmanager
+def searching(url: str, pause: float) -> Iterator[subprocess.Popen[str]]:
     """A process that takes part, at work on its first trial."""
-    process = subprocess.Popen(
+    with running_child(
         [sys.executable, "-c", PROCESS, url, str(pause)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "working\n"
-    return process
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "working\n"
+        yield process
 
 
 def test_processes_share_a_postgresql_and_one_is_killed(postgres: str) -> None:
-    doomed = start(postgres, 60.0)
-    doomed.send_signal(signal.SIGKILL)
-    doomed.communicate()
+    with searching(postgres, 60.0) as killed:
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
     with closing(psycopg2.connect(postgres)) as database, database, database.cursor() as cursor:
         cursor.execute("UPDATE trial_heartbeats SET heartbeat = heartbeat - interval '1 hour'")
         assert cursor.rowcount == 1
-    other = start(postgres, 0.05)
-    result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=HEARTBEAT)
-    other.communicate(timeout=240)
+    with searching(postgres, 0.05) as other:
+        result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=HEARTBEAT)
+        other.communicate(timeout=240)
     assert other.returncode == 0
     assert len(result.trials) >= 10
     trials = load_study(postgres).get_trials()

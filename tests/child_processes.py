@@ -1,0 +1,23 @@
+"""Processes that tests start: whatever a test finds, none of them outlives it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def running_child(words: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:  # noqa: ANN401 - of Popen
+    """A process; killed at the end where it has not ended by then.
+
+    Args:
+        words: The command.
+        options: Those of :class:`subprocess.Popen`.
+    """
+    with subprocess.Popen(words, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
