@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
 import signal
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -16,6 +19,10 @@ collect_ignore = ["browser"]
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 # No test finds what another one left behind; those of the cache name a folder of their own.
 os.environ["FUSION_BENCH_CACHE"] = "0"
+# ir_datasets makes a folder at home when it is imported; tests write to nobody's home.
+IR_DATASETS = tempfile.mkdtemp(prefix="ir-datasets-")
+atexit.register(shutil.rmtree, IR_DATASETS, ignore_errors=True)
+os.environ["IR_DATASETS_HOME"] = IR_DATASETS
 # A shell that exports its width would narrow what a pipe gets.
 os.environ.pop("COLUMNS", None)
 # What gRPC does after a fork, for a client that a test has left, would end the programs that other

@@ -142,6 +142,10 @@ def test_workers_must_read_the_same_files(
         distribute_objective(objective, gone, threads).evaluate_params(TRIALS)
 
 
+#: The files of a dataset with a line a query or document; a search before left a ledger of looks.
+LINES = {"qrels.txt", "queries.jsonl", "good.trec", "bad.trec", "sharp.trec"}
+
+
 def cut_into_folders(paths: ObjectivePaths, folder: Path) -> list[ObjectivePaths]:
     """The dataset's queries in three datasets of 20."""
     parts = []
@@ -151,7 +155,7 @@ def cut_into_folders(paths: ObjectivePaths, folder: Path) -> list[ObjectivePaths
         for file in paths.dataset.parent.iterdir():
             if file.suffix == ".yaml":
                 (part / file.name).write_text(file.read_text())
-            elif file.is_file():
+            elif file.name in LINES:
                 lines = file.read_text().splitlines(keepends=True)
                 (part / file.name).write_text(
                     "".join(line for line in lines if query_number(line) // 20 == number)
