@@ -99,7 +99,7 @@ def measure_peak(path: Path) -> float:
 
 def rows(rounds: int, *, toy: bool = False) -> Iterator[Row]:
     """One row a kind of ids."""
-    size = replace(SIZES["many"], queries=60) if toy else SIZES["many"]
+    size = replace(SIZES["many"], queries=6) if toy else SIZES["many"]
     for kind, name in NAMES.items():
         with tempfile.TemporaryDirectory() as folder:
             path = write_files(Path(folder), name, size)
