@@ -40,6 +40,16 @@ if TYPE_CHECKING:
     from fusion_bench.api.inputs.datasets import load_dataset as load_dataset
     from fusion_bench.api.inputs.systems import rrf as rrf
     from fusion_bench.api.inputs.systems import weighted as weighted
+    from fusion_bench.api.judging.documents import documents_to_judge as documents_to_judge
+    from fusion_bench.api.judging.documents import import_grades as import_grades
+    from fusion_bench.api.judging.documents import pool as pool
+    from fusion_bench.api.judging.grades import agreement as agreement
+    from fusion_bench.api.judging.grades import draw_queries as draw_queries
+    from fusion_bench.api.judging.grades import estimate as estimate
+    from fusion_bench.api.judging.grades import sensitivity as sensitivity
+    from fusion_bench.api.new_datasets import add_dataset as add_dataset
+    from fusion_bench.api.new_datasets import new_dataset as new_dataset
+    from fusion_bench.api.new_datasets import sample_log as sample_log
     from fusion_bench.api.page import compare_reports as compare_reports
     from fusion_bench.api.page import page as page
     from fusion_bench.api.plot import plot as plot
@@ -93,20 +103,28 @@ _HOME = {
     "System": "experiment.system",
     "TuningResult": "api.results.tuning_result",
     "__version__": "_version",
+    "add_dataset": "api.new_datasets",
+    "agreement": "api.judging.grades",
     "align_runs": "api.evaluate",
     "compare": "api.compare",
     "compare_reports": "api.page",
     "compare_systems": "stats.compare_family:compare_with_baseline",
+    "documents_to_judge": "api.judging.documents",
+    "draw_queries": "api.judging.grades",
+    "estimate": "api.judging.grades",
     "evaluate_systems": "api.evaluate",
     "export": "api.export",
     "fuse": "api.fuse",
     "gate": "api.gate",
+    "import_grades": "api.judging.documents",
     "load_dataset": "api.inputs.datasets",
     "load_qrels": "io.load_records",
     "load_run": "io.load_records",
+    "new_dataset": "api.new_datasets",
     "page": "api.page",
     "parse_measure": "api.evaluate",
     "plot": "api.plot",
+    "pool": "api.judging.documents",
     "power": "api.power",
     "pull": "api.pull",
     "read_experiment": "experiment.experiment",
@@ -114,6 +132,8 @@ _HOME = {
     "rerank": "api.rerank",
     "rrf": "api.inputs.systems",
     "run_experiment": "api.evaluate",
+    "sample_log": "api.new_datasets",
+    "sensitivity": "api.judging.grades",
     "tables": "api.tables.make_tables",
     "tune": "api.tune",
     "weighted": "api.inputs.systems",

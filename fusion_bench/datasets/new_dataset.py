@@ -23,12 +23,14 @@ from fusion_bench.evaluation.starter.saved_files import (
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView, list_columns
 
 COMMAND: Final = SavedBy("fusion-bench dataset new", "DIR")
 
 
-@dataclass(frozen=True)
-class NewDataset:
+@dataclass(frozen=True, repr=False)
+class NewDataset(TableView):
     """A dataset that was made of files.
 
     Attributes:
@@ -44,6 +46,14 @@ class NewDataset:
     notes: tuple[str, ...]
     files: tuple[Path, ...]
     is_judged: bool
+
+    def _summary(self) -> str:
+        checks = pluralize(len(self.findings), "check")
+        return f"NewDataset({self.name!r}, {checks}: {self.files[0]})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a check."""
+        return list_columns(Finding, self.findings[:limit])
 
 
 def make_new_dataset(

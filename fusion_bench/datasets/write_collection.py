@@ -19,6 +19,7 @@ from fusion_bench.util.files.atomic_files import make_write_error, open_atomic, 
 from fusion_bench.util.files.new_files import remove_on_failure, require_free
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_lines import encode_json_lines
+from fusion_bench.util.table_view import Columns, TableView
 from fusion_bench.util.yaml_text import format_yaml
 
 DATASET_FILE, QRELS_FILE = "dataset.yaml", "qrels.txt"
@@ -28,8 +29,8 @@ FILES = (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE)
 DOCUMENTS_A_STEP = 5_000
 
 
-@dataclass(frozen=True)
-class AddedDataset:
+@dataclass(frozen=True, repr=False)
+class AddedDataset(TableView):
     """What was written of a collection.
 
     Attributes:
@@ -49,6 +50,16 @@ class AddedDataset:
     differing: tuple[str, ...]
     notes: tuple[str, ...]
     files: tuple[Path, ...]
+
+    def _summary(self) -> str:
+        return (
+            f"AddedDataset({self.name!r}, license {self.license or 'not stated'}: {self.files[0]})"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a kind of record."""
+        rows = [*self.counts.items()][:limit]
+        return {"records": [name for name, _ in rows], "count": [count for _, count in rows]}
 
 
 def write_collection(

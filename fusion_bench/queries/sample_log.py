@@ -24,7 +24,9 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.queries.personal_data import find_personal_data
 from fusion_bench.queries.query_log import LoggedText, QueryLog
 from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_lines import encode_json_lines
+from fusion_bench.util.table_view import Columns, TableView, list_columns
 
 #: Names of the strata, the most frequent queries first.
 STRATA: Final = ("head", "torso", "tail")
@@ -55,8 +57,8 @@ class SampledQuery:
     personal: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class QuerySample:
+@dataclass(frozen=True, repr=False)
+class QuerySample(TableView):
     """A sample of a log.
 
     Attributes:
@@ -72,6 +74,13 @@ class QuerySample:
     similar: int = 0
     personal: dict[str, int] = field(default_factory=dict)
     short: int = 0
+
+    def _summary(self) -> str:
+        return f"QuerySample({pluralize(len(self.queries), 'query')})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a query."""
+        return list_columns(SampledQuery, self.queries[:limit])
 
 
 def sample_queries(

@@ -13,33 +13,20 @@ if TYPE_CHECKING:
 
 def describe_plan(work: JudgeWork) -> list[str]:
     """What could still change the comparison, in sentences; none where none was named."""
-    from fusion_bench.util.formatting import format_number, pluralize
+    from fusion_bench.judge.next.plan_sentences import describe_ends, describe_rest
+    from fusion_bench.util.formatting import pluralize
 
     plan = work.plan
     if plan is None:
         return []
-    low, now, high = (format_number(v, signed=True) for v in (plan.low, plan.difference, plan.high))
-    ends = "Judging could make it" if plan.is_exact else "Judging keeps it within"
-    pair = f"{plan.candidate} - {plan.baseline}, {plan.measure}"
-    lines = [
-        f"{pair}: {now} over {pluralize(plan.queries, 'query')} ({plan.answer}). "
-        f"{ends} {low} ({plan.low_answer}) to {high} ({plan.high_answer})."
-    ]
+    lines = [describe_ends(plan)]
     if plan.ignored_queries:
         total = pluralize(plan.ignored_queries + plan.queries, "query")
         lines.append(
             f"Without any judgment, and left out: {plan.ignored_queries:,} of {total}. Their "
             f"documents could change the answer. Judge them first: {format_judge(work)}"
         )
-    answers = {plan.low_answer, plan.answer, plan.high_answer}
-    answer = plan.answer if len(answers) == 1 else "not shown"  # equal lists show nothing, too
-    if plan.is_decided:
-        return [*lines, f"Nothing left could change the answer: {answer}."]
-    if plan.has_one_answer:
-        compared = pluralize(plan.queries, "compared query")
-        return [*lines, f"On the {compared} alone, nothing could change it: {answer}."]
-    total, count = pluralize(len(plan.documents), "document"), len(work.documents())
-    return [*lines, f"{total} could still change it; the first {count:,} change most."]
+    return [*lines, describe_rest(plan, len(work.documents()))]
 
 
 def format_judge(work: JudgeWork, *words: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -50,6 +50,7 @@ def judge_or_show(
     """
     from fusion_bench.judge.judge_work import open_work
     from fusion_bench.judge.terminal.run import require_terminal
+    from fusion_bench.judge.work_record import describe_work
 
     is_shown = actions.is_list or actions.is_json or actions.export is not None
     if not is_shown:
@@ -58,59 +59,22 @@ def judge_or_show(
     if actions.export is not None:
         export_sheet(work, actions.export, as_json=actions.is_json)
     elif actions.is_json:
-        print_json(_describe(work))
+        print_json(describe_work(work))
     elif actions.is_list:
         _print_list(work)
     else:
         _judge(work)
 
 
-def _describe(work: JudgeWork) -> dict[str, Any]:
-    """The record of ``--json``."""
-    plan, budget = work.plan, None
-    record: dict[str, Any] = {"dataset": work.judged.dataset.name, "judge": work.options.judge}
-    effects: dict[tuple[str, str], float] = {}
-    if plan is not None:
-        effects = {each.document.pair: each.effect for each in plan.documents}
-        budget = len(plan.documents)
-        record["plan"] = {
-            "measure": plan.measure,
-            "baseline": plan.baseline,
-            "candidate": plan.candidate,
-            "queries": plan.queries,
-            "difference": plan.difference,
-            "low": plan.low,
-            "high": plan.high,
-            "is_exact": plan.is_exact,
-            "answer": plan.answer,
-            "low_answer": plan.low_answer,
-            "high_answer": plan.high_answer,
-            "is_decided": plan.is_decided,
-            "documents": budget,
-            "ignored_queries": plan.ignored_queries,
-        }
-    record["max_grade"] = work.task.greatest
-    record["documents"] = [
-        {
-            "query": each.query,
-            "document": each.document,
-            "best_rank": each.best_rank,
-            **({"effect": effects[each.pair]} if each.pair in effects else {}),
-        }
-        for each in work.documents()
-    ]
-    return record
-
-
 def _print_list(work: JudgeWork) -> None:
     """Tab-separated values; what they decide goes to standard error."""
+    from fusion_bench.judge.work_record import list_effects
     from fusion_bench.util.formatting import escape_control_chars
 
-    documents, effects = work.documents(), {}
+    documents, effects = work.documents(), list_effects(work)
     columns = ["query", "document", "best_rank"]
     base.echo_notes(describe_plan(work))
     if work.plan is not None:
-        effects = {each.document.pair: each.effect for each in work.plan.documents}
         columns.append("effect")
     typer.echo("\t".join(columns))
     for each in documents:

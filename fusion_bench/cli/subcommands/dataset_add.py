@@ -49,14 +49,18 @@ def add_command(
     the numbers of queries, judgments and documents with those that the collection's makers state.
     """
     from fusion_bench.cli.progress.bar import progress_bar
-    from fusion_bench.datasets.add_collection import read_collection
-    from fusion_bench.datasets.write_collection import check_free, write_collection
+    from fusion_bench.datasets.add_dataset import add_dataset
 
-    check_free(out)
     with progress_bar() as progress:
-        progress("reading the queries and judgments", 0, 1)
-        read = read_collection(_expand_home(collection), split or (), download=download)
-        added = write_collection(read, out, name=name, any_counts=any_counts, progress=progress)
+        added = add_dataset(
+            collection,
+            out,
+            splits=split or (),
+            name=name,
+            any_counts=any_counts,
+            download=download,
+            progress=progress,
+        )
     if json:
         print_json(added)
         return
@@ -73,9 +77,3 @@ def add_command(
         echo(f"note: {note}")
     echo_written(added.files)
     echo(f"Next: fusion-bench retrieve bm25 --dataset {quote(str(added.files[0]))}")
-
-
-def _expand_home(place: str) -> str:
-    """``~`` after the colon, which a shell leaves as it is."""
-    kind, colon, rest = place.partition(":")
-    return f"{kind}{colon}{Path(rest).expanduser()}" if rest.startswith("~") else place

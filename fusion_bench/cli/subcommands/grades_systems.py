@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from json import dumps
 from typing import Annotated
 
 import typer
@@ -63,10 +61,11 @@ def estimate_command(
     """
     from fusion_bench.grades.estimate.estimate_experiment import estimate_experiment
     from fusion_bench.grades.estimate.estimate_page import build_estimate_page
+    from fusion_bench.grades.replaced_measures import replace_measures
 
     base.refuse_two_outputs(markdown, as_json=json)
     refuse_replaced_inputs({"--markdown": markdown}, (experiment,))
-    replaced = [*(overrides or ()), *_replace_measures(measure)]
+    replaced = [*(overrides or ()), *replace_measures(measure or ())]
     context = base.experiment_context(experiment, datasets, replaced)
     with context as (parsed, source, folders, progress):
         estimate = estimate_experiment(
@@ -149,12 +148,13 @@ def sensitivity_command(
 
     Over the queries that all of these judges graded.
     """
+    from fusion_bench.grades.replaced_measures import replace_measures
     from fusion_bench.grades.sensitivity.judge_experiment import judge_experiment
     from fusion_bench.grades.sensitivity.sensitivity_page import build_sensitivity_page
 
     base.refuse_two_outputs(markdown, as_json=json)
     refuse_replaced_inputs({"--markdown": markdown}, (experiment,))
-    replaced = [*(overrides or ()), *_replace_measures(measure)]
+    replaced = [*(overrides or ()), *replace_measures(measure or ())]
     context = base.experiment_context(experiment, datasets, replaced)
     with context as (parsed, source, folders, progress):
         sensitivity = judge_experiment(
@@ -167,8 +167,3 @@ def sensitivity_command(
             progress=progress,
         )
     print_result(sensitivity, build_sensitivity_page(sensitivity), as_json=json, markdown=markdown)
-
-
-def _replace_measures(names: Sequence[str] | None) -> list[str]:
-    """The measures as a value of ``--set``."""
-    return [f"measures={dumps(list(names))}"] if names else []

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.io.specs.judgment_specs import JudgeKind
 from fusion_bench.stats.agreement.kappa import Weighting
+from fusion_bench.util.formatting import format_number, pluralize
+from fusion_bench.util.table_view import Columns, TableView
+
+#: Pairs of judges that a summary names.
+NAMED_PAIRS = 3
 
 
 class KappaResult(ReportRecord):
@@ -97,7 +102,7 @@ class PairAgreement(ReportRecord):
     lowering: tuple[QueryAgreement, ...]
 
 
-class AgreementReport(ReportRecord):
+class AgreementReport(TableView, ReportRecord):
     """Agreement of judges.
 
     Attributes:
@@ -113,3 +118,33 @@ class AgreementReport(ReportRecord):
     binary_relevance: int
     weighting: Weighting = "none"
     comparisons: tuple[PairAgreement, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as ``fusion-bench grades agreement --json`` prints it."""
+        return self.model_dump(mode="json")
+
+    def _summary(self) -> str:
+        named = [
+            f"{each.judge} - {each.reference} κ {format_number(each.graded.kappa)}"
+            for each in self.comparisons[:NAMED_PAIRS]
+        ]
+        more = ["…"] if len(self.comparisons) > NAMED_PAIRS else []
+        pairs = pluralize(len(self.comparisons), "pair")
+        return f"AgreementReport({pairs} of judges: {', '.join([*named, *more])})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a pair of judges."""
+        rows = self.comparisons[:limit]
+        columns: dict[str, list[Any]] = {
+            name: [getattr(each, name) for each in rows]
+            for name in ("reference", "judge", "pairs", "queries", "equal", "mean_difference")
+        }
+        kinds = (
+            ("graded", "binary") if self.weighting == "none" else ("graded", "weighted", "binary")
+        )
+        for kind in kinds:
+            results = [getattr(each, kind) for each in rows]
+            columns[f"{kind}_kappa"] = [each.kappa for each in results]
+            columns[f"{kind}_low"] = [each.low for each in results]
+            columns[f"{kind}_high"] = [each.high for each in results]
+        return columns

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from pydantic import Field
 
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.stats.answers import Answer
+from fusion_bench.util.formatting import format_difference, pluralize
+from fusion_bench.util.table_view import Columns, TableView
+
+#: What a data frame has of each difference, after its measure and system.
+COLUMNS: Final = (
+    *("difference", "low", "high", "standard_error", "p", "p_adjusted", "answer"),
+    *("differing", "few_changes", "weight"),
+)
 
 
 class MeanRecord(ReportRecord):
@@ -89,7 +99,7 @@ class EstimatedDifference(ReportRecord):
     judging: JudgingRecord
 
 
-class GradeEstimate(ReportRecord):
+class GradeEstimate(TableView, ReportRecord):
     """Systems against a baseline, by people's grades of a sample of the queries and a machine's.
 
     Attributes:
@@ -140,3 +150,35 @@ class GradeEstimate(ReportRecord):
             if (each.candidate, each.measure) == wanted:
                 return each
         raise KeyError(wanted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as ``fusion-bench grades estimate --json`` prints it."""
+        return self.model_dump(mode="json")
+
+    def _summary(self) -> str:
+        judged = pluralize(self.people_queries, "query")
+        first, *others = (each for each in self.differences if each.answer is not None)
+        more = f"; {len(others)} more" if others else ""
+        interval = format_difference(first.difference, first.low, first.high)
+        few = (
+            f", not an interval: people and machine differ on {first.differing} of {judged}"
+            if first.few_changes
+            else ""
+        )
+        return (
+            f"GradeEstimate({self.dataset}: {self.people} on {judged}, {self.machine} on "
+            f"{self.queries:,})\n{first.candidate} - {self.baseline}, {first.measure}: "
+            f"{interval}{few} ({first.answer}){more}"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a measure and system."""
+        rows = self.differences[:limit]
+        return {
+            "measure": [each.measure for each in rows],
+            "system": [each.candidate for each in rows],
+            **{name: [getattr(each, name) for each in rows] for name in COLUMNS},
+            "people": [each.people.difference for each in rows],
+            "machine": [each.machine.difference for each in rows],
+            "more_queries": [each.judging.added for each in rows],
+        }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.io.specs.judgment_specs import JudgeKind
 from fusion_bench.stats.answers import Answer
+from fusion_bench.util.formatting import list_names, pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 #: What judges say of a system together: the same; better and worse; shown by some of them only.
 Stability: TypeAlias = Literal["same", "reversed", "not shown by all"]
@@ -100,7 +102,7 @@ class OrderAgreement(ReportRecord):
     swapped: tuple[tuple[str, str], ...]
 
 
-class JudgeSensitivity(ReportRecord):
+class JudgeSensitivity(TableView, ReportRecord):
     """The systems of an experiment under the grades of several judges.
 
     Attributes:
@@ -136,3 +138,27 @@ class JudgeSensitivity(ReportRecord):
     def unstable(self) -> tuple[SystemSensitivity, ...]:
         """The systems of which not all judges say the same."""
         return tuple(each for each in self.systems if each.stability not in (None, "same"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as ``fusion-bench grades sensitivity --json`` prints it."""
+        return self.model_dump(mode="json")
+
+    def _summary(self) -> str:
+        judges = pluralize(len(self.judges), "judge")
+        unstable = list_names([each.system for each in self.unstable]) or "no system"
+        return (
+            f"JudgeSensitivity({self.dataset}, {self.measure}: {judges} on "
+            f"{pluralize(self.queries, 'query')})\nThe verdict depends on the judge for: {unstable}"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a system and judge."""
+        rows = [(each, verdict) for each in self.systems for verdict in each.verdicts][:limit]
+        return {
+            "system": [each.system for each, _ in rows],
+            **{
+                name: [getattr(verdict, name) for _, verdict in rows]
+                for name in JudgeVerdict.model_fields
+            },
+            "stability": [each.stability for each, _ in rows],
+        }

@@ -1,0 +1,1 @@
+"""Judges and what they judge: agreement, estimates, sensitivity, and the documents to judge."""
