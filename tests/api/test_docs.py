@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 import fusion_bench as fb
 from tests.api.cases import make_collection
-from tests.gate.cases import make_project
+from tests.grades.judged_project import make_judged_project
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/python.md"
@@ -22,7 +22,7 @@ BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def test_the_page_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(make_project(tmp_path))
+    monkeypatch.chdir(make_judged_project(tmp_path))
     fb.gate("experiments/mine.yaml", update="first baseline")
     qrels, runs = make_collection(20)
     rows = [f"{q},{d},{g}" for q, docs in qrels.items() for d, g in docs.items()]

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fusion_bench.api.datasets import locate_dataset
-from fusion_bench.api.inputs import is_path, list_measures, read_qrels
-from fusion_bench.config.yaml_source import Source
+from fusion_bench.api.inputs.datasets import locate_dataset
+from fusion_bench.api.inputs.records import is_path, list_measures, read_qrels
+from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.errors import DataError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.grades.agreement.measure_agreement import JudgeGrades, measure_agreement

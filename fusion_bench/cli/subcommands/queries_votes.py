@@ -49,8 +49,7 @@ def vote_command(
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError(
-            f"votes are given on a terminal: elsewhere write {file}, one "
-            '{"id": "…", "keep": true} a line'
+            f'votes need a terminal: elsewhere write {file}, one {{"id": "…", "keep": true}} a line'
         )
     with open_keyboard(sys.stdin.fileno()) as keyboard:
         for name in list_open([*rows], known, seed=seed):

@@ -42,7 +42,7 @@ def format_kappa(result: KappaResult) -> str:
 def _describe(report: AgreementReport, comparison: PairAgreement) -> str:
     names = f"{comparison.judge} and {comparison.reference}"
     if not comparison.pairs:
-        return f"{names} graded no document both."
+        return f"{names} graded no document in common."
     return (
         f"{names}: κ {format_kappa(comparison.graded)} graded, {format_kappa(comparison.binary)} "
         f"relevant from grade {report.binary_relevance}, over "

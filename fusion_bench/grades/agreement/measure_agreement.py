@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 
@@ -58,9 +59,13 @@ def measure_agreement(
 
     Raises:
         UnknownNameError: A reference is no judge.
-        ConfigError: There are fewer than two judges.
+        ConfigError: There are fewer than two judges, or no such weighting or grade of relevance.
         DataError: No two judges graded the same document.
     """
+    if weighting not in get_args(Weighting):
+        raise ConfigError(f"weighting: {weighting!r} is none of {', '.join(get_args(Weighting))}")
+    if binary_relevance < 1:
+        raise ConfigError(f"binary_relevance: at least 1 is needed, not {binary_relevance}")
     for name in references:
         if name not in judges:
             raise UnknownNameError("judge", name, judges, where="--people")

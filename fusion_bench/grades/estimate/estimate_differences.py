@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
-from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
 from fusion_bench.grades.estimate.records import EstimatedDifference, JudgingRecord, MeanRecord
 from fusion_bench.grades.system_values import JudgeValues
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.answers import MIN_CHANGED, Answer
-from fusion_bench.stats.comparison import NOISE, paired_difference
+from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.stats.prediction_powered.plan_judging import JudgingPlan, plan_judging
 from fusion_bench.stats.prediction_powered.powered_mean import PoweredMean, estimate_powered_mean
 from fusion_bench.util.formatting import list_names, pluralize
+
+#: Differences of people and machine from which a query shows how far the machine is off.
+LEAST_DIFFERENCE: Final = 0.01
 
 
 def estimate_differences(
@@ -61,11 +65,24 @@ def estimate_differences(
                 raise ConfigError(f"--people {people.judge}: {error}") from None
             if is_bounded(measure):
                 estimate = estimate.clip(-1, 1)
-            differing = int((np.abs(of_people - of_machine[sampled]) > NOISE).sum())
+            differing = count_differing(of_people, of_machine[sampled])
             family = None if m else len(candidates)
             yield _describe(
                 estimate, name, measure, differing, family=family, alpha=level, min_gain=min_gain
             )
+
+
+def count_differing(people: FloatArray, machine: FloatArray) -> int:
+    """Queries that show how far the machine is off.
+
+    A measure that looks deep, such as AP, differs a little on nearly every query. Such differences
+    say nothing of rare and large ones, so that only those of ``LEAST_DIFFERENCE`` count.
+
+    Args:
+        people: Shape (n,): differences of two systems under people's grades.
+        machine: Shape (n,): under the machine's, on the same queries.
+    """
+    return int((np.abs(people - machine) >= LEAST_DIFFERENCE).sum())
 
 
 def find_positions(people: JudgeValues, machine: JudgeValues) -> IntArray:
@@ -141,7 +158,8 @@ def _decide(estimate: PoweredMean, alpha: float, min_gain: float, *, few_changes
     Where people and machine differ on few queries, nothing is shown: the queries that people did
     not judge may hold rare, large errors of the machine.
     """
-    if estimate.half_width == 0 and estimate.mean == 0:
+    has_all = estimate.people.queries == estimate.machine.queries
+    if has_all and estimate.half_width == 0 and estimate.mean == 0:
         return "identical"
     if few_changes:
         return "not shown"

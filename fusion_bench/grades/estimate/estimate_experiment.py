@@ -101,26 +101,22 @@ def check_judges(dataset: Dataset, people: str, machine: str) -> None:
             raise UnknownNameError("judge", name, kinds, where=f"{option}: {dataset.name}")
         if kinds[name] != kind:
             raise ConfigError(
-                f"{option} {name}: its grades are those of kind {kinds[name]!r}, and {kind!r} is "
-                f"needed: name another judge, or correct its 'kind' in the dataset.yaml of "
-                f"{dataset.name}"
+                f"{option} {name}: its kind is {kinds[name]!r}, and {kind!r} is needed: name "
+                f"another judge, or correct its 'kind' in the dataset.yaml of {dataset.name}"
             )
     sample = judges[people].sample if people in judges else None
     if sample == "random":
         return
-    advice = (
-        "draw queries with 'fusion-bench grades sample', let people judge these, and write "
-        "'sample: random' beside their file"
-    )
+    advice = "draw queries with 'fusion-bench grades sample', let people judge these"
     if sample == "chosen":
         raise ConfigError(
-            f"--people {people}: its queries are chosen by what they could change ('sample: "
-            "chosen' in judges), so they say nothing of the others and no interval would hold: "
-            f"{advice} under another name"
+            f"--people {people}: its queries are no random sample ('sample: chosen' in judges), so "
+            f"that no interval would hold: {advice}, and name their file as another judge with "
+            "'sample: random'"
         )
     place = f"judges.{people}" if people in judges else "judges"
     raise ConfigError(
         f"--people {people}: {place} of {dataset.name} does not say how its queries were chosen, "
-        f"and the interval holds for a random sample alone: {advice}; where they already are one, "
-        "write it there"
+        "and the interval needs a random sample: write 'sample: random' there if they are one; "
+        f"else {advice}, and name their file there"
     )

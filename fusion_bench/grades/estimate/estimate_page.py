@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.evaluation.judge_checks.judge_warnings import SHARED_FAMILY
+from fusion_bench.grades.estimate.estimate_differences import LEAST_DIFFERENCE
 from fusion_bench.grades.estimate.records import (
     EstimatedDifference,
     GradeEstimate,
@@ -27,6 +28,8 @@ from fusion_bench.util.formatting import (
 
 #: Share of a top 10 without grades from which a warning says so.
 MUCH_UNJUDGED = 0.05
+#: Probability with which a sample misses errors on so many of the queries.
+UNSEEN = 0.05
 HOLDS = (
     "The estimate adds people's mean correction to λ times the machine's difference over all "
     "queries. Its interval holds whatever the machine's bias, because people's queries are a "
@@ -69,14 +72,14 @@ def _list_warnings(
         if shares[most] > MUCH_UNJUDGED:
             judge = estimate.people if kind == "people" else estimate.machine
             text = (
-                f"{judge!r} did not grade {format_percent(shares[most])} of the top 10 of {most}, "
-                "which count as not relevant: the estimate is that of these grades as they are."
+                f"{judge!r} did not grade {format_percent(shares[most])} of the top 10 of {most}. "
+                "These documents count as not relevant, in the estimate too."
             )
             yield Finding(text, "warning", "unjudged documents")
     if estimate.related:
         text = (
             f"{estimate.machine!r} is of the same model family as {list_names(estimate.related)}: "
-            "its own difference may favor them. People's correction takes that out of the estimate."
+            "its own difference may favor them. People's correction removes this bias from the estimate."
         )
         yield Finding(text, "warning", SHARED_FAMILY)
     if estimate.trials:
@@ -88,8 +91,8 @@ def _list_warnings(
     worse = [each.candidate for each in primary if _is_wider(each)]
     if worse:
         text = (
-            f"People's grades alone give a narrower interval for {list_names(worse)}: the "
-            "machine's grades say too little of people's here."
+            f"People's grades alone give a narrower interval for {list_names(worse)}. The machine "
+            "predicts them too badly to help."
         )
         yield Finding(text, "warning", "no gain")
 
@@ -123,10 +126,17 @@ def _build_table(estimate: GradeEstimate, measure: str) -> Table:
         if is_primary
         else "† p and intervals are not adjusted for the number of comparisons."
     ]
+    unseen = 1 - UNSEEN ** (1 / estimate.people_queries)
+    notes.append(
+        f"People's {estimate.people_queries:,} queries may miss every error that the machine makes "
+        f"on {format_percent(unseen)} of the queries (probability {UNSEEN:g}). No interval accounts "
+        "for errors that they miss."
+    )
     if any(each.few_changes for each in chosen):
         notes.append(
-            f"{FEW_CHANGES} People and machine differ on fewer than {MIN_CHANGED} queries: not a "
-            f"{coverage} interval. How wrong the machine is on others is not known."
+            f"{FEW_CHANGES} People and machine differ by {LEAST_DIFFERENCE:g} or more on fewer "
+            f"than {MIN_CHANGED} queries: not a {coverage} interval, and nothing is shown. How "
+            "wrong the machine is on other queries is not known."
         )
     return Table(f"{measure}: difference to {estimate.baseline}", columns, rows, tuple(notes))
 
@@ -134,12 +144,14 @@ def _build_table(estimate: GradeEstimate, measure: str) -> Table:
 def _build_row(estimate: GradeEstimate, each: EstimatedDifference) -> Row:
     interval = format_interval(each.low, each.high, signed=True)
     p = each.p if each.p_adjusted is None else each.p_adjusted
+    shown_p = format_p_value(p, alpha=estimate.alpha, adjusted=each.p_adjusted is not None)
+    mark = FEW_CHANGES if each.few_changes else ""
     return Row(
         (
             each.candidate,
             format_number(each.difference, signed=True),
-            f"{interval}{FEW_CHANGES}" if each.few_changes else interval,
-            format_p_value(p, alpha=estimate.alpha, adjusted=each.p_adjusted is not None),
+            f"{interval}{mark}",
+            f"{shown_p}{mark}",
             format_answer(each.answer, estimate.min_gain),
             format_difference(each.people.difference, each.people.low, each.people.high),
             format_difference(each.machine.difference, each.machine.low, each.machine.high),
@@ -163,7 +175,7 @@ def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifferen
         Row(
             (
                 each.candidate,
-                format_number(each.judging.half_width),
+                f"{format_number(each.judging.half_width)}{FEW_CHANGES * each.few_changes}",
                 *(format_number(each.judging.expected.get(size)) for size in sizes),
                 _format_added(each.judging),
                 f"{each.judging.people_alone:,}",
@@ -173,8 +185,8 @@ def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifferen
     )
     notes = (
         f"Expected half widths of the interval where people judge so many of the "
-        f"{estimate.queries:,} queries. λ and the spread stay as they are. Judge a number that is "
-        "set beforehand: who stops when the answer pleases gets intervals that cover less.",
+        f"{estimate.queries:,} queries. λ and the spread stay as they are. Set the number "
+        "beforehand: intervals cover less where judging stops as soon as the answer pleases.",
         "In brackets: the range that the uncertain spread of people's values leaves. Out of reach: "
         "not even all of them would halve the interval; more queries would.",
     )
@@ -199,7 +211,11 @@ def _describe(estimate: GradeEstimate, each: EstimatedDifference) -> str:
     if each.answer == "identical":
         return f"{start} on {estimate.dataset}."
     more = (
-        "Not even all queries at hand would halve the interval."
+        f"People and machine differ by {LEAST_DIFFERENCE:g} or more on {each.differing} of these: "
+        f"fewer than {MIN_CHANGED}, so that this is not a "
+        f"{format_coverage(estimate.alpha)} interval."
+        if each.few_changes
+        else "Not even all queries at hand would halve the interval."
         if judging.added is None
         else f"About {_format_added(judging)} more queries of people would halve the interval."
     )

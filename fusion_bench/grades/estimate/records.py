@@ -74,8 +74,10 @@ class EstimatedDifference(ReportRecord):
         p_adjusted: Times the number of candidates, at most 1; None for any but the primary measure.
         answer: What the estimate shows; None for any but the primary measure.
         weight: λ: how much of the machine's difference counts.
-        differing: Queries of people on which their difference is not the machine's.
-        few_changes: Fewer than 10 of them: the interval may cover less than it says.
+        differing: Queries of people on which their difference and the machine's are .01 or more
+            apart.
+        few_changes: Fewer than 10 of them: p and interval hold for no machine that is far off on
+            other queries, and nothing is shown.
         people: By people's grades alone.
         machine: By the machine's alone: its interval says nothing of its bias.
         judging: What more judging by people would do.

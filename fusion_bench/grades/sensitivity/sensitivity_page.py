@@ -65,8 +65,9 @@ def _list_warnings(sensitivity: JudgeSensitivity) -> Iterator[Finding]:
     for judge in sensitivity.judges:
         if judge.queries > sensitivity.queries:
             text = (
-                f"{judge.name!r} graded {judge.queries:,} queries, and the comparison is over the "
-                f"{sensitivity.queries:,} that all of these judges graded: choose with --judge."
+                f"{judge.name!r} graded {judge.queries:,} queries. The comparison is over the "
+                f"{sensitivity.queries:,} that all of these judges graded: choose judges with "
+                "--judge."
             )
             yield Finding(text, "warning", "common queries")
         if judge.related:
@@ -77,8 +78,8 @@ def _list_warnings(sensitivity: JudgeSensitivity) -> Iterator[Finding]:
             yield Finding(text, "warning", SHARED_FAMILY)
         if judge.sample == "chosen":
             text = (
-                f"The queries of {judge.name!r} were chosen by what they could change: these "
-                "verdicts are theirs alone."
+                f"The queries of {judge.name!r} are no random sample: the verdicts hold for these "
+                "queries alone."
             )
             yield Finding(text, "warning", "chosen queries")
         shares = {name: share for name, share in judge.unjudged.items() if share is not None}
@@ -86,7 +87,7 @@ def _list_warnings(sensitivity: JudgeSensitivity) -> Iterator[Finding]:
         if most is not None and shares[most] > MUCH_UNJUDGED:
             text = (
                 f"{judge.name!r} did not grade {format_percent(shares[most])} of the top 10 of "
-                f"{most}, which count as not relevant."
+                f"{most}. These documents count as not relevant."
             )
             yield Finding(text, "warning", "unjudged documents")
 
