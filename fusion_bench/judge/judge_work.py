@@ -191,7 +191,8 @@ def write_qrels(
     }
     if not any(judges.values()):
         raise ConfigError(
-            f"{judged.path.parent / FOLDER}: no judge has judged anything: run 'fusion-bench judge' first"
+            f"{judged.path.parent / FOLDER}: no judge has judged anything: run 'fusion-bench "
+            "judge' first"
         )
     spec = judged.dataset.spec.qrels
     if spec is not None and spec.kind == "machine":

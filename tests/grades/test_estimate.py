@@ -182,10 +182,10 @@ def test_page_says_it_in_a_sentence(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("people", "message"),
     [
-        ("picked", "its queries are chosen by what they could change"),
+        ("picked", "its queries are no random sample"),
         ("volunteers", "judges.volunteers of mine does not say how its queries were chosen"),
         ("qrels", "judges of mine does not say how its queries were chosen"),
-        ("llm", "its grades are those of kind 'machine', and 'human' is needed"),
+        ("llm", "its kind is 'machine', and 'human' is needed"),
         ("nobody", "unknown judge 'nobody'"),
     ],
 )

@@ -213,7 +213,7 @@ def test_broken_votes(
 def test_votes_need_a_terminal(generated: Path, tmp_path: Path, capsys: Capture) -> None:
     documents = write_documents(tmp_path, 3)
     assert main(["queries", "vote", str(generated), "--documents", str(documents)]) == 2
-    assert "votes are given on a terminal" in capsys.readouterr().err
+    assert "votes need a terminal" in capsys.readouterr().err
 
 
 def test_votes_on_a_terminal(generated: Path, tmp_path: Path) -> None:

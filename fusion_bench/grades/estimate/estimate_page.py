@@ -79,7 +79,7 @@ def _list_warnings(
     if estimate.related:
         text = (
             f"{estimate.machine!r} is of the same model family as {list_names(estimate.related)}: "
-            "its own difference may favor them. People's correction removes this bias from the estimate."
+            "its own difference may favor them. People's correction removes this bias."
         )
         yield Finding(text, "warning", SHARED_FAMILY)
     if estimate.trials:
@@ -129,8 +129,8 @@ def _build_table(estimate: GradeEstimate, measure: str) -> Table:
     unseen = 1 - UNSEEN ** (1 / estimate.people_queries)
     notes.append(
         f"People's {estimate.people_queries:,} queries may miss every error that the machine makes "
-        f"on {format_percent(unseen)} of the queries (probability {UNSEEN:g}). No interval accounts "
-        "for errors that they miss."
+        f"on {format_percent(unseen)} of the queries (probability {UNSEEN:g}). No interval "
+        "accounts for errors that they miss."
     )
     if any(each.few_changes for each in chosen):
         notes.append(
