@@ -202,7 +202,7 @@ def test_people_as_the_machine_are_refused(capsys: Capture) -> None:
     command = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "qrels"]
 
     assert main(command) == 2
-    assert "kind 'human', and 'machine' is needed" in capsys.readouterr().err
+    assert "kind is 'human', and 'machine' is needed" in capsys.readouterr().err
 
 
 def test_judgments_may_be_the_machine(project: Path, capsys: Capture) -> None:
