@@ -118,10 +118,9 @@ def filter_command(
     refuse_replaced_inputs({"--out": out}, (queries, documents, file, store))
     rows, texts = read_generated(queries), load_documents(documents)
     if not file.exists():
-        words = (
-            f"fusion-bench queries vote {quote(str(queries))} --documents {quote(str(documents))}"
-        )
-        raise ConfigError(f"{file}: no votes yet: give some with '{words}'")
+        words = "fusion-bench queries vote {} --documents {}"
+        command = words.format(quote(str(queries)), quote(str(documents)))
+        raise ConfigError(f"{file}: no votes yet: give some with '{command}'")
     known = read_votes(file, [*rows])
     require_votes(known)
     sources = {

@@ -33,7 +33,7 @@ def list_warnings(
     if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
         count = pluralize(info.unjudged_queries, "unjudged query")
         ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
-        yield "unmatched queries", f"{info.title} has {count}, which are ignored: {ids}."
+        yield "unmatched queries", f"{info.title} has {count}, ignored: {ids}."
     if not info.has_known_documents:
         text = f"No document of {info.title} is {'judged' if is_source else 'in any run'}."
         yield "unmatched documents", f"{text} Check that all files use the same document ids."
