@@ -106,6 +106,7 @@ def _describe_exception(error: Exception) -> str:
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         remedy = f" (see {context.command_path} --help)" if context else ""
-        return f"{str(error.format_message()).rstrip('.')}{remedy}"
+        text = str(error.format_message()).rstrip(".")
+        return f"{text.replace(': Value error, ', ': ', 1)}{remedy}"  # pydantic's words
     traceback.print_exc()
     return "this is a bug in fusion-bench: please report the lines above"

@@ -474,6 +474,12 @@ CASES = [
         ("report.json",),
         arguments=("compare", "report.json"),
     ),
+    Case(
+        "choice that is none",
+        nothing,
+        ("'--tables': 'word' is not one of 'latex', 'csv'",),
+        arguments=(*EVAL, "--tables", "word"),
+    ),
     Case("report that is no JSON", nothing, ("qrels.txt",), arguments=("compare", QRELS)),
     Case("run files of one name", nothing, ("'a'",), arguments=("compare", "--qrels", QRELS, A, A)),
     Case(
