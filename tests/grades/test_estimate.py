@@ -244,3 +244,14 @@ def test_each_query_is_drawn_as_often() -> None:
     assert len(counts) == 10
     assert abs(counts - 600).max() < 4 * (2_000 * 0.3 * 0.7) ** 0.5
     assert draw_queries(queries[::-1], 3) == draw_queries(queries, 3)
+
+
+def test_few_grades_of_people_are_no_estimate(project: Path, capsys: Capture) -> None:
+    """As those of ``judge --next``, declared as a random sample: the machine graded far more."""
+    rows = "".join(f"q{q} 0 {d} 0\n" for q in range(cases.QUERIES) for d in ("n0", "n1", "n2"))
+    path = project / "datasets/mine/llm.txt"
+    path.write_text((project / "datasets/mine/qrels.txt").read_text() + rows)
+    assert main([*ESTIMATE, "--people", "people"]) == 2
+    err = capsys.readouterr().err
+    assert "the estimate would be that of missing grades" in err
+    assert "--judge people --queries FILE" in err

@@ -14,6 +14,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.grades.estimate.estimate_differences import estimate_differences
 from fusion_bench.grades.estimate.records import GradeEstimate
 from fusion_bench.grades.system_values import (
+    JudgeValues,
     list_related,
     load_graded_dataset,
     measure_systems,
@@ -21,6 +22,10 @@ from fusion_bench.grades.system_values import (
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.util.files.output_folder import name_experiment
+from fusion_bench.util.formatting import format_percent
+
+#: How much more of a system's top 10 people may leave without a grade than the machine.
+MOST_MISSING = 0.2
 
 
 def estimate_experiment(
@@ -48,7 +53,7 @@ def estimate_experiment(
 
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, a name is unknown, or people's
-            queries are not declared as a random sample.
+            queries are not declared as a random sample, or they left out too much.
     """
     chosen, loaded = load_graded_dataset(
         experiment, source, folders=folders, systems=systems, dataset=dataset, progress=progress
@@ -59,6 +64,7 @@ def estimate_experiment(
     by_people = measure_systems(chosen, source, loaded, people, grades[people])
     progress(f"{loaded.name}: {machine}", 1, 2)
     by_machine = measure_systems(chosen, source, loaded, machine, grades[machine])
+    refuse_missing_grades(by_people, by_machine)
     differences = estimate_differences(
         by_people, by_machine, chosen.baseline, alpha=chosen.alpha, min_gain=chosen.min_gain
     )
@@ -83,6 +89,28 @@ def estimate_experiment(
         ),
         provenance=report_provenance(chosen, source),
     )
+
+
+def refuse_missing_grades(people: JudgeValues, machine: JudgeValues) -> None:
+    """Refuse people who graded far less of what the systems return than the machine did.
+
+    Documents that few grades reach, as those of ``judge --next``, would count as not relevant to
+    people alone: the difference would be that of missing grades.
+
+    Raises:
+        ConfigError: Of a system's top 10, people's share without a grade is greater by more than
+            :data:`MOST_MISSING`.
+    """
+    missing = {name: share - machine.unjudged[name] for name, share in people.unjudged.items()}
+    worst = max(missing, key=lambda name: missing[name])
+    if missing[worst] > MOST_MISSING:
+        shares = [format_percent(1 - each.unjudged[worst]) for each in (people, machine)]
+        raise ConfigError(
+            f"--people {people.judge}: graded {shares[0]} of the top 10 of {worst}, and "
+            f"{machine.judge} {shares[1]}: the estimate would be that of missing grades. Let "
+            "people judge all that the systems return for their queries: fusion-bench judge "
+            f"EXPERIMENT --judge {people.judge} --queries FILE"
+        )
 
 
 def check_judges(dataset: Dataset, people: str, machine: str) -> None:
