@@ -21,3 +21,9 @@ def running_child(words: Sequence[str], **options: Any) -> Iterator[subprocess.P
             yield process
         finally:
             process.kill()
+
+
+def drop_progress(text: str) -> str:
+    """Standard error without the lines of progress, of which a stall of the machine adds some."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("progress: "))

@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from fusion_bench.cli import main
 from tests.attacks.attack import Attack, Outcome
+from tests.child_processes import drop_progress
 
 #: Seconds after which a command hangs; it takes one or two on a machine with nothing else to do.
 LIMIT = 120.0
@@ -57,7 +58,7 @@ def run_in_child(
         timeout=LIMIT,
         check=False,
     )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    return Outcome(done.returncode, done.stdout, drop_progress(done.stderr))
 
 
 def child_environment(changed: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.attacks.project import EVAL
 from tests.attacks.runner import LIMIT, child_environment, read_files
+from tests.child_processes import drop_progress
 
 SIGNALS = "fusion_bench.util.processes.signals"
 #: A signal, the module at whose import it comes, and whether errors are JSON.
@@ -46,8 +47,7 @@ def test_a_signal_while_it_imports_is_one_line(
         check=False,
     )
     assert done.returncode == 128 + number
-    # A line of progress is printed where a phase takes some seconds.
-    errors = [line for line in done.stderr.splitlines() if not line.startswith("progress: ")]
+    errors = drop_progress(done.stderr).splitlines()
     if as_json:
         assert json.loads(done.stdout)["error"]["message"] == WORDS[number]
         assert errors == []

@@ -17,6 +17,7 @@ from fusion_bench.cli import main
 from fusion_bench.fuse import fusions
 from fusion_bench.util.formatting import escape_control_chars
 from tests import tiny
+from tests.child_processes import drop_progress
 from tests.edits import Edit, and_then, folder, gone, nothing, pipe, replaced, text
 from tests.tiny import DATASET, EXPERIMENT, edit
 
@@ -551,7 +552,7 @@ def test_the_same_from_a_process_of_its_own(name: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    one_line(done.stderr, case)
+    one_line(drop_progress(done.stderr), case)
 
 
 def test_no_two_cases_share_a_name() -> None:

@@ -24,6 +24,7 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.experiment import read_experiment
 from tests import tiny
+from tests.child_processes import drop_progress
 from tests.commands import leaf_commands
 from tests.evaluation.test_run_experiment import second
 from tests.tiny import DATASET, EXPERIMENT, edit
@@ -522,7 +523,7 @@ def process(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comple
 
 def test_an_output_that_is_not_unicode_gets_replacements(root: Path) -> None:
     done = process("methods", cwd=root, PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, drop_progress(done.stderr)) == (0, "")
     assert "? w/(k + rank)" in done.stdout
 
 
@@ -539,7 +540,7 @@ def test_a_closed_pipe_is_no_traceback_and_no_regression(root: Path) -> None:
         check=False,
     )
     os.close(writing)
-    assert done.stderr == ""
+    assert drop_progress(done.stderr) == ""
     assert done.returncode == 141
 
 
@@ -559,9 +560,10 @@ def test_a_full_disk_is_one_line(arguments: list[str], root: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+    error = drop_progress(done.stderr)
+    assert error.count("\n") == 1
     start = '{"error": ' if "--json" in arguments else "error: standard output: "
-    assert done.stderr.startswith(start)
+    assert error.startswith(start)
 
 
 def loaded(*arguments: str, cwd: Path) -> set[str]:

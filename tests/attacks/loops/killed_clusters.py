@@ -12,6 +12,7 @@ from typing import IO, cast
 from tests.attacks.runner import LIMIT
 from tests.attacks.sessions import list_session, start_session
 from tests.attacks.torture import Loop, Tally
+from tests.child_processes import drop_progress
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 #: Signals in a round of ``make torture``.
@@ -61,7 +62,7 @@ def _kill_cluster(
     if parent.returncode != -number:  # or Python itself was ended, while it started
         assert parent.returncode == 128 + number, (number, err)
         words = {signal.SIGTERM: "error: terminated\n", signal.SIGINT: ""}
-        assert err in {words[number], "error: interrupted\n"}, err
+        assert drop_progress(err) in {words[number], "error: interrupted\n"}, err
 
 
 LOOP = Loop("killed clusters", run_round)

@@ -15,6 +15,7 @@ from tests.attacks.project import EVAL, TUNE, UPDATE, make_project
 from tests.attacks.runner import LIMIT, read_files, run_here
 from tests.attacks.sessions import list_session, start_session
 from tests.attacks.torture import Loop, Tally
+from tests.child_processes import drop_progress
 
 WORKERS = (*TUNE, "--workers", "2")
 CLUSTER = (*TUNE, "--cluster", "local:2")
@@ -59,7 +60,7 @@ def _run_and_kill(command: tuple[str, ...], root: Path, rng: random.Random) -> b
     process.send_signal(number)
     _, err = process.communicate(timeout=LIMIT)
     if process.returncode in {143, 130}:
-        lines = [line for line in err.splitlines() if not line.startswith("progress: ")]
+        lines = drop_progress(err).splitlines()
         assert lines == ["error: terminated" if process.returncode == 143 else "error: interrupted"]
     elif process.returncode != 0:  # Python itself, before the command's first line
         assert process.returncode == -number or "fusion_bench" not in err, err
