@@ -97,6 +97,12 @@ def agreement_command(
     base.refuse_two_outputs(markdown, as_json=json)
     is_dataset = len(judges) == 1 and "=" not in judges[0] and not Path(judges[0]).is_file()
     is_dataset = is_dataset or Path(judges[0]).name == "dataset.yaml"
+    if not is_dataset and Path(judges[0]).suffix == ".yaml":
+        raise typer.BadParameter(
+            f"{judges[0]}: expected a dataset or files of grades: give the name of a dataset, "
+            "whose dataset.yaml names the judges",
+            param_hint="DATASET|NAME=FILE",
+        )
     if is_dataset:
         base.refuse_options("a dataset", {"--qrels-columns": qrels_columns})
         grades, relevance = _read_dataset(judges[0], datasets)

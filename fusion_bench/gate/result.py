@@ -9,6 +9,7 @@ Format history:
     6   ``blocking`` instead of ``on_inconclusive``; new statuses, bounds and rates of a check
     7   ``policy_changes`` is a list with the effect of each; ``baseline_experiment``;
         ``data_warnings``
+    8   ``is_acceptable``
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class GateVerdict(TableView, StoredRecord):
         baseline_reason: Why the baseline was last written.
         anchor_reason: Why the anchor's values were accepted; empty where they are the baseline's.
         needs_anchor: Whether ``--update`` is refused, so that only ``--anchor`` accepts the values.
+        is_acceptable: False where neither accepts them: the grades or a list cannot be gated.
         runs: R: candidates since the last update that share the level.
         candidate_number: Which of them this is; None = not counted, as R is 1 or nothing changed.
         refusals: Why the two cannot be compared; then nothing below was computed.
@@ -74,7 +76,7 @@ class GateVerdict(TableView, StoredRecord):
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 7
+    format_version: int = 8
     experiment: str
     baseline: str
     system: str
@@ -85,6 +87,7 @@ class GateVerdict(TableView, StoredRecord):
     baseline_reason: str = ""
     anchor_reason: str = ""
     needs_anchor: bool = False
+    is_acceptable: bool = True
     runs: int = 1
     candidate_number: int | None = None
     refusals: tuple[str, ...] = ()

@@ -110,8 +110,13 @@ def _compare(
     if not refusals:
         refusals = [*_find_irreproducible_values(committed, reference, collections, changes)]
     if refusals:
-        breaks = any(find_anchor_breaks(committed, inputs.experiment.ties, descriptions))
-        refused = {"refusals": tuple(refusals), "needs_anchor": breaks}
+        unusable = (text for task in collections for text in find_unusable_lists(task, inputs))
+        breaks = find_anchor_breaks(committed, inputs.experiment.ties, descriptions)
+        refused = {
+            "refusals": tuple(refusals),
+            "needs_anchor": any(breaks),
+            "is_acceptable": not any(unusable),
+        }
         return verdict.model_copy(update=refused)
     values = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
     if policy.always_valid is not None:

@@ -43,7 +43,10 @@ class ApiKey:
                 "set that to the API key"
             )
         if not value:
-            raise ConfigError(f"the environment variable {name} is not set: set it to the API key")
+            raise ConfigError(
+                f"the environment variable {name} is not set: set it to the API key, or write "
+                "'key: null' for a server that needs none"
+            )
         if not value.isascii() or not value.isprintable() or " " in value:
             raise ConfigError(
                 f"the environment variable {name} is no API key: only ASCII without blanks"

@@ -131,6 +131,8 @@ def test_the_gate_refuses_a_circular_judge(
     captured = capsys.readouterr()
     assert CIRCULAR in " ".join((captured.out + captured.err).split())
     assert "take the grades of people or of another family" in captured.out + captured.err
+    # an update is refused as well, so it is not what to do next
+    assert "--reason" not in captured.out + captured.err
 
 
 def gate_twice(root: Path, capsys: Capture) -> tuple[int, int, str]:

@@ -91,6 +91,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Qrels.from_dict(MODEL).to_trec(folder / "qrels.txt")
     Qrels.from_dict(PEOPLE).to_trec(folder / "people.txt")
     (folder / "a.trec").write_text("q1 Q0 d1 1 2 a\n")
+    (tmp_path / "experiment.yaml").write_text("dataset: mine\n")
     (folder / "dataset.yaml").write_text(
         "name: mine\nqrels: {path: qrels.txt, kind: machine}\nruns: {a: {path: a.trec}}\n"
         "judges: {people: {path: people.txt, kind: human}}\nbinary_relevance: 2\n"
@@ -122,6 +123,7 @@ def test_the_command_reads_files_and_writes_a_page(project: Path, capsys: Captur
     ("arguments", "message"),
     [
         (["mien"], "mien"),
+        (["experiment.yaml"], "expected a dataset or files of grades"),
         (["datasets/mine/people.txt"], "needs two judges"),
         (["mine", "--people", "poeple"], "poeple"),
         (["mine", "--qrels-columns", "grade=rel"], "--qrels-columns"),

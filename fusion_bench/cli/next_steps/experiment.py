@@ -251,7 +251,8 @@ def after_gate(
             experiment, *options, datasets=datasets, overrides=overrides, is_pool=True
         )
     changes = (verdict.list_changes, verdict.config_changes, verdict.policy_changes)
-    if not overrides and (verdict.exit_code or any(changes)):
+    has_changed = verdict.exit_code or any(changes)
+    if has_changed and verdict.is_acceptable and not overrides:
         purpose = "make this the baseline"
         if verdict.exit_code:
             purpose = "accept these values, if the change is intended"
