@@ -65,7 +65,7 @@ def open_stores(out: Path, *, start_over: bool) -> Iterator[Stores]:
     """
     folder = out / UNFINISHED
     is_new, is_used = not out.exists(), False
-    with lock_folder(out):
+    with lock_folder(out, "another pull uses it"):
         check_unfinished(out, start_over=start_over)  # another pull may just have ended
         finish_replacement(out)
         if start_over:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +27,23 @@ def test_read_change_write_loses_nothing(tmp_path: Path) -> None:
         list(pool.map(add, range(200)))
     assert count.read_text() == "200"
     assert [path.name for path in folder.iterdir()] == ["count"]
+
+
+def test_who_waits_says_so_where_a_conflict_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def wait_for_the_lock(conflict: str | None) -> None:
+        with lock_folder(tmp_path, conflict):
+            pass
+
+    with ThreadPoolExecutor(2) as pool:
+        with lock_folder(tmp_path, "not said, as nobody holds it"):
+            waiting = [pool.submit(wait_for_the_lock, text) for text in (None, "a pull uses it")]
+            while not caplog.messages:
+                time.sleep(0.01)
+        for each in waiting:
+            each.result()
+    assert caplog.messages == [f"{tmp_path}: a pull uses it: waiting for its end"]
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
