@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Set
 
+from fusion_bench.report.judging.judged_columns import JudgedColumns
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.report.tuning.pareto_findings import EFFORT_NAMES, format_paired
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint
@@ -21,6 +22,8 @@ def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
     An effort that no point knows has no column.
     """
     amounts = {amount for amount in AMOUNTS if _is_known_of_any(front, amount)}
+    points = [point for point in front.points if point.is_shown]
+    judged = JudgedColumns.of_rows(point.bounds for point in points)
     columns = (
         Column("reranker", is_text=True),
         Column("rerank depth"),
@@ -28,13 +31,16 @@ def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
         *map(Column, ("cost of 1,000 queries", "seconds per query")),
         Column("p95 seconds", is_optional=True),
         *map(Column, (f"{report.measure}, tuning", "held out")),
+        *judged.columns,
         *map(Column, ("held out: - default", "held out: - best")),
         Column("note", is_text=True),
     )
     rows = tuple(
-        Row(tuple(_point_cells(front, point, amounts)), "plain" if point.efficient else "warning")
-        for point in front.points
-        if point.efficient or point.roles
+        Row(
+            tuple(_point_cells(front, point, amounts, judged)),
+            "plain" if point.efficient else "warning",
+        )
+        for point in points
     )
     note = (
         "Each row is the best system of its depth on the tuning queries. Nothing with less effort "
@@ -42,7 +48,7 @@ def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
         "beside rows marked 'not efficient'. Held out: paired intervals against the default and "
         "against the best row, not adjusted for the number of rows."
     )
-    notes = (note, *effort_sources(front))
+    notes = (note, *judged.notes, *effort_sources(front))
     return Table("Quality against effort", columns, rows, notes).without_empty_columns()
 
 
@@ -51,12 +57,15 @@ def _is_known_of_any(front: ParetoFront, amount: str) -> bool:
     return any(getattr(point, amount) is not None for point in front.points if point.depth)
 
 
-def _point_cells(front: ParetoFront, point: ParetoPoint, amounts: Set[str]) -> Iterator[str]:
+def _point_cells(
+    front: ParetoFront, point: ParetoPoint, amounts: Set[str], judged: JudgedColumns
+) -> Iterator[str]:
     yield (point.reranker or "none") if len(front.efforts) > 1 else ""
     yield from (f"{point.depth:,}", f"{point.candidates:.1f}")
     for amount in AMOUNTS:
         yield _format_amount(getattr(point, amount)) if amount in amounts else ""
     yield from (format_number(point.value), format_number(point.held_out))
+    yield from judged.cells(point.bounds)
     yield from (format_paired(point.over_default), format_paired(point.over_best))
     yield ", ".join((*point.roles, *(() if point.efficient else ("not efficient",))))
 

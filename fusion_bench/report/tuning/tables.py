@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from fusion_bench.config.query_classes import CLASS_KEYS
-from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.judging.judged_columns import JudgedColumns, note_unknown_ends
 from fusion_bench.report.page import Column, Row, Table, Tone
@@ -44,8 +43,8 @@ SHARED_FOLDS = " Tuned values are cross-fitted: folds share queries, so interval
 def tuning_tables(report: TuningReport) -> Iterator[Table]:
     """Every table that has something to show, the most important first."""
     yield gain_table(report)
-    if report.data is not None and report.data.bounds:
-        yield bounds_table(report.measure, report.data.bounds)
+    if report.held_out_bounds:
+        yield bounds_table(report)
     if report.floor:
         yield floor_table(report)
     yield parameter_table(report)
@@ -159,19 +158,20 @@ def floor_table(report: TuningReport) -> Table:
     return Table(title, columns, rows, (note, *judged.notes))
 
 
-def bounds_table(measure: str, bounds: Mapping[str, CompletionBounds]) -> Table:
-    """What is judged of the default and the tuned system, held out.
-
-    Args:
-        measure: Name of the measure.
-        bounds: By system.
-    """
-    judged = JudgedColumns.of_rows(bounds.values())
-    columns = (Column("system", is_text=True), *judged.columns)
-    rows = tuple(Row((name, *judged.cells(each))) for name, each in bounds.items())
-    title = f"{display_measure(measure)}: judged documents"
-    unknown = note_unknown_ends((measure, each) for each in bounds.values())
-    return Table(title, columns, rows, (" ".join(("Held-out queries.", *judged.notes)), *unknown))
+def bounds_table(report: TuningReport) -> Table:
+    """What is judged of the default and the tuned system, on all held-out queries and by class."""
+    known = [
+        (queries if i == 0 else "", system, bounds)
+        for queries, systems in report.held_out_bounds
+        for i, (system, bounds) in enumerate(systems.items())
+    ]
+    judged = JudgedColumns.of_rows(bounds for _, _, bounds in known)
+    texts = ("held-out queries", "system")
+    columns = (*(Column(name, is_text=True) for name in texts), *judged.columns)
+    rows = tuple(Row((*names, *judged.cells(bounds))) for *names, bounds in known)
+    unknown = note_unknown_ends((report.measure, bounds) for _, _, bounds in known)
+    title = f"{display_measure(report.measure)}: judged documents"
+    return Table(title, columns, rows, (*judged.notes, *unknown))
 
 
 def class_gain_table(

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from fusion_bench.config.query_classes import CLASS_KEYS
 from fusion_bench.evaluation.report_records.record import ReportRecord
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict, Value
 
 
 class TypeGain(ReportRecord):
-    """The held-out gain of one query type; None = queries without a type."""
+    """The held-out gain of one query type.
+
+    Attributes:
+        type: The type; None = queries without one.
+        gain: Tuned − default.
+        bounds: What unjudged documents could make of the means, by system; nothing with complete
+            judgments.
+    """
 
     type: str | None
     gain: Gain
+    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
 
 
 class IntentGain(ReportRecord):
-    """The held-out gain of one intent; None = queries without an intent."""
+    """The held-out gain of one intent.
+
+    Attributes:
+        intent: The intent; None = queries without one.
+        gain: Tuned − default.
+        bounds: As those of :class:`TypeGain`.
+    """
 
     intent: str | None
     gain: Gain
+    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
 
 
 class PerTypeResult(ReportRecord):

@@ -25,8 +25,8 @@ class DataFacts(ReportRecord):
         tied: Queries whose value depends on ties in the final list, of both.
         source_tied: Queries whose value depends on ties inside the lists that are read, of both;
             nothing where that is not computed for the measure.
-        bounds: What unjudged documents could make of the held-out mean, of both; nothing with
-            complete judgments, and where it is not known.
+        bounds: What unjudged documents could make of the held-out mean, of both and of the system
+            with parameters by class; nothing with complete judgments, and where it is not known.
     """
 
     runs: tuple[ListInfo, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records.trials import Value
 
@@ -69,6 +70,8 @@ class ParetoPoint(ReportRecord):
         params: Its numbers.
         config: The resolved system.
         efficient: Whether it is on the front of the tuning queries.
+        bounds: How much of its held-out lists is judged, and what the rest could make of
+            ``held_out``; None = all judgments are complete, or the point is not shown.
     """
 
     roles: tuple[Literal["default", "chosen"], ...] = ()
@@ -85,6 +88,12 @@ class ParetoPoint(ReportRecord):
     params: dict[str, Value]
     config: dict[str, Any]
     efficient: bool
+    bounds: CompletionBounds | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether tables show it."""
+        return self.efficient or bool(self.roles)
 
     @property
     def reranker_and_depth(self) -> tuple[str | None, int]:

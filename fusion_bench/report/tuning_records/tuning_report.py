@@ -15,6 +15,7 @@ Format history:
         ``shrunken``; ``floor``
     8   ``split_choice``; ``held_out`` of the settings may be ``auto``;
         ``data`` with ``warnings``
+    9   ``bounds`` of ``data``, ``floor``, ``by_type``, ``by_intent`` and the points of ``front``
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicate
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records.class_gains import (
     IntentGain,
@@ -54,7 +56,7 @@ from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 
 
 class Choice(ReportRecord):
@@ -183,6 +185,18 @@ class TuningReport(TableView, ReportRecord):
             "intent": [(item.intent, item.gain) for item in self.by_intent],
         }
 
+    @property
+    def held_out_bounds(self) -> list[tuple[str, dict[str, CompletionBounds]]]:
+        """What unjudged documents could make of held-out means, by system.
+
+        All held-out queries come first, then each query type and each intent; there is nothing
+        where judgments are complete.
+        """
+        known = [("all", {} if self.data is None else self.data.bounds)]
+        known += [(_name_class("type", item.type), item.bounds) for item in self.by_type]
+        known += [(_name_class("intent", item.intent), item.bounds) for item in self.by_intent]
+        return [(name, bounds) for name, bounds in known if bounds]
+
     def _summary(self) -> str:
         trials = pluralize(len(self.trials), "trial")
         names = f"{self.system} on {self.dataset}"
@@ -268,3 +282,8 @@ class TuningReport(TableView, ReportRecord):
     def min_gain(self) -> float:
         """A smaller gain is not worth a change."""
         return float(self.settings.get("min_gain", 0.005))
+
+
+def _name_class(field: str, value: str | None) -> str:
+    """``type local``, or ``(no type)``."""
+    return f"(no {field})" if value is None else f"{field} {value}"

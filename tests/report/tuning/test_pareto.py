@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.report.page import Table
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
@@ -36,6 +37,14 @@ def test_the_table_has_the_efficient_points_and_the_default() -> None:
     assert column(table, "seconds per query") == ["0", "0.1", "0.5", "0.6"]
     assert column(table, "p95 seconds")[-1] == "1.2"
     assert column(table, "held out: - best")[1] == "-0.0030 [-0.0130, +0.0070]"
+
+
+def test_what_is_judged_of_each_point_stands_beside_its_value() -> None:
+    bounds = CompletionBounds(depth=10, judged=0.4, low=0.5, high=0.9)
+    table = pareto_table(record(), front_with_points({10: {"bounds": bounds}}))
+    assert column(table, "Judged@10") == ["", "40.0 %", "", ""]
+    assert column(table, "if judged") == ["", "0.5000…0.9000", "", ""]
+    assert "Judged@10 = share of judged documents." in table.notes[1]
 
 
 def test_unknown_efforts_have_no_column_and_several_rerankers_are_named() -> None:

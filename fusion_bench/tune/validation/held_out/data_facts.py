@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fusion_bench.data.ordering import BoolArray
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.completions.query_bounds import find_bounds
 from fusion_bench.evaluation.dataset_checks.data_warnings import find_data_warnings
 from fusion_bench.evaluation.dataset_checks.ignored_queries import (
     count_known_unjudged,
@@ -21,13 +19,11 @@ from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
 from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warnings
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.source_ties.find_source_ties import find_source_ties
 from fusion_bench.evaluation.trials.first_trial import describe_first_trial, warn_first_trial
-from fusion_bench.evaluation.trials.mean_bounds import mean_bounds
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records.data_facts import DataFacts
@@ -41,6 +37,7 @@ def measure_facts(
     held_out: BoolArray,
     seed: int,
     of_first_trial: Sequence[str],
+    bounds: Mapping[str, CompletionBounds],
 ) -> DataFacts:
     """Measure the default and the tuned system on the held-out queries, on the first trial.
 
@@ -51,6 +48,7 @@ def measure_facts(
         held_out: Shape (Q,).
         seed: Of the random settlements of ties.
         of_first_trial: Names of what the run measures on the first trial.
+        bounds: What unjudged documents could make of held-out means, by system.
     """
     runs, measures = objective.runs, [objective.measure]
     systems = {"the default": objective.system, "the tuned system": tuned}
@@ -89,27 +87,8 @@ def measure_facts(
             for name, each in inside.items()
             if objective.measure.name not in each.unknown
         },
-        bounds=_list_bounds(objective, systems, dataset.qrels, held_out),
+        bounds=dict(bounds),
     )
-
-
-def _list_bounds(
-    objective: TuningObjective, systems: Mapping[str, System], qrels: Qrels, held_out: BoolArray
-) -> dict[str, CompletionBounds]:
-    """By system, over the trials of its lists; without those whose judgments are complete."""
-    known: dict[str, CompletionBounds] = {}
-    if bool(objective.runs.judged.all()):  # nothing needs to be ranked
-        return known
-    for name, system in systems.items():
-        trials = []
-        for runs in (objective.runs, *objective.later_trials):
-            part, spaces = runs.subset(held_out), objective.spaces
-            parts = list_parts(fit_system(system, runs, spaces), part, spaces)
-            trials.append(find_bounds([objective.measure], part, parts, qrels))
-        (bounds,) = mean_bounds(trials)
-        if bounds is not None:
-            known[name] = bounds.record
-    return known
 
 
 def _list_infos(objective: TuningObjective, dataset: Dataset) -> tuple[ListInfo, ...]:

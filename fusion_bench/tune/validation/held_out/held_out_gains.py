@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.evaluation.completions.query_bounds import QueryBounds
+from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint
 from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit
 from fusion_bench.tune.validation.all_queries.fit_all_queries import adopt_fit, params_by_query
@@ -22,7 +25,22 @@ from fusion_bench.tune.validation.crag import FittedThresholds, collect_evidence
 from fusion_bench.tune.validation.gains import list_trial_terms
 from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
 from fusion_bench.tune.validation.held_out.held_out_unjudged import HeldOutUnjudged
+from fusion_bench.tune.validation.held_out.judged_bounds import JudgedBounds
 from fusion_bench.tune.validation.held_out.search_outcome import SearchOutcome
+
+
+class ClassGain(NamedTuple):
+    """The held-out gain of one class of queries.
+
+    Attributes:
+        name: Its type or intent; None = queries without one.
+        gain: Tuned − default.
+        bounds: What unjudged documents could make of its means, by system.
+    """
+
+    name: str | None
+    gain: Gain
+    bounds: dict[str, CompletionBounds]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,10 +181,30 @@ class HeldOutGains:
             return None
         return self._checker.compare(per_type.system, per_type.base)
 
+    @cached_property
+    def judged(self) -> JudgedBounds:
+        """How much is judged of systems on the held-out queries."""
+        evaluation = self.evaluation
+        return JudgedBounds(evaluation.objective, self.dataset.qrels, evaluation.split.held_out)
+
+    @cached_property
+    def bounds(self) -> dict[str, QueryBounds]:
+        """Of the default, the tuned system, and the one with parameters by class."""
+        per_type = self.outcome.per_type
+        systems = {
+            "the default": self.evaluation.objective.system,
+            "the tuned system": self.system,
+            **({} if per_type is None else {f"tuned by {per_type.key.field}": per_type.system}),
+        }
+        return self.judged.of_systems(systems)
+
     def check_front(self) -> ParetoFront | None:
-        """The front, with what unjudged documents could change in the gain of its best point."""
+        """The front, with what is judged, and what the rest could change in its best gain."""
         front, objective = self.outcome.front, self.evaluation.objective
-        if front is None or "default" in front.best.roles:
+        if front is None:
+            return None
+        front = front.model_copy(update={"points": tuple(map(self._with_bounds, front.points))})
+        if "default" in front.best.roles:
             return front
         system = parse_model(System, {**front.best.config, "name": "best"})
         unjudged = self._checker.compare(system, objective.system)
@@ -177,20 +215,26 @@ class HeldOutGains:
             update={"unjudged": unjudged.record, "is_contradicted": is_contradicted}
         )
 
-    def gains_by(self, field: str) -> Iterator[tuple[str | None, Gain]]:
+    def _with_bounds(self, point: ParetoPoint) -> ParetoPoint:
+        """A point with what is judged of it, where it is shown."""
+        if not point.is_shown:
+            return point
+        system = parse_model(System, {**point.config, "name": "point"})
+        bounds = self.judged.of_system(system)
+        return point.model_copy(update={"bounds": bounds and bounds.record})
+
+    def gains_by(self, field: str) -> Iterator[ClassGain]:
         """The held-out gain of each value of a field of the queries; nothing with fewer than two.
 
-        The value None stands for queries without it. The gains are not adjusted.
+        The gains are not adjusted.
         """
         held_out, runs = self.evaluation.split.held_out, self.evaluation.objective.runs
         values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
         names = sorted(set(values[held_out]), key=lambda name: (name is None, name or ""))
         for name in names if len(names) > 1 else ():
             mask = held_out & np.equal(values, name)
-            yield (
-                name,
-                self.evaluation.measure_gain(self.tuned, self.default, mask, self.gain_by_trial),
-            )
+            gain = self.evaluation.measure_gain(self.tuned, self.default, mask, self.gain_by_trial)
+            yield ClassGain(name, gain, self.judged.of_queries(self.bounds, mask))
 
 
 def _subtract(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:

@@ -158,11 +158,17 @@ class HeldOutReport:
         held_out, seed = evaluation.split.held_out, evaluation.tuning.seed
         facts = (evaluation.objective, gains.system, gains.dataset, held_out, seed)
         by_type, by_intent = (gains.gains_by(field) for field in ("type", "intent"))
+        bounds = {name: each.record for name, each in gains.bounds.items()}
         return {
             "floor": self._judge_floor(),
-            "by_type": tuple(TypeGain(type=name, gain=gain) for name, gain in by_type),
-            "by_intent": tuple(IntentGain(intent=name, gain=gain) for name, gain in by_intent),
-            "data": measure_facts(*facts, self._list_first_trial()),
+            "by_type": tuple(
+                TypeGain(type=each.name, gain=each.gain, bounds=each.bounds) for each in by_type
+            ),
+            "by_intent": tuple(
+                IntentGain(intent=each.name, gain=each.gain, bounds=each.bounds)
+                for each in by_intent
+            ),
+            "data": measure_facts(*facts, self._list_first_trial(), bounds),
             "near_duplicates": find_near_duplicates(gains.dataset, runs.queries),
             "synthetic_queries": count_synthetic(gains.dataset.queries, runs.queries),
         }
