@@ -13,11 +13,12 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.compare_collections import Contrast, compare_contrasts
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds
-from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet
+from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet, slice_values
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.evaluation.report_records.results.system import (
     MeasureResult,
+    SliceBounds,
     SourceTieResult,
     SystemResult,
     TieResult,
@@ -79,6 +80,19 @@ def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
     return {"affected_queries": int(ties.affected[m]), **means}
 
 
+def _slice_bounds(task: EvaluationSet, bounds: QueryBounds) -> Iterator[SliceBounds]:
+    """Those of each slice of the fields that have several."""
+    columns = slice_values(task)
+    if "type" in task.experiment.slices:
+        columns["type"] = task.runs.types
+    for field, column in columns.items():
+        values = sorted(set(column), key=lambda value: (value is None, value or ""))
+        by_query = np.array(column, dtype=object)
+        for value in values if len(values) > 1 else ():
+            record = bounds.select_queries(by_query == value).record
+            yield SliceBounds(field=field, value=value, bounds=record)
+
+
 def _system_result(
     task: EvaluationSet,
     system: System,
@@ -105,7 +119,7 @@ def _system_result(
         judged_only=tuple(assessment.unjudged.judged_only[0].tolist()),
         filled=() if filled is None else tuple(_nan_to_none(filled)),
         unjudged_share=float(assessment.unjudged.share.mean()),
-        judged_shares=() if primary is None else tuple(primary.judged.tolist()),
+        slice_bounds=() if primary is None else tuple(_slice_bounds(task, primary)),
         returned_documents=assessment.candidates,
         trials=describe_trials(task, system, assessment),
     )

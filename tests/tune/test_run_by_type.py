@@ -11,6 +11,9 @@ import pytest
 from fusion_bench.cli import main
 from tests.tune import made
 
+#: By query.
+Shares = dict[str, float]
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -56,66 +59,76 @@ def test_all_of_it_is_found_judged_and_written(
     assert typed.mean() == pytest.approx(report["per_type"]["over_global"]["difference"])
 
 
-def describe(config: dict[str, object]) -> str:
-    """A system without its name, and every number as a float."""
-    plain = json.loads(json.dumps({**config, "name": ""}), parse_int=float)
-    return json.dumps(plain, sort_keys=True)
+def judged_shares(root: Path, file: str, system: str, judged: set[tuple[str, str]]) -> Shares:
+    """The judged share of the first three documents of each query, from the fused lists."""
+    out = root / f"{len(list(root.glob('*.trec')))}.trec"
+    words = ("fuse", str(root / f"out/{file}.yaml"), "--system", system, "--out", str(out))
+    assert run(root, *words) == 0
+    shares: Shares = {}
+    for line in out.read_text(encoding="utf-8").splitlines():
+        query, _, document, rank, *_ = line.split()
+        if int(rank) <= 3:
+            shares[query] = shares.get(query, 0.0) + ((query, document) in judged) / 3
+    return shares
 
 
 def test_what_is_judged_stands_beside_each_mean(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Shares are those that eval finds for each query; ends enclose the mean of each class."""
+    """Shares are those of the fused lists; the ends of classes average to those of all queries."""
     qrels = root / "datasets/made/qrels.txt"
     lines = qrels.read_text(encoding="utf-8").splitlines(keepends=True)
-    qrels.write_text("".join(lines[::2] + lines[1::4]), encoding="utf-8")
-    experiment = str(root / "experiments/e.yaml")
-    assert run(root, "tune", experiment, "--out", str(root / "out"), "--no-plots") in {0, 3}
+    kept = [line for line in lines if " d3 " in line or line.endswith(" 1\n")]
+    qrels.write_text("".join(kept), encoding="utf-8")
+    judged = {(line.split()[0], line.split()[2]) for line in kept}
+    experiment = root / "experiments/e.yaml"
+    text = experiment.read_text(encoding="utf-8")
+    text = text.replace("nDCG@10", "nDCG@3") + "  choose: best\n"
+    experiment.write_text(text, encoding="utf-8")
+    words = ("tune", str(experiment), "--out", str(root / "out"), "--no-plots")
+    assert run(root, *words) in {0, 3}
     report = json.loads(capsys.readouterr().out)
-    points = [each for each in report["front"]["points"] if each["efficient"]]
-    shares: dict[str, dict[str, float]] = {}
-    for file in ("tuned", "front"):
-        words = ("eval", str(root / f"out/{file}.yaml"), "--out", str(root / file), "--no-plots")
-        assert run(root, *words) == 0
-        found = json.loads(capsys.readouterr().out)["collections"][0]
-        for row in (row for row in found["systems"] if row["kind"] == "system"):
-            by_query = dict(zip(found["queries"], row["judged_shares"], strict=True))
-            shares[row["name"]] = shares[describe(row["config"])] = by_query
-
     held_out = report["held_out_queries"]
-    names = {
-        "the default": "today",
-        "the tuned system": "today tuned",
-        "tuned by type": "today tuned by type",
-    }
     classes = {
         name: [query for query in held_out if "ab"[int(query[1:]) % 2] == name] for name in "ab"
     }
     parts = {each["type"]: each for each in report["by_type"]}
-    for system, row in names.items():
-        whole = report["data"]["bounds"][system]
-        assert whole["judged"] == pytest.approx(np.mean([shares[row][q] for q in held_out]))
+    systems = {
+        "the default": "today",
+        "the tuned system": "today tuned",
+        "tuned by type": "today tuned by type",
+    }
+    seen = set()
+    for system, name in systems.items():
+        whole, shares = report["data"]["bounds"][system], judged_shares(root, "tuned", name, judged)
+        assert whole["judged"] == pytest.approx(np.mean([shares[query] for query in held_out]))
         sums = dict.fromkeys(("judged", "low", "high"), 0.0)
-        for name, part in parts.items():
-            bounds = part["bounds"][system]
-            expected = np.mean([shares[row][query] for query in classes[name]])
-            assert bounds["judged"] == pytest.approx(expected)
+        for value, part in parts.items():
+            bounds, queries = part["bounds"][system], classes[value]
+            assert bounds["judged"] == pytest.approx(np.mean([shares[query] for query in queries]))
             for key in sums:
-                sums[key] += bounds[key] * len(classes[name])
-        for key, value in sums.items():
-            assert whole[key] == pytest.approx(value / len(held_out))
+                sums[key] += bounds[key] * len(queries) / len(held_out)
+        assert sums == pytest.approx({key: whole[key] for key in sums})
         assert whole["low"] < whole["high"]
-    for name, part in parts.items():
+        seen.add(whole["judged"])
+    for value, part in parts.items():
         for system, mean in (("the default", "default"), ("the tuned system", "tuned")):
             bounds = part["bounds"][system]
-            assert bounds["low"] <= part["gain"][mean] <= bounds["high"], name
+            assert bounds["low"] <= part["gain"][mean] <= bounds["high"], value
 
-    for point in points:
-        bounds, column = point["bounds"], shares[describe(point["config"])]
+    for point in report["front"]["points"]:
+        if not point["efficient"]:
+            assert point["bounds"] is None
+            continue
+        depth = point["depth"]
+        name = f"today, depth {depth}" if depth else "today, no reranker"
+        bounds, shares = point["bounds"], judged_shares(root, "front", name, judged)
+        assert bounds["judged"] == pytest.approx(np.mean([shares[query] for query in held_out]))
         assert bounds["low"] <= point["held_out"] <= bounds["high"]
-        assert bounds["judged"] == pytest.approx(np.mean([column[q] for q in held_out]))
+        seen.add(bounds["judged"])
+    assert len(seen) > 1, "some rank other documents first"
     page = (root / "out/tuning.md").read_text(encoding="utf-8")
-    assert "| held-out queries | system | Judged@10 | if judged |" in page
+    assert "| held-out queries | system | Judged@3 | if judged |" in page
     assert "| type b | the default |" in page
 
 

@@ -8,6 +8,7 @@ Format history:
         ``source_ties``, and what the scores and ranks of each list say against it; ``unjudged`` of
         a comparison instead of ``judged_only_difference``, ``filled`` of a system
     5   ``bounds`` of every measure of a system, ``judged_shares`` of a system
+    6   ``slice_bounds`` of a system instead of ``judged_shares``
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.details.records import ReportDetails
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 
 class Provenance(ReportRecord):

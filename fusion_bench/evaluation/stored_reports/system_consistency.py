@@ -9,7 +9,11 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.results.system import MeasureResult, SystemResult
+from fusion_bench.evaluation.report_records.results.system import (
+    CompletionBounds,
+    MeasureResult,
+    SystemResult,
+)
 from fusion_bench.evaluation.stored_reports.columns import ROUNDING, check_column, check_range
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.intervals import exact_mean
@@ -40,8 +44,16 @@ def check_system(collection: Collection, row: SystemResult) -> Iterator[str]:
         if column:
             yield from check_column(place, column, count, is_bounded=is_primary_bounded)
     yield from check_range("unjudged_share", (row.unjudged_share,))
-    if row.judged_shares:
-        yield from check_column("judged_shares", row.judged_shares, count, is_bounded=True)
+    for item in row.slice_bounds:
+        yield from _check_bounds(
+            f"slice_bounds.{item.field}", item.bounds, is_bounded=is_primary_bounded
+        )
+
+
+def _check_bounds(place: str, bounds: CompletionBounds, *, is_bounded: bool) -> Iterator[str]:
+    yield from check_range(f"{place}.judged", (bounds.judged,))
+    if is_bounded:
+        yield from check_range(place, (bounds.low, bounds.high))
 
 
 def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> Iterator[str]:
@@ -52,9 +64,7 @@ def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> It
         yield from check_column(f"trials.{number}", trial, count, is_bounded=is_bounded)
     yield from _check_trials(result, values)
     if result.bounds is not None:
-        yield from check_range("bounds.judged", (result.bounds.judged,))
-        if is_bounded:
-            yield from check_range("bounds", (result.bounds.low, result.bounds.high))
+        yield from _check_bounds("bounds", result.bounds, is_bounded=is_bounded)
     ends = {"low": result.low, "high": result.high}
     for kind, ties in {"ties": result.ties, "source_ties": result.source_ties}.items():
         if ties is not None:

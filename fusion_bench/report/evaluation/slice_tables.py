@@ -20,7 +20,6 @@ from fusion_bench.util.formatting import (
     format_coverage,
     format_interval,
     format_number,
-    format_percent,
 )
 
 #: So many of the best systems are shown for each slice.
@@ -55,13 +54,19 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         return None
     base = collection.system(collection.baseline)
     shown = [base, *map(collection.system, candidates)]
-    judged = JudgedColumns.of_rows(row.measures[primary].bounds for row in shown)
+    known = {
+        (row.name, item.value): item.bounds
+        for row in shown
+        for item in row.slice_bounds
+        if item.field == field
+    }
+    judged = JudgedColumns.of_rows(known.values())
     columns = (
         Column(field, is_text=True),
         Column("system", is_text=True, is_name=True),
         Column("queries"),
         Column(primary),
-        *judged.columns[:1],
+        *judged.columns,
         *map(Column, ("difference", f"{format_coverage(report.alpha)} interval")),
         Column("w/t/l", is_optional=True),
     )
@@ -73,7 +78,8 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         for row in shown:
             is_base = row is base
             first = (title if is_base else "", row.name, count if is_base else "")
-            means = (_masked_mean(collection, row, mask), *_masked_share(row, mask, judged))
+            bounds = judged.cells(known.get((row.name, value)))
+            means = (_masked_mean(collection, row, mask), *bounds)
             differences = ("", "", "")
             if not is_base:
                 differences = _difference_cells(report, collection, row, mask)
@@ -85,8 +91,7 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         "no verdict rests on them."
     )
     title = f"{display_measure(primary)} by {TITLES.get(field, field)}"
-    share = (f"{judged.share_header} = share of judged documents.",) if judged.columns else ()
-    return Table(title, columns, tuple(rows), (note, *share))
+    return Table(title, columns, tuple(rows), (note, *judged.notes))
 
 
 def _values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> FloatArray:
@@ -97,14 +102,6 @@ def _masked_mean(collection: Collection, row: SystemResult, mask: NDArray[np.boo
     values = _values(collection, row, mask)
     finite = values[np.isfinite(values)]
     return format_number(float(finite.mean()) if len(finite) else None)
-
-
-def _masked_share(
-    row: SystemResult, mask: NDArray[np.bool_], judged: JudgedColumns
-) -> tuple[str, ...]:
-    """The cell of judged documents; none where the table has no such column."""
-    share = float(np.array(row.judged_shares)[mask].mean()) if row.judged_shares else None
-    return ("" if share is None else format_percent(share),) if judged.columns else ()
 
 
 def _trial_sides(

@@ -38,6 +38,7 @@ def compared(data: dict[str, Any]) -> dict[str, Any]:
 
 
 BOUNDS = {"depth": 10, "judged": 0.5, "low": 0.2, "high": 0.6}
+SLICE = {"field": "type", "value": "a"}
 CASES: dict[str, tuple[Damage, str]] = {
     "mean of 7.5": (
         lambda d: measure(d).update(mean=7.5),
@@ -105,9 +106,9 @@ CASES: dict[str, tuple[Damage, str]] = {
         lambda d: measure(d).update(bounds=BOUNDS | {"high": 2}),
         f"{MEASURE}.bounds: values from 0 to 1",
     ),
-    "judged shares": (
-        lambda d: row(d).update(judged_shares=[0.5]),
-        f"{ROW}.judged_shares: 1 value for 3 queries",
+    "bounds of a slice": (
+        lambda d: row(d).update(slice_bounds=[SLICE | {"bounds": BOUNDS | {"judged": 2}}]),
+        f"{ROW}.slice_bounds.type.judged: values from 0 to 1 are needed, given 2",
     ),
     "difference": (
         lambda d: compared(d).update(difference=0.1),

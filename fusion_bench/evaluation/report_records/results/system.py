@@ -80,6 +80,20 @@ class MeasureResult(ReportRecord):
     bounds: CompletionBounds | None = None
 
 
+class SliceBounds(ReportRecord):
+    """What unjudged documents could make of a system's mean over one slice of the queries.
+
+    Attributes:
+        field: The sliced field, such as ``type``.
+        value: Its value; None = queries without one.
+        bounds: Over these queries.
+    """
+
+    field: str
+    value: str | None
+    bounds: CompletionBounds
+
+
 class SystemResult(ReportRecord):
     """One row of the table.
 
@@ -95,8 +109,8 @@ class SystemResult(ReportRecord):
             system's judged documents at its rank; empty likewise, and where the measure has no
             formula for it; None = no list has a judged document.
         unjudged_share: Mean share of unjudged documents in the top 10.
-        judged_shares: Judged@k of the primary measure by query; empty with complete judgments, and
-            for floor and ceiling rows.
+        slice_bounds: What the bounds of the primary measure are on each slice of the queries; empty
+            with complete judgments, and for floor and ceiling rows.
         returned_documents: Documents ranked, over all queries; of several trials the mean.
         trials: How far its trials lie apart; None = there is one.
     """
@@ -109,6 +123,6 @@ class SystemResult(ReportRecord):
     judged_only: tuple[float | None, ...] = ()
     filled: tuple[float | None, ...] = ()
     unjudged_share: OptionalFloat = None
-    judged_shares: tuple[float, ...] = ()
+    slice_bounds: tuple[SliceBounds, ...] = ()
     returned_documents: int = 0
     trials: TrialsResult | None = None
