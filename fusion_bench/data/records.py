@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -52,6 +52,11 @@ class Query:
     def compared_fields(self) -> tuple[str, ...]:
         """The fields that have a value and may be compared."""
         return (*(n for n in COMPARED_FIELDS if getattr(self, n) is not None), *self.fields)
+
+
+def sort_field_values(values: Iterable[str | None]) -> list[str | None]:
+    """The different values of a field of queries; None = absent, and stands last."""
+    return sorted(set(values), key=lambda value: (value is None, value or ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from fusion_bench.data.final_lists import drop_final
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.compare_collections import Contrast, compare_contrasts
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds
@@ -80,17 +81,28 @@ def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
     return {"affected_queries": int(ties.affected[m]), **means}
 
 
-def _slice_bounds(task: EvaluationSet, bounds: QueryBounds) -> Iterator[SliceBounds]:
-    """Those of each slice of the fields that have several."""
+class _Slice(NamedTuple):
+    """The queries with one value of a field, ``mask`` (Q,); None = without one."""
+
+    field: str
+    value: str | None
+    mask: BoolArray
+
+    def select_bounds(self, bounds: QueryBounds) -> SliceBounds:
+        """Those of these queries."""
+        record = bounds.select_queries(self.mask).record
+        return SliceBounds(field=self.field, value=self.value, bounds=record)
+
+
+def _list_slices(task: EvaluationSet) -> Iterator[_Slice]:
+    """The slices of the fields that have several."""
     columns = slice_values(task)
     if "type" in task.experiment.slices:
         columns["type"] = task.runs.types
     for field, column in columns.items():
-        values = sorted(set(column), key=lambda value: (value is None, value or ""))
-        by_query = np.array(column, dtype=object)
+        values, by_query = sort_field_values(column), np.array(column, dtype=object)
         for value in values if len(values) > 1 else ():
-            record = bounds.select_queries(by_query == value).record
-            yield SliceBounds(field=field, value=value, bounds=record)
+            yield _Slice(field, value, by_query == value)
 
 
 def _system_result(
@@ -98,6 +110,7 @@ def _system_result(
     system: System,
     assessment: Assessment,
     source_ties: SourceTies,
+    slices: Sequence[_Slice],
 ) -> SystemResult:
     """The row of one system."""
     results = {}
@@ -111,6 +124,7 @@ def _system_result(
             task, measure.name, assessment.values[m], trials, final, inside, bounds
         )
     filled, primary = assessment.unjudged.filled[0], assessment.bounds[0]
+    by_slice = [] if primary is None else [each.select_bounds(primary) for each in slices]
     return SystemResult(
         name=system.name,
         kind="system",
@@ -119,7 +133,7 @@ def _system_result(
         judged_only=tuple(assessment.unjudged.judged_only[0].tolist()),
         filled=() if filled is None else tuple(_nan_to_none(filled)),
         unjudged_share=float(assessment.unjudged.share.mean()),
-        slice_bounds=() if primary is None else tuple(_slice_bounds(task, primary)),
+        slice_bounds=tuple(by_slice),
         returned_documents=assessment.candidates,
         trials=describe_trials(task, system, assessment),
     )
@@ -162,8 +176,9 @@ def list_results(
         assessed: By name of the system.
         sources: The values of each source alone.
     """
+    slices = [*_list_slices(task)]
     for name, system in task.experiment.systems.items():
-        yield _system_result(task, system, *assessed[name])
+        yield _system_result(task, system, *assessed[name], slices)
     yield from _reference_rows(task, sources)
 
 

@@ -10,12 +10,11 @@ from pydantic import PrivateAttr
 
 from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds
+from fusion_bench.evaluation.completions.query_bounds import QueryBounds
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.report_records.results.system import CompletionBounds
-from fusion_bench.evaluation.trials.mean_bounds import mean_bounds
 from fusion_bench.evaluation.trials.mean_unjudged import mean_unjudged
+from fusion_bench.evaluation.trials.trial_bounds import find_fitted_bounds
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -135,17 +134,9 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
 
 def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> dict[str, QueryBounds]:
     """By measure; empty with complete judgments."""
-    means = mean_bounds(
-        [
-            find_bounds(
-                task.measures,
-                trial.runs,
-                list_parts(system, trial.runs, trial.dataset.spaces),
-                task.dataset.qrels,
-            )
-            for trial, system in fitted
-        ]
-    )
+    lists = ((system, trial.runs) for trial, system in fitted)
+    dataset = task.dataset
+    means = find_fitted_bounds(lists, task.measures, spaces=dataset.spaces, qrels=dataset.qrels)
     names = [measure.name for measure in task.measures]
     return {name: each for name, each in zip(names, means, strict=True) if each is not None}
 

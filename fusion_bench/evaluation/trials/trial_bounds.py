@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.ranking.list_positions import list_parts
@@ -25,12 +28,30 @@ def find_trial_bounds(
     if bool(task.runs.judged.all()):  # nothing needs to be ranked
         return (None,) * len(measures)
     trials = task.trials if task.count_trials(system) > 1 else (task,)
-    return mean_bounds([_find_trial_bounds(trial, system, measures) for trial in trials])
+    fitted = ((trial.fit_system(system), trial.runs) for trial in trials)
+    return find_fitted_bounds(
+        fitted, measures, spaces=task.dataset.spaces, qrels=task.dataset.qrels
+    )
 
 
-def _find_trial_bounds(
-    trial: EvaluationSet, system: System, measures: Sequence[Measure]
+def find_fitted_bounds(
+    fitted: Iterable[tuple[System, AlignedRuns]],
+    measures: Sequence[Measure],
+    *,
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels,
 ) -> tuple[QueryBounds | None, ...]:
-    dataset = trial.dataset
-    parts = list_parts(trial.fit_system(system), trial.runs, dataset.spaces)
-    return find_bounds(measures, trial.runs, parts, dataset.qrels)
+    """The same of a system that is fitted already.
+
+    Args:
+        fitted: (T,): for each trial the system, fitted there, and the lists.
+        measures: M measures.
+        spaces: Score space of each rerank list.
+        qrels: The judgments.
+    """
+    return mean_bounds(
+        [
+            find_bounds(measures, runs, list_parts(system, runs, spaces), qrels)
+            for system, runs in fitted
+        ]
+    )

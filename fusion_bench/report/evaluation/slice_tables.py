@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.results.system import SystemResult
@@ -47,7 +48,7 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         field: The field of the queries whose values are the slices.
     """
     primary, column = collection.primary_measure, collection.slice_values(field)
-    values = sorted(set(column), key=lambda value: (value is None, value or ""))
+    values = sort_field_values(column)
     names = [row.name for row in collection.ranked_systems]
     candidates = [name for name in names if name != collection.baseline][:MAX_SYSTEMS]
     if len(values) < 2 or not candidates:

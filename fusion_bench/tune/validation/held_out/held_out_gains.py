@@ -11,6 +11,7 @@ import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.completions.query_bounds import QueryBounds
 from fusion_bench.evaluation.report_records.results.system import CompletionBounds
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
@@ -206,8 +207,7 @@ class HeldOutGains:
         front = front.model_copy(update={"points": tuple(map(self._with_bounds, front.points))})
         if "default" in front.best.roles:
             return front
-        system = parse_model(System, {**front.best.config, "name": "best"})
-        unjudged = self._checker.compare(system, objective.system)
+        unjudged = self._checker.compare(_build_system(front.best), objective.system)
         if unjudged is None:
             return front
         is_contradicted = unjudged.decides(1, self.evaluation.tuning.min_gain)
@@ -219,8 +219,7 @@ class HeldOutGains:
         """A point with what is judged of it, where it is shown."""
         if not point.is_shown:
             return point
-        system = parse_model(System, {**point.config, "name": "point"})
-        bounds = self.judged.of_system(system)
+        bounds = self.judged.of_system(_build_system(point))
         return point.model_copy(update={"bounds": bounds and bounds.record})
 
     def gains_by(self, field: str) -> Iterator[ClassGain]:
@@ -230,11 +229,15 @@ class HeldOutGains:
         """
         held_out, runs = self.evaluation.split.held_out, self.evaluation.objective.runs
         values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
-        names = sorted(set(values[held_out]), key=lambda name: (name is None, name or ""))
+        names = sort_field_values(values[held_out])
         for name in names if len(names) > 1 else ():
-            mask = held_out & np.equal(values, name)
+            mask = held_out & (values == name)
             gain = self.evaluation.measure_gain(self.tuned, self.default, mask, self.gain_by_trial)
             yield ClassGain(name, gain, self.judged.of_queries(self.bounds, mask))
+
+
+def _build_system(point: ParetoPoint) -> System:
+    return parse_model(System, {**point.config, "name": "point"})
 
 
 def _subtract(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds
+from fusion_bench.evaluation.completions.query_bounds import QueryBounds
 from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.evaluation.report_records.results.system import CompletionBounds
-from fusion_bench.evaluation.trials.mean_bounds import mean_bounds
+from fusion_bench.evaluation.trials.trial_bounds import find_fitted_bounds
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.objective import TuningObjective
 
@@ -35,12 +34,13 @@ class JudgedBounds:
         objective = self.objective
         if bool(objective.runs.judged.all()):  # nothing needs to be ranked
             return None
-        trials = []
-        for runs in (objective.runs, *objective.later_trials):
-            part, spaces = runs.subset(self.held_out), objective.spaces
-            parts = list_parts(fit_system(system, runs, spaces), part, spaces)
-            trials.append(find_bounds([objective.measure], part, parts, self.qrels))
-        (bounds,) = mean_bounds(trials)
+        spaces = objective.spaces
+        fitted = (
+            (fit_system(system, runs, spaces), runs.subset(self.held_out))
+            for runs in (objective.runs, *objective.later_trials)
+        )
+        measures = [objective.measure]
+        (bounds,) = find_fitted_bounds(fitted, measures, spaces=spaces, qrels=self.qrels)
         return bounds
 
     def of_systems(self, systems: Mapping[str, System]) -> dict[str, QueryBounds]:
