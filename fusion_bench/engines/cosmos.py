@@ -15,6 +15,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.engines._dialects.configuration import (
     check_writable,
+    read_file,
     unreadable,
     weights_by_source,
 )
@@ -163,17 +164,16 @@ class CosmosDB(Dialect):
         Raises:
             ConfigError: It is none.
         """
-        if FILE not in files:
-            raise ConfigError(f"no file {FILE} (given: {', '.join(files) or 'none'})")
-        names = re.findall(r'\(c\[("(?:[^"\\]|\\.)*")\]', files[FILE])
-        call = re.search(r"ORDER\s+BY\s+RANK\s+RRF\(", files[FILE])
+        query = read_file(files, FILE)
+        names = re.findall(r'\(c\[("(?:[^"\\]|\\.)*")\]', query)
+        call = re.search(r"ORDER\s+BY\s+RANK\s+RRF\(", query)
         if call is None or not names:
             raise unreadable(FILE, cls.title, "no ORDER BY RANK RRF(…)")
         fusion: dict[str, Any] = {"method": "rrf"}
         sources = [json.loads(name) for name in names]
-        if weights := re.search(r"(\[[-\d.eE+,\s]+\])\s*\)\s*$", files[FILE]):
+        if weights := re.search(r"(\[[-\d.eE+,\s]+\])\s*\)\s*$", query):
             fusion["weights"] = dict(zip(sources, json.loads(weights[1]), strict=True))
-        top = re.match(r"SELECT\s+TOP\s+(\d+)", files[FILE])
+        top = re.match(r"SELECT\s+TOP\s+(\d+)", query)
         return {
             "runs": sources,
             "dialect": cls.name,

@@ -88,16 +88,26 @@ def write_json(data: Any) -> str:  # noqa: ANN401 - whatever the engine reads
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def read_file(files: Mapping[str, str], name: str) -> str:
+    """The text of a file of a configuration.
+
+    Raises:
+        ConfigError: There is no such file.
+    """
+    if name not in files:
+        raise ConfigError(f"no file {name} (given: {', '.join(files) or 'none'})")
+    return files[name]
+
+
 def read_json(files: Mapping[str, str], name: str) -> Any:  # noqa: ANN401 - whatever is there
     """The contents of a JSON file.
 
     Raises:
         ConfigError: There is no such file, or it is no JSON.
     """
-    if name not in files:
-        raise ConfigError(f"no file {name} (given: {', '.join(files) or 'none'})")
+    text = read_file(files, name)
     try:
-        return json.loads(files[name])
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise ConfigError(f"{name}:{error.lineno}: no JSON: {error.msg}") from None
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.engines._dialects.configuration import most_results, windows_by_source
+from fusion_bench.engines._dialects.configuration import most_results, read_file, windows_by_source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 
@@ -17,10 +17,9 @@ def parse_python(files: Mapping[str, str], name: str) -> ast.Module:
     Raises:
         ConfigError: There is no such file, or it is no Python.
     """
-    if name not in files:
-        raise ConfigError(f"no file {name} (given: {', '.join(files) or 'none'})")
+    text = read_file(files, name)
     try:
-        return ast.parse(files[name])
+        return ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{name}: no Python: {error}") from None
 

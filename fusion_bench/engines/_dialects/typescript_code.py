@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.errors import ConfigError
+from fusion_bench.engines._dialects.configuration import read_file
 
 CONSTANT = re.compile(r"^export const (\w+): [^=]+ = (.+);$", re.MULTILINE)
 
@@ -31,6 +31,4 @@ def read_constants(files: Mapping[str, str], name: str) -> dict[str, Any]:
         ConfigError: There is no such file.
         ValueError: A value is no JSON.
     """
-    if name not in files:
-        raise ConfigError(f"no file {name} (given: {', '.join(files) or 'none'})")
-    return {key: json.loads(value) for key, value in CONSTANT.findall(files[name])}
+    return {key: json.loads(value) for key, value in CONSTANT.findall(read_file(files, name))}

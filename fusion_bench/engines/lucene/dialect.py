@@ -13,6 +13,7 @@ from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.engines._dialects.canonical import CanonicalFusion
 from fusion_bench.engines._dialects.configuration import (
     check_writable,
+    read_file,
     refuse_unreadable,
     windows_by_source,
 )
@@ -139,9 +140,7 @@ class Lucene(Dialect):
         Raises:
             ConfigError: It is none.
         """
-        if FILE not in files:
-            raise ConfigError(f"no file {FILE} (given: {', '.join(files) or 'none'})")
-        text = files[FILE]
+        text = read_file(files, FILE)
         names = [
             json.loads(name) for name in re.findall(r'queries\.get\(("(?:[^"\\]|\\.)*")\)', text)
         ]

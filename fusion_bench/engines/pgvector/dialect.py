@@ -15,6 +15,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines._dialects.configuration import (
     check_writable,
     most_results,
+    read_file,
     unreadable,
     weights_by_source,
     windows_by_source,
@@ -192,9 +193,7 @@ class Pgvector(Dialect):
         Raises:
             ConfigError: It is none.
         """
-        if FILE not in files:
-            raise ConfigError(f"no file {FILE} (given: {', '.join(files) or 'none'})")
-        sql = files[FILE]
+        sql = read_file(files, FILE)
         depth = {_unquote(name): int(limit) for name, limit in LIST.findall(sql)}
         weights = {_unquote(name): float(weight) for name, weight in WEIGHT.findall(sql)}
         constant, results = CONSTANT.search(sql), RESULTS.search(sql)

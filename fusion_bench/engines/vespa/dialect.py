@@ -16,13 +16,13 @@ from fusion_bench.engines._dialects.configuration import (
     check_writable,
     common_window,
     most_results,
+    read_file,
     read_json,
     unreadable,
     weights_by_source,
     write_json,
 )
 from fusion_bench.engines._dialects.translation import Draft, name_weights
-from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse.rrf import RRF
@@ -166,9 +166,7 @@ class Vespa(Dialect):
         Raises:
             ConfigError: They are none.
         """
-        if PROFILE not in files:
-            raise ConfigError(f"no file {PROFILE} (given: {', '.join(files) or 'none'})")
-        text, request = files[PROFILE], read_json(files, QUERY)
+        text, request = read_file(files, PROFILE), read_json(files, QUERY)
         names = [json.loads(line) for line in re.findall(r'^ *# (".*")$', text, re.MULTILINE)]
         terms = TERM.findall(text)
         window = re.search(r"rerank-count: (\d+)", text)
