@@ -10,13 +10,12 @@ own words.
 from __future__ import annotations
 
 import hashlib
-import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fusion_bench.util.files.regular_files import read_regular_text
+from fusion_bench.util.files.prompt_files import list_fields, read_prompt_file
 
 RUBRIC: Final = """\
 You judge search results. You see a query and a passage. Work out what the person who typed the \
@@ -138,17 +137,8 @@ def read_rubric(path: Path | None) -> str:
     """
     if path is None:
         return RUBRIC
-    try:
-        text = read_regular_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
-        problem = f"{path}: the rubric cannot be read ({reason}): name a text file"
-        raise ValueError(problem) from None
-    try:
-        parts = list(string.Formatter().parse(text))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}: {ADVICE}") from None
-    fields = [part[1:] for part in parts if part[1] is not None]
+    text = read_prompt_file(path, "rubric")
+    fields = list_fields(text, path, ADVICE)
     for name, layout, conversion in fields:
         if name not in FIELDS or layout or conversion:
             raise ValueError(f"{path}: {{{name}}} is no field of a rubric: {ADVICE}")

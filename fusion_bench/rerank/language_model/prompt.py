@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusion_bench.util.files.regular_files import read_regular_text
+from fusion_bench.util.files.prompt_files import list_fields, read_prompt_file
 
 TEMPLATE = """\
 Rate how relevant each document is to the query, on a scale from 0 (not relevant) to 10 (answers \
@@ -67,22 +66,13 @@ def read_template(path: Path | None) -> PromptTemplate:
     """
     if path is None:
         return PromptTemplate()
-    try:
-        text = read_regular_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
-        problem = f"{path}: the prompt cannot be read ({reason}): name a text file"
-        raise ValueError(problem) from None
+    text = read_prompt_file(path, "prompt")
     _check_fields(text, path)
     return PromptTemplate(text)
 
 
 def _check_fields(text: str, path: Path) -> None:
-    try:
-        parts = list(string.Formatter().parse(text))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}: {ADVICE}") from None
-    fields = [part[1:] for part in parts if part[1] is not None]
+    fields = list_fields(text, path, ADVICE)
     for name, layout, conversion in fields:
         if name not in FIELDS or layout or conversion:
             suffix = f"!{conversion}" if conversion else f":{layout}" if layout else ""
