@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.util.files.atomic_files import make_write_error, replace_files
 from fusion_bench.util.files.regular_files import read_regular, read_regular_text
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.os_errors import explain_error
@@ -106,6 +107,20 @@ def describe_unread(unread: Mapping[str, Sequence[int]], *, limit: int = 5) -> s
 def meta_path(path: Path) -> Path:
     """Where the provenance of a list stands: ``scores.jsonl`` → ``scores.jsonl.meta.json``."""
     return path.with_name(f"{path.name}.meta.json")
+
+
+def write_with_meta(path: Path, data: bytes, meta: BaseModel) -> None:
+    """Write a file and its provenance, which never stands beside other data.
+
+    Raises:
+        FusionBenchError: They cannot be written.
+    """
+    record = f"{meta.model_dump_json(indent=1)}\n".encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_files(path.parent, {meta_path(path).name: record, path.name: data})
+    except OSError as error:
+        raise make_write_error(path, error) from error
 
 
 def read_meta(path: Path) -> ListMeta | None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.provenance import write_with_meta
 from fusion_bench.rerank.calls.chain import ProviderChain
 from fusion_bench.rerank.candidates import ScoringRequest, find_system, prepare_request
 from fusion_bench.rerank.clients import Provider
@@ -21,7 +22,7 @@ from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
 from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.store_lock import lock_models
-from fusion_bench.rerank.written_list import WrittenList, build_list, write_list
+from fusion_bench.rerank.written_list import WrittenList, build_list
 from fusion_bench.util.files.atomic_files import require_folder
 from fusion_bench.util.files.real_paths import resolve_path
 
@@ -136,7 +137,7 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
         chain, answers = asyncio.run(scoring)
         events = store.read_events(run_key(run.request, run.providers[0]))
     data, meta = build_list(run.request, chain, answers, events, _settings_record(run, chain))
-    write_list(run.path, data, meta)
+    write_with_meta(run.path, data, meta)
     whole, root = resolve_path(run.path), resolve_path(options.dataset.parent)
     place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
     entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"

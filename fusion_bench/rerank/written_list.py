@@ -1,4 +1,4 @@
-"""A list of rerank scores and its provenance: built from the answers, and written."""
+"""A list of rerank scores and its provenance, built from the answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.provenance import ListMeta, meta_path
+from fusion_bench.io.provenance import ListMeta
 from fusion_bench.rerank.calls.chain import ProviderChain
 from fusion_bench.rerank.calls.session import RerankAnswer
 from fusion_bench.rerank.candidates import ScoringRequest
 from fusion_bench.rerank.ledger import summarize_events
-from fusion_bench.util.files.atomic_files import make_write_error, replace_files
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -109,20 +108,6 @@ def build_list(
         settings=settings,
         ledger=summarize_events(events) | _count_trials(request),
     )
-
-
-def write_list(path: Path, data: bytes, meta: ListMeta) -> None:
-    """Write the list and its provenance, which never stands beside another list.
-
-    Raises:
-        FusionBenchError: It cannot be written.
-    """
-    record = f"{meta.model_dump_json(indent=1)}\n".encode()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_files(path.parent, {meta_path(path).name: record, path.name: data})
-    except OSError as error:
-        raise make_write_error(path, error) from error
 
 
 def _count_trials(request: ScoringRequest) -> dict[str, int]:

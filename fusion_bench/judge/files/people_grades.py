@@ -13,6 +13,17 @@ from fusion_bench.io.load_records import load_qrels
 from fusion_bench.judge.files.judge_file import judge_files
 
 
+def find_named_files(path: Path, spec: DatasetSpec) -> set[Path]:
+    """The files of grades that the ``dataset.yaml`` names, resolved.
+
+    Args:
+        path: The ``dataset.yaml``.
+        spec: What it says.
+    """
+    files = [*spec.judges.values(), *([] if spec.qrels is None else [spec.qrels])]
+    return {(path.parent / each.path).resolve() for each in files}
+
+
 def list_unnamed_files(path: Path, spec: DatasetSpec) -> dict[str, Path]:
     """Files of ``judgments/`` with grades that the ``dataset.yaml`` does not name, by judge.
 
@@ -20,8 +31,7 @@ def list_unnamed_files(path: Path, spec: DatasetSpec) -> dict[str, Path]:
         path: The ``dataset.yaml``.
         spec: What it says.
     """
-    files = [*spec.judges.values(), *([] if spec.qrels is None else [spec.qrels])]
-    named = {(path.parent / each.path).resolve() for each in files}
+    named = find_named_files(path, spec)
     return {
         name: file
         for name, file in judge_files(path).items()

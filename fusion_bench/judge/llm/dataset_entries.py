@@ -8,7 +8,7 @@ from typing import Any
 
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.judge.files.judge_file import FOLDER
-from fusion_bench.judge.files.people_grades import list_unnamed_files
+from fusion_bench.judge.files.people_grades import find_named_files, list_unnamed_files
 from fusion_bench.judge.llm.run import WrittenGrades
 from fusion_bench.util.yaml_text import format_compact_yaml
 
@@ -30,8 +30,7 @@ def list_new_entries(
     Returns:
         The value of ``qrels``, None = it stays as it is; and the new judges by name.
     """
-    files = [*spec.judges.values(), *([] if spec.qrels is None else [spec.qrels])]
-    known = {(path.parent / each.path).resolve() for each in files}
+    known = find_named_files(path, spec)
     new = [(each.meta.judge, each.entry) for each in written if each.path.resolve() not in known]
     qrels = new.pop(0)[1] if spec.qrels is None and new else None
     if spec.qrels is None or spec.is_judged_by_machine:

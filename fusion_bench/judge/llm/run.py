@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.provenance import meta_path
+from fusion_bench.io.provenance import write_with_meta
 from fusion_bench.judge.llm.config import LlmJudgeConfig
 from fusion_bench.judge.llm.grade_pairs import (
     GradingLimits,
@@ -31,7 +31,7 @@ from fusion_bench.judge.llm.samples import PairGrade
 from fusion_bench.rerank.ledger import CostEstimate, sum_booked_costs, summarize_events
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.store_lock import lock_models
-from fusion_bench.util.files.atomic_files import make_write_error, replace_files, require_folder
+from fusion_bench.util.files.atomic_files import require_folder
 from fusion_bench.util.yaml_text import format_compact_yaml
 
 #: Folder beside the ``dataset.yaml``; people's grades are in another one.
@@ -141,12 +141,7 @@ def _write(
     data = _render(name, grades)
     meta = _describe(request, config, name, grades, store, hashlib.sha256(data).hexdigest())
     path = request.folder / FOLDER / f"{name}.csv"
-    record = f"{meta.model_dump_json(indent=1)}\n".encode()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_files(path.parent, {meta_path(path).name: record, path.name: data})
-    except OSError as error:
-        raise make_write_error(path, error) from error
+    write_with_meta(path, data, meta)
     return WrittenGrades(path, meta)
 
 
