@@ -76,7 +76,7 @@ class GateVerdict(TableView, StoredRecord):
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 8
+    format_version: int = 9
     experiment: str
     baseline: str
     system: str

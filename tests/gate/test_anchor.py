@@ -137,7 +137,7 @@ def test_an_older_format_names_the_command_that_renews_it(
 ) -> None:
     renew_baseline(root)
     path = root / BASELINE
-    path.write_text(path.read_text().replace('"format_version": 5', '"format_version": 4'))
+    path.write_text(path.read_text().replace('"format_version": 6', '"format_version": 5'))
     assert main(["gate", EXPERIMENT]) == 2
     assert "fusion-bench gate experiments/mine.yaml --anchor --reason" in capsys.readouterr().err
     assert main(["gate", EXPERIMENT, "--update", "--reason", "renew"]) == 2

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.details.records import ReportDetails
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 
 class Provenance(ReportRecord):

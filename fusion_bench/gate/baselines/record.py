@@ -149,7 +149,7 @@ class Baseline(StoredRecord):
     """
 
     format: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
-    format_version: int = 5
+    format_version: int = 6
     engine: int
     experiment: str
     system: str

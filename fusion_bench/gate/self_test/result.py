@@ -79,7 +79,7 @@ class SelfTestResult(StoredRecord):
     """
 
     format: Literal["fusion-bench-self-test"] = "fusion-bench-self-test"
-    format_version: int = 4
+    format_version: int = 5
     systems: tuple[str, str]
     agrees: bool
     error_rates: tuple[ErrorRate, ...]

@@ -56,7 +56,7 @@ from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 
 
 class Choice(ReportRecord):

@@ -40,7 +40,7 @@ def test_trials_that_could_not_be_computed_are_kept_but_not_done() -> None:
         ("[]", "not a tuning run of fusion-bench"),
         ('{"format": "fusion-bench-report"}', "not a tuning run of fusion-bench"),
         ('{"format": "fusion-bench-tuning", "format_version": 99}', "tuning run format 99"),
-        ('{"format": "fusion-bench-tuning", "format_version": 9}', "name: is required"),
+        ('{"format": "fusion-bench-tuning", "format_version": 10}', "name: is required"),
     ],
 )
 def test_what_is_no_record_is_refused(tmp_path: Path, text: str | None, message: str) -> None:
