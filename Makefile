@@ -1,13 +1,16 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid engines policies verdict-pages simulations methods pictures schemas docs test test-browser check lint layers types tests torture coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid engines policies verdict-pages simulations methods pictures schemas constraints docs test test-browser check lint layers types tests torture coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Python compiles what is imported, when it is; compiling every package first takes longer.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+# The versions that were tested; build requirements are held to them as well.
+CONSTRAINTS := .ci/constraints.txt
+INSTALL := PIP_CONSTRAINT=$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CONSTRAINTS) \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 EXPERIMENT ?= experiments/default.yaml
 # Workers of the test run: one for each core.
 WORKERS ?= auto
@@ -71,6 +74,9 @@ methods: $(VENV)/.dev ## Renew experiments/methods.yaml from the registries
 pictures: eval $(VENV)/.browser ## Renew the README's pictures from the default experiment (needs chromium)
 	$(BIN)/python -m benchmarks.screenshots
 
+constraints: ## Renew .ci/constraints.txt: the newest versions that pyproject.toml allows
+	$(PYTHON) .ci/renew_constraints.py $(CONSTRAINTS)
+
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	$(BIN)/python -m docs.website
 
@@ -119,20 +125,20 @@ NATIVE := hatch_build.py fusion_bench/batch/_native.c
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: pyproject.toml $(NATIVE) | $(BIN)/python
+$(VENV)/.run: pyproject.toml $(CONSTRAINTS) $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) (about a minute, once)"
 	$(INSTALL) .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
+$(VENV)/.dev: pyproject.toml $(CONSTRAINTS) $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) for tests (a minute or two, once)"
 	$(INSTALL) '.[dev]'
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.browser: pyproject.toml $(VENV)/.dev
+$(VENV)/.browser: pyproject.toml $(CONSTRAINTS) $(VENV)/.dev
 	$(INSTALL) '.[browser]'
 	@touch $@
 
-$(VENV)/.collections: pyproject.toml | $(BIN)/python
+$(VENV)/.collections: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	$(INSTALL) '.[collections]'
 	@touch $@ $(VENV)/.run
