@@ -1,4 +1,4 @@
-"""Regular text by pyarrow: its columns parsed, and its ids numbered.
+"""Regular tables by pyarrow: columns of text parsed, ids numbered without a string of each.
 
 pyarrow splits on exactly one separator, knows no white space but that, and would take an empty
 cell for a value. So the bytes are searched for whatever is irregular before it sees them; what is
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.rows.ids import CategoricalIds, encode_arrow
@@ -90,6 +91,59 @@ def parse_ranked_text(data: bytes, columns: Sequence[str]) -> RawTable | None:
     if len(steps) and (steps < 0).all():
         return None
     return replace(table, values=None, ranks=ranks)
+
+
+def tabulate_columns(columns: Mapping[str, Any]) -> RawTable | None:
+    """The rows of columns that Arrow holds already, such as those of a Parquet table.
+
+    Args:
+        columns: Chunked arrays: ``query`` and ``document``, and ``value`` or ``rank`` or both.
+
+    Returns:
+        None if a value has to be looked at singly: one is missing, an id is neither text nor a
+        whole number, a text is no UTF-8, or a number is none of numpy's.
+    """
+    rows = len(columns["query"])
+    if not rows or any(column.null_count for column in columns.values()):
+        return None
+    try:
+        numbers = {role: _to_numpy(columns[role]) for role in columns.keys() & {"value", "rank"}}
+        return RawTable(
+            queries=encode_arrow([_to_strings(columns["query"])]),
+            documents=ArrowStrings([_to_strings(columns["document"])]),
+            values=numbers.get("value"),
+            ranks=numbers.get("rank"),
+            lines=range(1, rows + 1),
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
+        return None
+
+
+def _to_strings(column: Any) -> Any:  # noqa: ANN401 - an array of pyarrow, which has no types
+    """Ids as one array of strings; a whole number stands for its digits.
+
+    Raises:
+        TypeError: They are neither text nor whole numbers.
+        pyarrow.ArrowInvalid: A text is no UTF-8.
+    """
+    kinds = pa.types
+    is_text = (kinds.is_string, kinds.is_large_string, kinds.is_integer)
+    if not any(is_kind(column.type) for is_kind in is_text):
+        raise TypeError(f"{column.type} holds no ids")
+    strings = _combine_chunks(column.cast(pa.large_string()))
+    strings.validate(full=True)
+    return strings
+
+
+def _to_numpy(column: Any) -> NDArray[np.number]:  # noqa: ANN401
+    """The numbers of a column.
+
+    Raises:
+        TypeError: They are text, decimals, truth values or anything else.
+    """
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise TypeError(f"{column.type} holds no numbers of numpy")
+    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
 
 
 def is_regular(data: bytes) -> bool:

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.rows.ids import CategoricalIds
 
 Kind: TypeAlias = Literal["run", "qrels"]
@@ -45,5 +44,5 @@ class RawTable:
     queries: Sequence[str] | CategoricalIds
     documents: Sequence[str] | CategoricalIds | ArrowStrings
     values: Sequence[str | float] | NDArray[np.number] | None
-    ranks: Sequence[str | int] | IntArray | None
+    ranks: Sequence[str | int] | NDArray[np.number] | None
     lines: Sequence[int | str]

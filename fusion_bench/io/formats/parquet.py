@@ -18,12 +18,18 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     """Read a Parquet table with columns such as query, document, score."""
     import pyarrow.parquet
 
+    from fusion_bench.io.arrow_text import tabulate_columns
+
     try:
         if path.is_dir():  # pyarrow would read every file in it
             raise DataError(f"{path}: a folder, and a file is needed")
         check_regular(path)
-        table = pyarrow.parquet.read_table(path)
-        headings = table.column_names
+        # Not read_table: it imports pyarrow.dataset, which takes longer than a million rows.
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names = find_columns(file.schema_arrow.names, kind, str(path), columns)
+            if not has_ranks and "value" in names:
+                names.pop("rank", None)
+            table = file.read(columns=sorted(names.values()), use_threads=False)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file: check the path") from None
     except UnicodeDecodeError as error:
@@ -31,13 +37,16 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())  # pyarrow writes several lines
         raise DataError(f"{path}: not a Parquet table: {reason}") from None
-    names = find_columns(headings, kind, str(path), columns)
-    column = {role: _list_values(table.column(name), role, path) for role, name in names.items()}
+    arrays = {role: table.column(name) for role, name in names.items()}
+    regular = tabulate_columns(arrays)
+    if regular is not None:
+        return regular
+    column = {role: _list_values(array, role, path) for role, array in arrays.items()}
     return RawTable(
         queries=_list_ids(column["query"], "query", path),
         documents=_list_ids(column["document"], "document", path),
         values=column.get("value"),
-        ranks=column.get("rank") if has_ranks or "value" not in column else None,
+        ranks=column.get("rank"),
         lines=range(1, table.num_rows + 1),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,47 @@ def test_a_column_whose_name_is_no_utf8(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"comment", b"commen\xff"))
     with pytest.raises(DataError, match=r"a\.parquet: the name of a column is no UTF-8"):
         load_run(path)
+
+
+@pytest.mark.parametrize("name", ["text", "whole", "dictionary", "large", "float32", "decimal"])
+def test_columns_of_every_type_read_as_python_reads_them(name: str, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    queries, documents, scores = ["7", "7", "10"], ["3", "20", "3"], [0.5, 0.25, 2.0]
+    types = {
+        "text": (pa.string(), pa.float64()),
+        "whole": (pa.int64(), pa.float64()),
+        "dictionary": (pa.dictionary(pa.int32(), pa.string()), pa.float64()),
+        "large": (pa.large_string(), pa.float64()),
+        "float32": (pa.string(), pa.float32()),
+        "decimal": (pa.string(), pa.decimal128(5, 2)),
+    }
+    ids, numbers = types[name]
+    whole = ids == pa.int64()
+    columns = {
+        "query": pa.array([int(q) for q in queries] if whole else queries, ids),
+        "document": pa.array([int(d) for d in documents] if whole else documents, ids),
+        "score": pa.array(
+            [Decimal(str(s)) for s in scores] if name == "decimal" else scores, numbers
+        ),
+    }
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(columns), path)
+    assert load_run(path).to_dict() == {"7": {"3": 0.5, "20": 0.25}, "10": {"3": 2.0}}
+
+
+def test_a_text_that_is_no_utf8_is_named_with_its_record(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    documents = pa.array([b"d", b"\xff"]).view(pa.string())
+    path = tmp_path / "a.parquet"
+    pq.write_table(
+        pa.table({"query": ["q", "q"], "document": documents, "score": [1.0, 2.0]}), path
+    )
+    with pytest.raises(DataError, match=r"a\.parquet:2: the document cannot be read: "):
+        load_run(path)
+
+
+def test_only_the_columns_that_are_needed_are_read(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", query=["q"], document=["d"], score=[1.0], rank=[None])
+    assert load_run(path).to_dict() == {"q": {"d": 1.0}}
