@@ -42,6 +42,7 @@ class FusionGate:
         *,
         baseline: str | Path | None = None,
         datasets: Sequence[str | Path] = (),
+        base: str | None = None,
     ) -> GateVerdict:
         """Check an experiment's candidate against its baseline.
 
@@ -50,6 +51,7 @@ class FusionGate:
             baseline: Default: ``reports/baselines/EXPERIMENT.json``.
             datasets: Folders of named datasets; by default ``datasets`` beside the experiment's
                 folder, then in the root.
+            base: The commit that the change starts from; see ``gate --base``.
 
         Returns:
             The verdict, where the gate does not block.
@@ -67,7 +69,7 @@ class FusionGate:
         folders = folders or [path.parent.parent / "datasets", self.root / "datasets"]
         try:
             inputs = GateInputs(*read_experiment(path), folders=folders)
-            verdict = run_gate(inputs, self.root / (baseline or baseline_path(path)))
+            verdict = run_gate(inputs, self.root / (baseline or baseline_path(path)), base)
         except FusionBenchError as error:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
         if verdict.exit_code:

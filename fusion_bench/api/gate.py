@@ -22,6 +22,7 @@ def gate(
     update: str | None = None,
     anchor: bool = False,
     folders: Collection[str | os.PathLike[str]] | None = None,
+    base: str | None = None,
 ) -> GateVerdict:
     """Check an experiment's candidate for regressions against its committed baseline.
 
@@ -32,10 +33,12 @@ def gate(
         anchor: With ``update``: whether the candidate becomes the anchor, too.
         folders: Where named datasets live; by default ``datasets`` beside the experiment's folder,
             here, and in the folders above.
+        base: The commit that the change starts from: a baseline that is the same there is trusted
+            where changed lists cannot reproduce it.
 
     Returns:
         The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``
-        or ``always_valid``.
+        or ``candidates``.
 
     Raises:
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
@@ -46,4 +49,4 @@ def gate(
     file = baseline_path(path) if baseline is None else Path(baseline)
     if update is not None:
         update_baseline(inputs, file, update, anchor=anchor)
-    return run_gate(inputs, file)
+    return run_gate(inputs, file, base)

@@ -59,6 +59,15 @@ def gate(
         bool,
         typer.Option("--anchor", help="The same, and sum up later losses from these values on."),
     ] = False,
+    base_commit: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            help="The commit that the change starts from: the same baseline there is trusted.",
+            metavar="COMMIT",
+            show_default=False,
+        ),
+    ] = None,
     reason: Annotated[
         str | None, typer.Option(help="With --update or --anchor: why the values may change.")
     ] = None,
@@ -103,6 +112,7 @@ def gate(
             "--update": update or anchor,
             "--reason": reason,
             "--set": overrides,
+            "--base": base_commit,
             "--self-test": self_test,
             "--runs": runs,
             "--against": against,
@@ -129,7 +139,7 @@ def gate(
             _run_self_test(context, folder, runs or 2000, against, as_json=json)
         else:
             named = {"--markdown": markdown, "--junit": junit, "--comment": comment}
-            page, verdict = _run_gate(context, path, datasets, overrides, named)
+            page, verdict = _run_gate(context, (path, base_commit), datasets, overrides, named)
             written = _write_outputs(verdict, page, folder, tables or (), html=html)
             written += _write_named(verdict, junit, comment)
             _print_verdict(verdict, page, written, markdown, as_json=json)
@@ -150,7 +160,9 @@ def _refuse_combinations(options: Mapping[str, Any]) -> None:
     if not is_self_test:
         refuse("a check: it needs --self-test", "--runs", "--against")
     if is_update or is_self_test:
-        refuse("--update or --self-test", "--markdown", "--junit", "--tables", "--comment")
+        refuse(
+            "--update or --self-test", "--markdown", "--junit", "--tables", "--comment", "--base"
+        )
     if is_update:
         refuse("--update: a baseline is of a committed file", "--set")
         if not (options["--reason"] or "").strip():
@@ -159,22 +171,31 @@ def _refuse_combinations(options: Mapping[str, Any]) -> None:
 
 def _run_gate(
     context: Context,
-    path: Path,
+    reference: tuple[Path, str | None],
     datasets: Sequence[Path] | None,
     overrides: Sequence[str] | None,
     named: Mapping[str, Path | None],
 ) -> tuple[Page, GateVerdict]:
-    """Run the gate, and annotate what did not pass; the files of ``named`` are written later."""
+    """Run the gate, and annotate what did not pass; the files of ``named`` are written later.
+
+    Args:
+        context: Opens the experiment.
+        reference: File of the baseline, and the commit that the change starts from.
+        datasets: Folders of named datasets, as given.
+        overrides: Values of ``--set``.
+        named: The files that options name.
+    """
     from fusion_bench.cli.github_actions.annotations import print_annotations
     from fusion_bench.cli.next_steps.experiment import after_gate
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.pages.gate_page import build_gate_page
     from fusion_bench.gate.run import run_gate
 
+    path, base_commit = reference
     with context as opened:
         refuse_replaced_inputs(named, (path, *list_experiment_inputs(*opened[:3])))
         inputs = GateInputs(*opened)
-        verdict = run_gate(inputs, path)
+        verdict = run_gate(inputs, path, base_commit)
     print_annotations(verdict, inputs.source, inputs.policy)
     steps = tuple(after_gate(verdict, inputs, path, datasets, overrides or ()))
     return replace(build_gate_page(verdict), next_steps=steps), verdict

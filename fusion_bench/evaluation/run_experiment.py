@@ -38,6 +38,7 @@ from fusion_bench.evaluation.trials.assess_trials import assess_trials
 from fusion_bench.evaluation.trials.first_trial import describe_first_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.io.cache.dataset_cache import Cache
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.dataset_search import find_dataset
@@ -145,7 +146,7 @@ def load_lists(
     systems: Collection[System],
     progress: Progress,
     *,
-    cache: bool = True,
+    cache: bool | Cache = True,
     needs_judgments: bool = True,
 ) -> Dataset:
     """Load a dataset with only the lists that some system uses."""

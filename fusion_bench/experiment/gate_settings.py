@@ -96,14 +96,14 @@ class Tolerance(StrictModel):
         return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-class AlwaysValid(StrictModel):
+class CandidateBudget(StrictModel):
     """The level is shared by several candidates.
 
     Attributes:
-        runs: Different candidates that may be checked between two updates of the baseline.
+        max: Different candidates that may be checked between two updates of the baseline.
     """
 
-    runs: Annotated[int, Field(ge=1, le=10_000)]
+    max: Annotated[int, Field(ge=1, le=10_000)]
 
 
 def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -119,6 +119,23 @@ def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in Y
             raise ValueError(f"{first[name]} and {key} are one measure, {name}: keep one")
         first[name] = str(key)
     return data
+
+
+def _rename_budget(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """``always_valid: {runs: R}`` of earlier versions as ``candidates: {max: R}``.
+
+    Raises:
+        ValueError: Both are given.
+    """
+    if not isinstance(data, Mapping) or "always_valid" not in data:
+        return data
+    renamed = dict(data)
+    budget = renamed.pop("always_valid")
+    if "candidates" in renamed:
+        raise ValueError("always_valid is an earlier name of candidates: keep candidates alone")
+    if isinstance(budget, Mapping) and [*budget] == ["runs"]:
+        budget = {"max": budget["runs"]}
+    return {**renamed, "candidates": budget}
 
 
 class Guard(StrictModel):
@@ -168,12 +185,14 @@ class GatePolicy(StrictModel):
         small_changes: What ``pass on these queries`` does: ``pass``, or ``block`` with exit code 3.
         fell: What ``fell`` does: ``block`` with exit code 1, or ``warn``.
         inconclusive: What ``inconclusive`` does: ``block`` with exit code 3, or ``warn``.
-        always_valid: Shares the level among several candidates since the last update; None = every
-            candidate is checked at the full level.
+        candidates: Shares the level among several candidates since the last update; None = every
+            candidate is checked at the full level. ``always_valid: {runs: R}`` is the same.
         guards: Bounds on single queries.
         golden: Queries that must keep a document.
         lists: What a changed run or rerank list does: ``compare`` compares the candidate with the
             stored values of the baseline, ``refuse`` refuses.
+        unreproduced: What stored values do that changed lists cannot compute again: ``block`` with
+            exit code 3, unless the baseline is that of a commit which is trusted, or ``accept``.
         worst: Number of regressed queries shown for each collection.
         degraded: Whether to accept a rerank list that a fallback scored in part.
     """
@@ -188,16 +207,18 @@ class GatePolicy(StrictModel):
     small_changes: Literal["pass", "block"] = "pass"
     fell: BlockOrWarn = "block"
     inconclusive: Annotated[BlockOrWarn, BeforeValidator(_refuse_old_values)] = "block"
-    always_valid: AlwaysValid | None = None
+    candidates: CandidateBudget | None = None
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
     lists: Literal["compare", "refuse"] = "compare"
+    unreproduced: Literal["block", "accept"] = "block"
     worst: Annotated[int, Field(ge=0)] = 5
     degraded: Literal["refuse", "accept"] = "refuse"
 
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        data = _rename_budget(data)
         if isinstance(data, Mapping) and data and not any(key in cls.model_fields for key in data):
             return {"checks": data}
         return data
@@ -210,7 +231,7 @@ class GatePolicy(StrictModel):
     @property
     def runs(self) -> int:
         """R: candidates that share the level; 1 = none but this one."""
-        return 1 if self.always_valid is None else self.always_valid.runs
+        return 1 if self.candidates is None else self.candidates.max
 
     def slices_of(self, measure: str) -> tuple[str | None, ...]:
         """The slices of a measure: None = all queries, then query types and other slices."""

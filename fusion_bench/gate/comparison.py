@@ -115,7 +115,9 @@ def check_policy(
         "guards": guards,
         "golden": golden,
         "regressions": tuple(chain.from_iterable(losses)),
-        "exit_code": decide_exit_code(checks, (*guards, *golden), verdict.blocking),
+        "exit_code": decide_exit_code(
+            checks, (*guards, *golden), verdict.blocking, is_reproduced=verdict.is_reproduced
+        ),
     }
     return verdict.model_copy(update=results)
 

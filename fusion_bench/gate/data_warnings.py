@@ -22,7 +22,7 @@ from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.run_experiment import find_datasets, load_lists
 from fusion_bench.evaluation.trials.first_trial import describe_first_trial, warn_first_trial
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.inputs import GateInputs
+from fusion_bench.gate.inputs import GateInputs, open_own_cache
 from fusion_bench.io.dataset_config import read_spec
 
 
@@ -70,7 +70,8 @@ def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
     for _, path in paths:
         qrels = read_spec(path)[0].qrels
         if qrels is not None and qrels.kind == "machine":
-            dataset = load_lists(path, (inputs.candidate,), inputs.progress)
+            cache = open_own_cache(path) or False
+            dataset = load_lists(path, (inputs.candidate,), inputs.progress, cache=cache)
             start = f"{dataset.name}: " if len(paths) > 1 else ""
             for warning in find_dataset_warnings(dataset, [inputs.candidate]):
                 yield start + warning.text

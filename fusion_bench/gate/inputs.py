@@ -32,10 +32,12 @@ from fusion_bench.gate.records.policy_change import PolicyChange
 from fusion_bench.gate.trials.trial_digests import merge_trials
 from fusion_bench.gate.trials.trial_values import StoredValues, evaluate_trials, fit_trials
 from fusion_bench.gate.unjudged_values import store_unjudged
+from fusion_bench.io.cache.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import ListSpec, read_spec
 from fusion_bench.lint import lint_experiment, read_dataset_facts
 from fusion_bench.measures import parse_measure
+from fusion_bench.util.files.git_files import is_untracked
 from fusion_bench.util.files.output_folder import name_experiment
 
 
@@ -113,7 +115,7 @@ class GateInputs:
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(roles, spec.rerank, self.source)
-        dataset = load_lists(path, systems, self.progress)
+        dataset = load_lists(path, systems, self.progress, cache=open_own_cache(path) or False)
         self._check_slices(dataset)
         fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
@@ -131,6 +133,16 @@ class GateInputs:
         for field in sorted({split_slice(name)[0] for name in names}.difference(COMPARED_FIELDS)):
             where = f"{self.source.where(('gate', 'slices'))}: {dataset.name}"
             check_field(field, dataset.queries.values(), where)
+
+
+def open_own_cache(dataset: Path) -> Cache | None:
+    """The cache of a dataset, if git says that it did not come with the repository; else None.
+
+    What is stored there stands for the lists, whoever wrote it.
+    """
+    spec, _ = read_spec(dataset)
+    cache = open_cache(dataset.parent, spec.list_paths(dataset.parent))
+    return cache if cache is not None and is_untracked(cache.folder) else None
 
 
 def lint_candidate(inputs: GateInputs) -> tuple[LintFinding, ...]:

@@ -10,6 +10,7 @@ Format history:
     7   ``policy_changes`` is a list with the effect of each; ``baseline_experiment``;
         ``data_warnings``
     8   ``is_acceptable``
+    9   ``unreproduced``, ``base``
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ from fusion_bench.gate.verdict import ACCEPTED, ALARMS, CheckStatus
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
+#: So many changed lists are named in the headline.
+MAX_LISTS = 3
+
 
 class GateVerdict(TableView, StoredRecord):
     """The verdict of a run of the gate.
@@ -56,6 +60,12 @@ class GateVerdict(TableView, StoredRecord):
         is_acceptable: False where neither accepts them: the grades or a list cannot be gated.
         runs: R: candidates since the last update that share the level.
         candidate_number: Which of them this is; None = not counted, as R is 1 or nothing changed.
+        base: The commit that the change starts from, as ``--base`` named it; None = not named.
+        is_base: Whether the baseline's file is the same there; None = not known.
+        unreproduced: The changed lists, without which the baseline's values cannot be computed
+            again: nothing but the file says that they are right.
+        unreproduced_accepted_by: ``base`` = the file is that of the commit; ``policy`` = the
+            sealed policy accepts it; None = nobody, so it blocks.
         refusals: Why the two cannot be compared; then nothing below was computed.
         config_changes: What differs in the resolved configuration: path → (before, after).
         list_changes: What differs in the lists that the baseline read.
@@ -90,6 +100,10 @@ class GateVerdict(TableView, StoredRecord):
     is_acceptable: bool = True
     runs: int = 1
     candidate_number: int | None = None
+    base: str | None = None
+    is_base: bool | None = None
+    unreproduced: tuple[str, ...] = ()
+    unreproduced_accepted_by: Literal["base", "policy"] | None = None
     refusals: tuple[str, ...] = ()
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     list_changes: tuple[ListChange, ...] = ()
@@ -128,6 +142,11 @@ class GateVerdict(TableView, StoredRecord):
         return (*self.guards, *self.golden)
 
     @property
+    def is_reproduced(self) -> bool:
+        """Whether the baseline's values could be computed again, or somebody trusts them."""
+        return not self.unreproduced or self.unreproduced_accepted_by is not None
+
+    @property
     def changed_parts(self) -> str:
         """What the candidate changed: ``lists and configuration changed``, or one, or neither."""
         parts = {"lists": self.list_changes, "configuration": self.config_changes}
@@ -153,7 +172,7 @@ class GateVerdict(TableView, StoredRecord):
             counts.append(pluralize(errors, "error"))
         checks = f"{pluralize(len(statuses), 'check')} ({', '.join(counts)})"
         suffix = f"; {self.changed_parts}" if self.list_changes else ""
-        return f"{self.outcome}: {checks}{suffix}{self._switch_note}"
+        return f"{self._reproduction_note}{self.outcome}: {checks}{suffix}{self._switch_note}"
 
     @property
     def outcome(self) -> str:
@@ -165,7 +184,23 @@ class GateVerdict(TableView, StoredRecord):
             return "passed" if statuses <= ACCEPTED else "passed with warnings"
         deciding = {1: ("regressed", "fell"), 3: ("unjudged decide", "inconclusive")}
         named = (s for s in deciding[self.exit_code] if s in statuses and s in self.blocking)
-        return next(named, "guard violated" if self.exit_code == 1 else "small changes")
+        if self.exit_code == 1:
+            return next(named, "guard violated")
+        return next(named, "small changes" if statuses.intersection(self.blocking) else "blocked")
+
+    @property
+    def _reproduction_note(self) -> str:
+        """What of the baseline could not be computed again; empty where all of it was."""
+        if not self.unreproduced:
+            return ""
+        named, others = ", ".join(self.unreproduced[:MAX_LISTS]), len(self.unreproduced) - MAX_LISTS
+        more = f" and {others} more" if others > 0 else ""
+        reasons = {
+            "base": f"; its file is that of {self.base}",
+            "policy": "; its policy accepts it",
+        }
+        accepted = reasons.get(self.unreproduced_accepted_by or "", "")
+        return f"baseline not reproduced ({named}{more} changed{accepted}): "
 
     @property
     def _switch_note(self) -> str:
@@ -182,6 +217,8 @@ def decide_exit_code(
     checks: Sequence[CheckResult],
     query_checks: Sequence[QueryCheck],
     blocking: Collection[CheckStatus],
+    *,
+    is_reproduced: bool = True,
 ) -> int:
     """Decide the exit code of the gate.
 
@@ -189,10 +226,12 @@ def decide_exit_code(
         checks: The checks on means.
         query_checks: Guards and golden queries.
         blocking: The statuses that block, by the policy.
+        is_reproduced: See :class:`GateVerdict`.
 
     Returns:
         0 = passed; 1 = a drop that blocks, or a guard or golden query is violated; 2 = something
-        could not be checked, which no policy accepts; 3 = another status that blocks.
+        could not be checked, which no policy accepts; 3 = another status that blocks, or
+        values of the baseline that nobody can compute again or trusts.
     """
     blocked = {check.status for check in checks if check.error is None}.intersection(blocking)
     if blocked & ALARMS or any(check.is_violated for check in query_checks):
@@ -200,4 +239,4 @@ def decide_exit_code(
     errors = [check.error for check in checks] + [check.error for check in query_checks]
     if not checks or any(error is not None for error in errors):
         return 2
-    return 3 if blocked else 0
+    return 3 if blocked or not is_reproduced else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,16 @@ from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_dup
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import find_anchor_breaks
+from fusion_bench.gate.baselines.base_commit import BaseCommit, read_base
 from fusion_bench.gate.baselines.candidates import candidates_path, count_candidate, digest_values
 from fusion_bench.gate.baselines.comparability import (
     find_changed_values,
     find_incompatibilities,
     find_list_changes,
+    find_repeat_changes,
 )
 from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline
 from fusion_bench.gate.baselines.sealed_policy import describe_unaccepted
@@ -40,19 +44,20 @@ from fusion_bench.util.files.output_folder import name_experiment
 from fusion_bench.util.files.shown_paths import show_path
 
 
-def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
+def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> GateVerdict:
     """Check an experiment's candidate for regressions against its baseline.
 
     Args:
         inputs: The experiment, and where its data is.
         baseline: File of the baseline.
+        base: The commit that the change starts from, whose baseline is trusted; None = not known.
 
     Returns:
         The verdict; where the two cannot be compared, ``refusals`` says why.
 
     Raises:
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule, or the
-            candidates cannot be counted.
+            candidates cannot be counted, or git knows no such commit.
     """
     policy, candidate, path = inputs.policy, inputs.candidate, inputs.source.path
     verdict = GateVerdict(
@@ -67,8 +72,8 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     )
     committed = read_baseline(baseline, path)
     if committed is None:
-        refusal = f"no baseline at {baseline}: write and commit: {update_command(path, baseline)}"
-        return verdict.model_copy(update={"refusals": (refusal,)})
+        missing = f"no baseline at {baseline}: write and commit: {update_command(path, baseline)}"
+        return verdict.model_copy(update={"refusals": (missing,)})
     changes = inputs.find_policy_changes(committed)
     verdict = verdict.model_copy(
         update={
@@ -79,14 +84,22 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
             "policy_changes": changes,
         }
     )
-    unaccepted = describe_unaccepted(changes, update_command(path, baseline))
-    if unaccepted is not None:
-        return verdict.model_copy(update={"refusals": (unaccepted,)})
-    return _compare(inputs, baseline, committed, verdict)
+    earlier = None if base is None else read_base(baseline, base)
+    refusal = describe_unaccepted(changes, update_command(path, baseline))
+    if refusal is None and earlier is not None:
+        refusal = earlier.refuse_older(committed)
+        verdict = verdict.model_copy(update={"base": base, "is_base": earlier.is_same})
+    if refusal is not None:
+        return verdict.model_copy(update={"refusals": (refusal,)})
+    return _compare(inputs, baseline, committed, verdict, earlier)
 
 
 def _compare(
-    inputs: GateInputs, baseline: Path, committed: Baseline, verdict: GateVerdict
+    inputs: GateInputs,
+    baseline: Path,
+    committed: Baseline,
+    verdict: GateVerdict,
+    earlier: BaseCommit | None,
 ) -> GateVerdict:
     """The verdict, completed by what the candidate's values say against those of the baseline."""
     policy, candidate = inputs.policy, inputs.candidate
@@ -107,6 +120,9 @@ def _compare(
     changes = [] if refusals else [*find_list_changes(committed, descriptions)]
     if changes and policy.lists == "refuse":
         refusals = [change.description for change in changes]
+    elif not refusals:
+        command = update_command(inputs.source.path, baseline)
+        refusals = [*find_repeat_changes(committed, descriptions, command)]
     if not refusals:
         refusals = [*_find_irreproducible_values(committed, reference, collections, changes)]
     if refusals:
@@ -118,8 +134,10 @@ def _compare(
             "is_acceptable": not any(unusable),
         }
         return verdict.model_copy(update=refused)
+    if changes:
+        verdict = verdict.model_copy(update=_describe_reproduction(policy, changes, earlier))
     values = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
-    if policy.always_valid is not None:
+    if policy.candidates is not None:
         number = _count_candidate(baseline, committed, values, candidate.name, policy.runs)
         counted = {"candidate_number": number, "refusals": _refuse_too_many(number, policy.runs)}
         verdict = verdict.model_copy(update=counted)
@@ -143,6 +161,22 @@ def _find_refusals(
     known = committed.by_collection
     pairs = [(task, known[task.dataset.name]) for task in collections]
     return [*find_unreachable_limits(inputs, pairs)]
+
+
+def _describe_reproduction(
+    policy: GatePolicy, changes: Sequence[ListChange], earlier: BaseCommit | None
+) -> dict[str, Any]:
+    """The lists without which stored values cannot be computed again, and who accepts that.
+
+    A policy that came with the change accepts nothing.
+    """
+    lists = dict.fromkeys(f"{change.collection}: {change.part}" for change in changes)
+    trusted = policy.unreproduced == "accept"
+    if earlier is not None:
+        known = None if earlier.baseline is None else earlier.baseline.policy.get("unreproduced")
+        trusted = trusted and known == "accept"
+    accepted = "base" if earlier is not None and earlier.is_same else "policy" if trusted else None
+    return {"unreproduced": tuple(lists), "unreproduced_accepted_by": accepted}
 
 
 def _count_candidate(
@@ -175,8 +209,8 @@ def _refuse_too_many(number: int | None, runs: int) -> tuple[str, ...]:
     if number is None or number <= runs:
         return ()
     return (
-        f"{runs} different candidates were checked since the last update, as many as always_valid "
-        f"allows: update the baseline, or start over with more runs",
+        f"{runs} different candidates were checked since the last update, as many as "
+        "candidates.max allows: update the baseline, or start over with a larger one",
     )
 
 

@@ -17,6 +17,7 @@ import yaml
 
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, renew_baseline
+from tests.git_project import commit_all, run_git
 from tests.tiny import edit
 
 ROOT = Path(__file__).parent.parent.parent
@@ -209,7 +210,9 @@ def test_an_api_that_is_away_is_a_warning(tmp_path: Path, environment: dict[str,
 GATE = f'exec "{sys.executable}" -m fusion_bench "$@"'
 
 
-def run_steps(root: Path, environment: dict[str, str], script: str = GATE) -> tuple[int, str]:
+def run_steps(
+    root: Path, environment: dict[str, str], script: str = GATE, *, base: str = ""
+) -> tuple[int, str]:
     """Run the steps as a runner does; the exit code of the last, and the summary of the job."""
     for name in ("out", "summary"):
         (root / name).write_text("")
@@ -226,6 +229,7 @@ def run_steps(root: Path, environment: dict[str, str], script: str = GATE) -> tu
         "EXPERIMENT": EXPERIMENT,
         "ARGUMENTS": "--datasets datasets  --junit gate.xml",
         "OUT": "reports/ci",
+        "BASE": base,
         "AUTHOR": BOT,
     }
     code = 0
@@ -264,6 +268,31 @@ def test_the_steps_check_comment_and_end_with_the_gates_code(
     assert "not checked (exit code 2)" in summary
     assert "not checked (exit code 2)" in bodies()[0]
     assert len(bodies()) == 1
+
+
+def test_changed_lists_pass_against_the_baseline_that_they_start_from(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    root = cases.make_project(tmp_path)
+    path = renew_baseline(root)
+    start = commit_all(root)
+    run_git(root, "checkout", "--quiet", "-b", "change")
+    edit(root, "datasets/mine/a.trec", "q7 Q0 n0 2 0.8 a", "q7 Q0 n0 2 0.81 a")
+    commit_all(root)
+    run_git(root, "checkout", "--quiet", "main")
+    path.write_text(path.read_text().replace("first", "second"))
+    later = commit_all(root)
+    run_git(root, "checkout", "--quiet", "change")
+    assert run_steps(root, environment)[0] == 3
+    for base in (start, later):  # the merge base of the later one is the first
+        code, summary = run_steps(root, environment, base=base)
+        assert code == 0
+        assert f"its file is that of {start}" in summary
+    path.write_text(f"{path.read_text()}\n")
+    code, summary = run_steps(root, environment, base=later)
+    assert code == 3
+    assert "baseline not reproduced (mine: runs/a changed): blocked" in summary
+    assert run_steps(root, environment, base="0" * 40)[0] == 3  # it is nowhere: a warning
 
 
 def test_no_input_is_pasted_into_a_script() -> None:

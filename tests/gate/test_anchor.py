@@ -21,7 +21,7 @@ BASELINE = Path("reports/baselines/mine.json")
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cases.make_project(tmp_path)
-    edit(tmp_path, EXPERIMENT, "  slices: [local]\n", "")
+    edit(tmp_path, EXPERIMENT, "  slices: [local]\n", "  unreproduced: accept\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

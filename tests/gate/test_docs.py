@@ -18,6 +18,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.baselines.storage import baseline_path, read_baseline
 from tests.gate import cases
+from tests.git_project import commit_all
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
@@ -53,8 +54,10 @@ def test_the_commands_run_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(cases.make_project(tmp_path))
+    commit_all(tmp_path)
     found = commands()
-    assert len(found) == 5
+    assert len(found) == 6
+    assert sum("--base HEAD" in command for command in found) == 2
     for command in found:
         assert main(shlex.split(command)[1:]) == 0, command
     assert capsys.readouterr().err == ""

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusion_bench._version import ENGINE
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baselines.record import digest_json
 from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
+from fusion_bench.gate.pages.gate_page import format_text
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.trials import trial_values
 from fusion_bench.io.provenance import ListMeta, meta_path
@@ -273,7 +275,11 @@ def test_a_rebuilt_index_that_is_no_worse_passes(root: Path) -> None:
     run = root / "datasets/mine/b.trec"
     run.write_text((root / "datasets/mine/a.trec").read_text())
     result = gate_verdict(root)
-    assert (result.exit_code, result.changed_parts) == (0, "lists changed")
+    assert (result.exit_code, result.changed_parts) == (3, "lists changed")
+    assert result.headline.startswith("baseline not reproduced (mine: runs/b changed): blocked: ")
+    assert "--base COMMIT accepts it" in format_text(result)
+    edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  unreproduced: accept\n")
+    assert "not what the baseline was accepted under: unreproduced" in refusal(root)
 
 
 def test_new_lists_with_new_judgments_are_refused(root: Path) -> None:
@@ -385,7 +391,7 @@ def test_another_binary_relevance_is_another_measure(root: Path) -> None:
 
 def test_another_engine(root: Path) -> None:
     rewrite(renew_baseline(root), engine=0)
-    assert "engine version: baseline 0, here 1" in refusal(root)
+    assert f"engine version: baseline 0, here {ENGINE}" in refusal(root)
 
 
 def test_values_that_the_engine_does_not_reproduce(root: Path) -> None:

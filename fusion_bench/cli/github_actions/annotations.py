@@ -64,6 +64,8 @@ def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[st
 
     for refusal in verdict.refusals:
         yield "error", ("gate",), refusal
+    if not verdict.is_reproduced:
+        yield "error", ("gate",), verdict.headline
     # The checks of one collection follow each other in the order of the policy.
     keys = [key for key in policy.checks for _ in policy.slices_of(key)]
     for i, check in enumerate(verdict.checks):

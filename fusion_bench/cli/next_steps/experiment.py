@@ -231,9 +231,12 @@ def after_gate(
         datasets: Folders of named datasets, as given.
         overrides: Values of ``--set``; a baseline is of the file alone, so they cannot be accepted.
     """
-    from fusion_bench.gate.baselines.storage import update_command
+    from fusion_bench.gate.baselines.storage import gate_command, update_command
 
     experiment = inputs.source.path
+    if not verdict.is_reproduced and verdict.exit_code == 3 and not (verdict.base or overrides):
+        command = f"{gate_command(experiment, baseline, datasets or ())} --base HEAD"
+        yield NextStep(command, "trust the baseline if it is as committed; in CI name the branch")
     if verdict.regressions and verdict.exit_code:
         loss, names = verdict.regressions[0], inputs.experiment.dataset_names
         collections = list(dict.fromkeys(check.collection for check in verdict.checks))

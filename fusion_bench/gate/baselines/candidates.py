@@ -1,6 +1,6 @@
 """The candidates that were checked since the last update of a baseline.
 
-With ``always_valid: {runs: R}`` each of up to R different candidates is checked at α/R, so that a
+With ``candidates: {max: R}`` each of up to R different candidates is checked at α/R, so that a
 false alarm or a false pass among all of them has a probability of at most α. One line a candidate
 stands in ``NAME.candidates.jsonl`` beside the baseline. Checking the same values again is no new
 candidate.

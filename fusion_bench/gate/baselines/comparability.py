@@ -88,6 +88,32 @@ def _shared_settings(record: CollectionBaseline, other: CollectionBaseline) -> d
     return {**settings, "definitions": shared}
 
 
+def find_repeat_changes(
+    baseline: Baseline, collections: Iterable[CollectionBaseline], command: str
+) -> Iterator[str]:
+    """Why the repeats of a list are not those that the baseline holds.
+
+    One repeat more or less changes what a check can show: a poor one hides a drop in its variance.
+
+    Args:
+        baseline: The committed one.
+        collections: The candidate's data.
+        command: What accepts other numbers.
+    """
+    for new in collections:
+        old = baseline.by_collection[new.collection]
+        most = max((each.trials for each in old.lists.values()), default=1)
+        for part, description in new.lists.items():
+            # A new list has as many as the others, or is a fixed one.
+            allowed = {old.lists[part].trials} if part in old.lists else {most, 1}
+            if description.trials not in allowed:
+                yield (
+                    f"{new.collection}: {part} has {pluralize(description.trials, 'repeat')}, and "
+                    f"the baseline {max(allowed)}: their number is part of it: restore the files, "
+                    f"or accept it: {command}"
+                )
+
+
 def find_list_changes(
     baseline: Baseline, collections: Iterable[CollectionBaseline]
 ) -> Iterator[ListChange]:

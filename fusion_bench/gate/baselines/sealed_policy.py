@@ -21,6 +21,7 @@ ORDERED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "fell": ("warn", "block"),
     "inconclusive": ("warn", "block"),
     "lists": ("compare", "refuse"),
+    "unreproduced": ("accept", "block"),
     "degraded": ("accept", "refuse"),
 }
 
@@ -67,9 +68,9 @@ def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyCh
         if first != second:
             effect = "looser" if values.index(second) < values.index(first) else "stricter"
             yield PolicyChange(path=key, before=first, after=second, effect=effect)
-    if before.always_valid != after.always_valid:
+    if before.candidates != after.candidates:
         yield PolicyChange(
-            path="always_valid.runs", before=before.runs, after=after.runs, effect="other"
+            path="candidates.max", before=before.runs, after=after.runs, effect="other"
         )
     yield from _compare_bounds("guards", before.guards, after.guards, _is_guard_kept)
     yield from _compare_bounds("golden", before.golden, after.golden, _is_golden_kept)

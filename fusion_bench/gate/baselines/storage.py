@@ -34,11 +34,16 @@ def update_command(
         datasets: Folders of named datasets.
         anchor: Whether the values become the anchor, too.
     """
+    words = gate_command(experiment, baseline, datasets)
+    return f'{words} --{"anchor" if anchor else "update"} --reason "…"'
+
+
+def gate_command(experiment: Path, baseline: Path, datasets: Sequence[Path] = ()) -> str:
+    """The command that checks an experiment; see :func:`update_command`."""
     options: list[object] = [word for folder in datasets for word in ("--datasets", folder)]
     if baseline != baseline_path(experiment):
         options += ["--baseline", baseline]
-    words = join(str(word) for word in ("fusion-bench", "gate", experiment, *options))
-    return f'{words} --{"anchor" if anchor else "update"} --reason "…"'
+    return join(str(word) for word in ("fusion-bench", "gate", experiment, *options))
 
 
 def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None:

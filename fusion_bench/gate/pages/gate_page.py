@@ -45,6 +45,12 @@ FEW_CHANGES_NOTE = (
     f"fewer than {FEW_CHANGED} queries changed, so rare large losses may not have been seen yet: "
     "only pass, not pass on these queries, holds with them"
 )
+UNREPRODUCED_NOTE = (
+    "the lists changed, so the baseline's values cannot be computed again, and a forged or an old "
+    "file would look like this one. Where the baseline is not part of the change, --base COMMIT "
+    "accepts it: its file must be the same at that commit. Otherwise --update --reason makes the "
+    "new values the baseline"
+)
 STRICTER_NOTE = (
     "the policy is stricter than the one that the baseline holds: an update makes it the one that "
     "later changes are held to"
@@ -93,6 +99,9 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
     system, reason = verdict.baseline_system, verdict.baseline_reason
     names = f"experiment {verdict.baseline_experiment}, system {system}"
     text = f"Baseline {verdict.baseline} ({names}), written for: “{reason}”."
+    if verdict.base is not None:
+        same = "the same as" if verdict.is_base else "not the same as"
+        text += f" Its file is {same} at {verdict.base}."
     if verdict.anchor_reason:
         text += f" Its anchor was accepted for: “{verdict.anchor_reason}”."
     return Section("Baseline", summary=text, text=text)
@@ -104,7 +113,7 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         table = Table("Checks", CHECK_COLUMNS, rows, NOTES)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table, *judged_tables(verdict.checks)), key="checks")
-    findings = tuple(_build_findings(verdict))
+    findings = (*_describe_unreproduced(verdict), *_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
     if verdict.regressions:
@@ -158,6 +167,12 @@ def _list_cells(change: ListChange) -> tuple[str, ...]:
     return (name, change.change, str(change.before), str(change.after))
 
 
+def _describe_unreproduced(verdict: GateVerdict) -> Iterator[Finding]:
+    """What to do about a baseline whose values nobody can compute again."""
+    if not verdict.is_reproduced:
+        yield Finding(UNREPRODUCED_NOTE, "inconclusive", key="unreproduced")
+
+
 def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
@@ -174,10 +189,10 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     if verdict.policy_changes and not verdict.refusals:
         yield Finding(STRICTER_NOTE, key="policy")
     if verdict.runs > 1:
-        text = f"every check is decided at {100 * ALPHA / verdict.runs:.2g} %: always_valid"
+        text = f"every check is decided at {100 * ALPHA / verdict.runs:.2g} %: candidates"
         if verdict.candidate_number is not None:
             text += f"; candidate {verdict.candidate_number} of at most {verdict.runs}"
-        yield Finding(f"{text} since the last update", key="always_valid")
+        yield Finding(f"{text} since the last update", key="candidates")
     few = [check.name for check in verdict.checks if has_few_changes(check)]
     if few:
         text = f"{', '.join(few)}: {FEW_CHANGES_NOTE}"

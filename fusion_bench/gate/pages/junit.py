@@ -23,6 +23,9 @@ def render_junit(verdict: GateVerdict) -> str:
     suite = ET.Element("testsuite", name=title)
     if verdict.refusals:
         _add_case(suite, "baseline", "comparable", "; ".join(verdict.refusals), "error")
+    if verdict.unreproduced:
+        kind = None if verdict.is_reproduced else "failure"
+        _add_case(suite, "baseline", "reproduced", ", ".join(verdict.unreproduced), kind)
     for check in verdict.checks:
         kind = "error" if check.error is not None else _find_kind(check.status, verdict)
         _add_case(suite, check.collection, check.name, describe_check(check, verdict), kind)

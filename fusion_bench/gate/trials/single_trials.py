@@ -20,7 +20,7 @@ class SingleRule(NamedTuple):
     Attributes:
         max_drop: m.
         tests: Checks of the family: p counts as at the first step of Holm.
-        runs: R of ``always_valid``.
+        runs: R of ``candidates``.
         seed: Seed of the random signs.
     """
 

@@ -62,9 +62,9 @@ LOOSER: Final = [
     Trick("`lists: compare`", policy("lists: refuse", "lists: compare"), says=SEALED),
     Trick("`degraded: accept`", policy("  lists:", "  degraded: accept\n  lists:"), says=SEALED),
     Trick(
-        "`always_valid`, so that no test ever rejects",
-        policy("  lists:", "  always_valid: {runs: 10000}\n  lists:"),
-        says=(*SEALED, "always_valid.runs 1 → 10000"),
+        "`candidates`, so that no test ever rejects",
+        policy("  lists:", "  candidates: {max: 10000}\n  lists:"),
+        says=(*SEALED, "candidates.max 1 → 10000"),
     ),
     Trick("another seed", policy("dataset: mine", "dataset: mine\nseed: 1"), says=SEALED),
     Trick(

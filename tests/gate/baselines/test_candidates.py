@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.errors import DataError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.gate.baselines.candidates import candidates_path, read_candidates
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
@@ -17,7 +17,7 @@ from tests.tiny import edit
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     cases.make_project(tmp_path)
-    edit(tmp_path, EXPERIMENT, "  system: live\n", "  system: live\n  always_valid: {runs: 2}\n")
+    edit(tmp_path, EXPERIMENT, "  system: live\n", "  system: live\n  candidates: {max: 2}\n")
     return tmp_path
 
 
@@ -49,6 +49,21 @@ def test_an_update_starts_the_count_again(root: Path) -> None:
     edit(root, EXPERIMENT, "    RR@10: {max_drop: 0.01}", "    RR@10: {max_drop: 0.011}")
     renew_baseline(root, "another tolerance")
     assert try_candidate(root, "{runs: [b], depth: 2}")[0] == 1
+
+
+def test_the_earlier_name_is_the_same_policy(root: Path) -> None:
+    renew_baseline(root)
+    edit(root, EXPERIMENT, "candidates: {max: 2}", "always_valid: {runs: 2}")
+    assert gate_verdict(root).exit_code == 0
+    edit(root, EXPERIMENT, "always_valid: {runs: 2}", "always_valid: {runs: 3}")
+    assert "candidates.max 2 → 3" in gate_verdict(root).refusals[0]
+    edit(root, EXPERIMENT, "always_valid: {runs: 3}", "always_valid: {runs: 3, max: 3}")
+    with pytest.raises(ConfigError, match="candidates.runs"):
+        gate_verdict(root)
+    both = "always_valid: {runs: 2}\n  candidates: {max: 2}"
+    edit(root, EXPERIMENT, "always_valid: {runs: 3, max: 3}", both)
+    with pytest.raises(ConfigError, match="an earlier name of candidates"):
+        gate_verdict(root)
 
 
 def test_a_broken_file_is_an_error(root: Path) -> None:

@@ -117,18 +117,45 @@ def test_the_same_trials_under_another_configuration_are_paired(tmp_path: Path) 
 
 
 def test_one_trial_borrows_the_spread_of_the_others(tmp_path: Path) -> None:
-    root = make_trials(tmp_path, *move_places(0.0, 0.2, 0.4))
+    root = make_trials(tmp_path, *move_places(0.4))
+    edit(root, EXPERIMENT, "gate:\n", "gate:\n  unreproduced: accept\n")
     renew_baseline(root)
-    write_trials(root, move_places(0.4)[0], move_places(0.4)[0])
-    (root / "datasets/mine/a-2.trec").unlink()
-    edit(root, "datasets/mine/dataset.yaml", '"a-*.trec"', "a-1.trec")
+    write_trials(root, *move_places(0.0, 0.1, 0.2))
+    [refusal] = gate_verdict(root).refusals
+    assert refusal.startswith("mine: runs/a has 3 repeats, and the baseline 1: ")
+    renew_baseline(root, "three runs of the agent")
+    write_trials(root, *move_places(0.1, 0.3, 0.5))
     verdict = gate_verdict(root)
-    trials = trials_of(verdict)
-    assert [change.change for change in verdict.list_changes] == ["contents", "trials"]
-    assert (trials.baseline, trials.candidate, trials.is_borrowed) == (3, 1, True)
+    [check] = [check for check in verdict.checks if check.reference == "anchor"]
+    trials = check.trials
+    assert trials is not None
+    assert (trials.baseline, trials.candidate, trials.is_borrowed) == (1, 3, True)
     assert sum(trials.single.values()) == 3
-    assert verdict.checks[0].status == "inconclusive"
+    assert check.status == "inconclusive"
     assert "the side of one trial counts as unsteady as the other" in format_text(verdict)
+
+
+def test_the_number_of_repeats_is_sealed(tmp_path: Path) -> None:
+    """A poor repeat would hide a drop in its variance, which a policy may only warn of."""
+    root = make_trials(tmp_path, *draw_places(3))
+    edit(root, EXPERIMENT, "gate:\n", "gate:\n  inconclusive: warn\n")
+    renew_baseline(root)
+    (root / "datasets/mine/a-4.trec").write_text("q0 Q0 n0 1 1.0 a\n")
+    verdict = gate_verdict(root)
+    assert verdict.exit_code == 2
+    assert verdict.refusals[0].startswith("mine: runs/a has 4 repeats, and the baseline 3: ")
+
+
+def test_a_new_list_has_as_many_repeats_as_the_baseline_or_one(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(3))
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    renew_baseline(root)
+    edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
+    [refusal] = gate_verdict(root).refusals
+    assert refusal.startswith("mine: runs/a has 3 repeats, and the baseline 1: ")
+    renew_baseline(root, "an agent")
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    assert gate_verdict(root).refusals == ()
 
 
 def test_a_golden_query_must_hold_in_every_trial(tmp_path: Path) -> None:
