@@ -29,9 +29,7 @@ def list_versions(packages: str) -> list[str]:
     """
     own = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
     pairs = {entry["name"].lower(): entry["version"] for entry in json.loads(packages)}
-    return [
-        f"{name}=={pairs[name]}" for name in sorted(pairs) if name not in {own, "pip"}
-    ]
+    return [f"{name}=={pairs[name]}" for name in sorted(pairs) if name not in {own, "pip"}]
 
 
 def main(target: Path) -> None:

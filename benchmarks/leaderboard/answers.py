@@ -119,10 +119,12 @@ def answer_losses(results: Results) -> Iterator[str]:
         rows.append((each.head.name, best, gap, f"{ahead} of {len(methods)}", verdict))
     losing = [row[0] for row in rows if row[-1] == "loses"]
     paying = [row[0] for row in rows if row[-1] == "pays"]
+    loses = "some source is better than every untuned method"
+    pays = "some untuned method is better than every source"
     yield (
-        f"Fusion loses on {_listed(losing)}: some source is better than every untuned method. It "
-        f"pays on {_listed(paying)}: some untuned method is better than every source (max-T over "
-        "methods × sources of the collection)."
+        f"{_count_collections(losing, loses)} {_count_collections(paying, pays)} Each collection "
+        "is a family of its own at 5 % (max-T over its methods × sources), so that one of "
+        f"{len(rows)} may have either mark by chance."
     )
     header = ("collection", "best source", "rrf − source", "methods above it", "fusion")
     yield from _table(header, rows)
@@ -159,6 +161,14 @@ def _cell(value: Comparison | MeanEstimate | None) -> str:
         return "–"
     mean = value.difference if isinstance(value, Comparison) else value.mean
     return f"{mean:+.4f} [{value.low:+.4f}, {value.high:+.4f}]"
+
+
+def _count_collections(names: Sequence[str], what: str) -> str:
+    """``On 2 collections (a, b) some source is better.``; in words of its own for none."""
+    if not names:
+        return f"On no collection is it shown that {what}."
+    noun = "collection" if len(names) == 1 else "collections"
+    return f"On {len(names)} {noun} ({', '.join(names)}) {what}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from fusion_bench.cli.output.console import echo, echo_written, print_json, prin
 from fusion_bench.cli.subcommands.dataset_add import ADD_EXAMPLES, add_command
 from fusion_bench.cli.subcommands.dataset_new import NEW_EXAMPLES, new_command
 from fusion_bench.config.limits import MOST_RANK
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
@@ -138,7 +139,8 @@ def check_command(
     _print_facts(facts)
     for notice in messages:
         echo(f"note: {notice}")
-    echo(f"{path}: no errors, {len(messages)} notes: fusion-bench dataset show {quote(name)}")
+    notes = pluralize(len(messages), "note")
+    echo(f"{path}: no errors, {notes}: fusion-bench dataset show {quote(name)}")
 
 
 @command.command(
@@ -244,7 +246,7 @@ def from_logs_command(
         print_json(made)
         return
     lists = ", ".join(f"{name} ({count:,})" for name, count in made.lists.items())
-    echo(f"{made.queries:,} queries; lists with their documents: {lists}")
+    echo(f"{pluralize(made.queries, 'query')}; lists with their documents: {lists}")
     echo(f"replay: {made.check.same_order:,} of {made.check.queries:,} queries in the logged order")
     for notice in made.notes:
         echo(f"note: {notice}")

@@ -166,8 +166,8 @@ def test_a_degraded_list_says_so_query_by_query(root: Path, capsys: Capture) -> 
         meta = read_meta(root / LIST)
         assert meta is not None
         again = main(given)
-    assert "tei/resolved-model@abc: 1 queries" in out
-    assert "fused order: 1 queries" in out
+    assert "tei/resolved-model@abc: 1 query" in out
+    assert "fused order: 1 query" in out
     assert "degraded: 2 queries" in out
     by_reason = {why.split()[-1]: query for query, why in meta.degraded.items()}
     assert set(by_reason) == {"server", "rate_limit"}

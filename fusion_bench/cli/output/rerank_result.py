@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusion_bench.cli.output.console import echo, echo_written, print_json, print_tables
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.report.page import Table
@@ -24,9 +25,11 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
         print_json(estimate)
         return
     usage = estimate.usage
-    echo(f"{estimate.queries} queries, {estimate.documents} documents, {estimate.stored} stored")
+    asked = f"{pluralize(estimate.queries, 'query')}, {pluralize(estimate.documents, 'document')}"
+    echo(f"{asked}, {estimate.stored:,} stored")
     _print_trials(estimate.trials)
-    echo(f"{estimate.calls} calls of {estimate.provider}, {usage.searches:g} search units")
+    calls = pluralize(estimate.calls, "call")
+    echo(f"{calls} of {estimate.provider}, {usage.searches:g} search units")
     echo(f"about {usage.tokens} input tokens, {usage.output_tokens} output tokens")
     unknown = "not known: set price.per_1000_searches or price.per_million_tokens with --set"
     echo(f"price: {unknown if estimate.cost is None else f'about {estimate.cost:.4f}'}")
@@ -42,11 +45,10 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
         return
     cost = ledger["cost"]
     for label, queries in meta.providers.items():
-        echo(f"{label}: {len(queries)} queries")
-    echo(
-        f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
-        f"price {'not known' if cost is None else f'{cost:.4f}'}"
-    )
+        echo(f"{label}: {pluralize(len(queries), 'query')}")
+    nouns = {"calls": "call", "documents": "document", "retries": "retry"}
+    done = ", ".join(pluralize(ledger[key], noun) for key, noun in nouns.items())
+    echo(f"{done}, price {'not known' if cost is None else f'{cost:.4f}'}")
     _print_trials(ledger.get("trials", 1))
     p50, p95 = ledger["query_ms"].values()
     if p50 is not None:  # nothing was asked where every score was stored
@@ -56,8 +58,9 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
     if meta.unscored:
         query = meta.unscored[0]
         echo(
-            f"degraded: {len(meta.unscored)} queries have no scores of {meta.asked} (for example "
-            f"{query}: {meta.degraded[query]}); run the same command again to score them"
+            f"degraded: {pluralize(len(meta.unscored), 'query')} without scores of {meta.asked} "
+            f"(for example {query}: {meta.degraded[query]}); run the same command again to score "
+            "them"
         )
     if meta.unread:
         _print_unread(written)

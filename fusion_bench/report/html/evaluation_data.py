@@ -32,7 +32,7 @@ from fusion_bench.evaluation.report_changes.records import ReportChange
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.html.collection_data import collection_data
 from fusion_bench.report.html.plain_text import escape_texts
-from fusion_bench.util.formatting import escape_control_chars, format_number
+from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
 
 
 def evaluation_data(
@@ -65,7 +65,8 @@ def evaluation_number(report: Report) -> str:
     improvements = [each.best_improvement for each in report.collections]
     if len(improvements) != 1:
         better = sum(item is not None for item in improvements)
-        return f"{better} of {len(improvements)} collections improved"
+        total = pluralize(len(improvements), "collection")
+        return f"{better} of {total} improved" if better else f"none of {total} shown to improve"
     collection, item = report.collections[0], improvements[0]
     if item is None:
         mean = collection.system(collection.baseline).measures[collection.primary_measure].mean

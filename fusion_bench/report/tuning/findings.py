@@ -35,6 +35,7 @@ from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import (
     format_number,
     format_percent,
+    pluralize,
 )
 
 #: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
@@ -157,9 +158,10 @@ def _describe_folds(report: TuningReport) -> str:
         )
     positive = sum(fold.unseen > 0 for fold in report.folds)
     gain = format_number(report.nested.difference, signed=True)
+    folds = f"{positive} of {len(report.folds)} folds" if positive else "no fold"
     return (
         f"Nested cross-validation estimates a gain of {gain} on unseen queries; it is positive on "
-        f"{positive} of {len(report.folds)} folds."
+        f"{folds}."
     )
 
 
@@ -210,7 +212,8 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
         text = "The search for quality against effort was interrupted; its points may improve."
         yield "interrupted", text
     elif report.interrupted:
-        yield "interrupted", f"The search was interrupted after {len(report.trials):,} trials."
+        trials = pluralize(len(report.trials), "trial")
+        yield "interrupted", f"The search was interrupted after {trials}."
     yield from ((each.key, each.text) for each in warn_near_duplicates(report.near_duplicates))
     yield from ((each.key, each.text) for each in warn_synthetic(report.synthetic_queries))
     ends = [
