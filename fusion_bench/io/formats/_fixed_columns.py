@@ -1,4 +1,4 @@
-"""Files without a header: cells in the columns of a TREC file, or of an MS MARCO run."""
+"""Files without a header: cells in the columns of a TREC file, or three columns of a run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
 }
 #: Source: the passage ranking task of MS MARCO, https://microsoft.github.io/msmarco/
 MS_MARCO: Final = ("query", "document", "rank")
+#: Three columns whose third has a number that is not whole, and so is no rank.
+SCORED: Final = ("query", "document", "score")
 
 
 def select_names(kind: Kind, width: int) -> tuple[str, ...]:
@@ -29,6 +31,8 @@ def fits_columns(cells: Sequence[str], kind: Kind) -> bool:
     if len(cells) != len(names):
         return False
     columns = dict(zip(names, cells, strict=True))
+    if names == MS_MARCO:
+        return is_decimal(columns["rank"])  # or a score
     wholes = [columns[name] for name in ("rank", "grade") if name in columns]
     return all(map(is_whole, wholes)) and is_decimal(columns.get("score", "0"))
 
@@ -48,7 +52,9 @@ def tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]
                 f"{path}:{number}: {len(cells)} columns, and {_describe_columns(kind, names)}"
             )
     column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
-    if names == MS_MARCO:
+    if names == MS_MARCO and _holds_scores(column["rank"]):
+        column["score"] = column.pop("rank")
+    elif names == MS_MARCO:
         _check_ranks(path, lines)
     return RawTable(
         queries=column["query"],
@@ -59,9 +65,14 @@ def tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]
     )
 
 
+def _holds_scores(third: Sequence[str]) -> bool:
+    """Whether a third column has numbers alone, and one that no rank and no grade can be."""
+    return all(map(is_decimal, third)) and not all(map(is_whole, third))
+
+
 def _describe_columns(kind: Kind, names: Sequence[str]) -> str:
     if names == MS_MARCO:
-        return f"an MS MARCO run has 3: {' '.join(names)}"
+        return "the first line has 3: query, document, and a score or a rank"
     return f"a TREC {kind} has {len(names)}: {' '.join(names)}"
 
 
@@ -78,9 +89,10 @@ def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
     for number, (query, _, rank) in lines:
         if not (is_whole(rank) and parse_whole(rank) > 0):
             raise DataError(
-                f"{path}:{number}: 3 columns are those of an MS MARCO run (query document rank), "
-                f"and {rank!r} is not a rank from 1: a TREC run has 6 "
-                f"({' '.join(COLUMNS['run'])}), and a table needs a header"
+                f"{path}:{number}: 3 columns of whole numbers are those of an MS MARCO run (query "
+                f"document rank), and {rank!r} is not a rank from 1: if it is a score, write a "
+                "header that says so (query,document,score); if it is a grade, give the file as "
+                f"judgments ({' '.join(COLUMNS['qrels'])})"
             )
         first_line.setdefault(query, number)
         place = parse_whole(rank)

@@ -1,19 +1,21 @@
 """TREC and MS MARCO files: columns between blanks or tabs, and no header.
 
 A TREC run has six columns, ``query Q0 document rank score tag``; qrels have four, ``query 0
-document grade``. An MS MARCO run has three, ``query document rank``. A tag may hold blanks. Lines
-that start with ``#`` are comments.
+document grade``. A run may have three: ``query document rank`` as MS MARCO's, or ``query document
+score``. A tag may hold blanks. Lines that start with ``#`` are comments.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import decode_text, read_bytes
 from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.formats._fixed_columns import MS_MARCO, select_names, tabulate_cells
+from fusion_bench.io.formats._fixed_columns import MS_MARCO, SCORED, select_names, tabulate_cells
 from fusion_bench.io.formats._trec_lines import split_trec_lines
 from fusion_bench.io.raw_table import Kind, RawTable
 
@@ -58,6 +60,10 @@ def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
         data = data.replace(b"\t", b" ")
     names = select_names(kind, len(data[: data.find(b"\n")].split()))
     if names == MS_MARCO:
-        return parse_ranked_text(data, names)
+        ranked = parse_ranked_text(data, names)
+        scored = None if ranked else parse_regular_text(data, SCORED, "score", has_ranks=False)
+        if scored is None or not (np.asarray(scored.values) % 1).any():
+            return ranked
+        return scored
     value = "score" if kind == "run" else "grade"
     return parse_regular_text(data, names, value, has_ranks=has_ranks)

@@ -45,15 +45,29 @@ def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
     assert load_qrels(path, layout=FileLayout(format="msmarco")).to_dict() == {"1": {"700": 1}}
 
 
+@pytest.mark.parametrize("limit", [1, 1 << 20])
+@pytest.mark.parametrize("name", ["run.txt", "run.csv", "run.tsv", "run"])
+def test_three_columns_with_scores(
+    name: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec, "LARGE_FILE", limit)
+    separator = {"run.csv": ",", "run.tsv": "\t"}.get(name, " ")
+    text = "1 700 2\n1 900 2.5\n2 5 1e-3\n".replace(" ", separator)
+    path = written(tmp_path / name, text)
+    assert load_run(path).to_dict() == {"1": {"900": 2.5, "700": 2.0}, "2": {"5": 0.001}}
+    with pytest.raises(DataError, match="rank"):
+        load_run(path, read_options=ReadOptions(rank_from="column"))
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("1 700 0.5\n", r":1: 3 columns are those of an MS MARCO run .*'0\.5' is not a rank from"),
-        ("1 700 1\n1 900 -2\n", ":2: 3 columns are those of an MS MARCO run .*'-2' is not a rank"),
-        ("1 700 1\n1 900 0\n", ":2: 3 columns are those of an MS MARCO run .*'0' is not a rank"),
+        ("1 700 x\n", r":1: 3 columns of whole numbers are .*'x' is not a rank from"),
+        ("1 700 1\n1 900 -2\n", ":2: 3 columns of whole .*'-2' is not a rank .* if it is a score"),
+        ("1 700 1\n2 900 0\n", ":2: 3 columns of whole .*'0' is not a rank .* if it is a grade"),
         ("1 700 1\n2 900 7\n", ":2: query '2' has no document of rank 1"),
-        ("1 700 1\n1 900\n", ":2: 2 columns, and an MS MARCO run has 3"),
-        ("1 700 1\n1 Q0 900 2 0.5 t\n", ":2: 6 columns, and an MS MARCO run has 3"),
+        ("1 700 1\n1 900\n", ":2: 2 columns, and the first line has 3"),
+        ("1 700 1\n1 Q0 900 2 0.5 t\n", ":2: 6 columns, and the first line has 3"),
         ("1 700 1\n1 700 2\n", ":2: document '700' stands twice for query '1'"),
     ],
 )
