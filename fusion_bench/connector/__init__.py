@@ -13,4 +13,4 @@ from fusion_bench.connector.hits import make_hit as make_hit
 from fusion_bench.connector.objects import load_object as load_object
 from fusion_bench.connector.session import EngineSession as EngineSession
 from fusion_bench.connector.session import PullQuery as PullQuery
-from fusion_bench.connector.threads import call_in_thread as call_in_thread
+from fusion_bench.util.calls.user_code import call_in_thread as call_in_thread

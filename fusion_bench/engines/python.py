@@ -23,8 +23,9 @@ from fusion_bench.connector import (
     connectors,
     load_object,
 )
-from fusion_bench.engines._connectors.python_hits import call_function, read_hits
+from fusion_bench.engines._connectors.python_hits import read_hits
 from fusion_bench.errors import ConfigError
+from fusion_bench.util.calls.user_code import call_function
 
 #: Arguments that a function may have beside the text and the depth, which come first.
 EXTRA_ARGUMENTS = ("vector", "sparse_vector", "query_id", "texts")

@@ -34,6 +34,7 @@ class PipelineConfig:
         retrievers: Who returns the list of a source, by name.
         settings: Of rerankers that have none of their own.
         crag: Thresholds of CRAG's verdict; None = no verdict.
+        keeps_unread: Whether an answer of which no score could be read counts: 0.5 each.
     """
 
     system: System
@@ -43,6 +44,7 @@ class PipelineConfig:
     retrievers: Mapping[str, Source]
     settings: RerankSettings
     crag: CragRule | None = None
+    keeps_unread: bool = False
 
     def __post_init__(self) -> None:
         system = self.system

@@ -6,14 +6,16 @@ weight 0 is off: a document that only it returned is not in the fused list.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from fusion_bench.data.records import Query
 from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import ProviderError
-from fusion_bench.live.configuration import parse_system
+from fusion_bench.live.configuration import configure_pipeline, parse_system
 from fusion_bench.live.final_list import rank_documents
 from fusion_bench.live.hits import read_hits
 from fusion_bench.live.live_query import LIVE_QUERY
@@ -22,6 +24,9 @@ from fusion_bench.live.profiles.conv_07_05 import RERANKER, SETTINGS
 from fusion_bench.live.query_lists import ListRules, align_lists
 from fusion_bench.live.rerankers import RerankerLike
 from fusion_bench.live.results import LiveDocument
+from fusion_bench.rerank.clients import ConnectedProvider, HttpProvider, providers
+
+log = logging.getLogger("fusion_bench.live")
 
 #: Names of a result's fields in the document → here.
 NAMES = {"chunkId": "id", "content": "text"}
@@ -142,7 +147,8 @@ class NoOpReranker:
 class ChainReranker:
     """Any reranker behind the document's interface.
 
-    ``async with`` keeps its connections open; without it each call opens them.
+    ``async with`` keeps its connections open; without it each call opens them. What could not be
+    read in a language model's answer is 0.5, as in the document, and logged.
 
     Args:
         reranker: Who scores, as for ``Pipeline``.
@@ -160,9 +166,11 @@ class ChainReranker:
             "fusion": {"method": "weighted_score", "normalize": "none"},  # of one list: its scores
             "blend": {**blend, "reranker": RERANKER},
         }
-        self._pipeline = Pipeline(
-            system, rerankers={RERANKER: reranker}, settings=SETTINGS, ties="first_seen"
+        rules = ListRules({}, {}, "first_seen")
+        config = configure_pipeline(
+            system, rules, rerankers={RERANKER: reranker}, settings=SETTINGS
         )
+        self._pipeline = Pipeline.from_config(replace(config, keeps_unread=True))
 
     async def rerank(
         self, query: str, candidates: Sequence[FusedSearchResult], limit: int
@@ -182,6 +190,8 @@ class ChainReranker:
         result = await self._pipeline.search(query, {FUSED: fused}, limit=limit)
         if self._raises and result.failures:
             raise ProviderError(result.degraded, kind=result.failures[-1][1])
+        if result.degraded:
+            log.warning("%s", result.degraded)
         return [
             replace(by_id[document.id], reranked_score=document.rerank_score)
             for document in result.documents
@@ -217,7 +227,45 @@ class LLMReranker(ChainReranker):
         super().__init__(provider, always_rerank=always_rerank, raises=False)
 
 
-class CohereReranker(ChainReranker):
+class _ServerReranker:
+    """A server that is asked for the ``limit`` best candidates, as in the document.
+
+    ``async with`` keeps its connections open; without it each call opens them. There are no
+    retries, and no circuit breaker.
+    """
+
+    def __init__(self, keys: Mapping[str, Any]) -> None:
+        self._provider = cast("HttpProvider", providers.build(keys))
+        self._stack = AsyncExitStack()
+        self._server: ConnectedProvider | None = None
+
+    async def rerank(
+        self, query: str, candidates: Sequence[FusedSearchResult], limit: int
+    ) -> list[FusedSearchResult]:
+        """The candidates that the server returns, in its order.
+
+        Raises:
+            ProviderError: The call failed, or the answer makes no sense.
+        """
+        if not candidates:
+            return []
+        if self._server is None:
+            async with self:
+                return await self.rerank(query, candidates, limit)
+        texts = [self._provider.truncation(candidate.content) for candidate in candidates]
+        best = await self._server.score_best(query, texts, limit)
+        return [replace(candidates[place], reranked_score=best[place]) for place in best]
+
+    async def __aenter__(self) -> Self:
+        self._server = await self._stack.enter_async_context(self._provider.open_reranker())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server = None
+        await self._stack.aclose()
+
+
+class CohereReranker(_ServerReranker):
     """Cohere's ``/v1/rerank``; a failure is an error.
 
     Args:
@@ -230,7 +278,7 @@ class CohereReranker(ChainReranker):
         super().__init__({"method": "cohere_v1", "model": model, **keys})
 
 
-class VoyageReranker(ChainReranker):
+class VoyageReranker(_ServerReranker):
     """Voyage's ``/v1/rerank``; a failure is an error.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.evaluation.crag.evidence import ABSOLUTE
@@ -19,6 +19,7 @@ def judge_documents(
     system: System,
     spaces: Mapping[str, ScoreSpace],
     rule: CragRule | None,
+    unread: Collection[str] = (),
 ) -> CragVerdict | None:
     """The verdict that ``eval`` would give the list.
 
@@ -28,12 +29,16 @@ def judge_documents(
         system: The plain system that ranked them.
         spaces: Score space of each rerank list.
         rule: The thresholds; None = not asked for.
+        unread: Ids of documents whose score could not be read, which say nothing.
 
     Returns:
-        None where it was not asked for, where nothing was reranked, or where the scores of the
-        rerank list mean something within a query only.
+        None where it was not asked for, where nothing was reranked or no score could be read, or
+        where the scores of the rerank list mean something within a query only.
     """
-    scores = [math.nan if each.rerank_score is None else each.rerank_score for each in documents]
+    scores = [
+        math.nan if each.rerank_score is None or each.id in unread else each.rerank_score
+        for each in documents
+    ]
     space = spaces.get(system.blend.reranker_name or "")
     if rule is None or space not in ABSOLUTE or all(map(math.isnan, scores)):
         return None

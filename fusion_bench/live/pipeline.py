@@ -230,6 +230,8 @@ class Pipeline:
             documents = rank_documents(plain, scored, spaces, gathered.hits)
         failures = (f"source {name}: {why}" for name, why in gathered.failures.items())
         key, chosen = system.class_key, choose_class(system, asked)
+        rule = self._config.crag
+        verdict = judge_documents(documents, asked, plain, spaces, rule, scoring.unread)
         return LiveResult(
             documents=documents,
             provider=scoring.provider,
@@ -242,7 +244,8 @@ class Pipeline:
             intent=chosen if key is BY_INTENT else None,
             rerank_ms=scoring.took_ms,
             total_ms=1e3 * (time.monotonic() - started),
-            crag=judge_documents(documents, asked, plain, spaces, self._config.crag),
+            crag=verdict,
+            crag_unknown=rule is not None and verdict is None,
         )
 
     def search_sync(self, *args: Any, **options: Any) -> LiveResult:  # noqa: ANN401 - of search
@@ -275,6 +278,7 @@ class Pipeline:
             {**config.spaces, **{name: chain.score_space for name, chain in chains.items()}},
             config.rules,
             self._store,
+            config.keeps_unread,
         )
         return self
 

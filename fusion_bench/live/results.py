@@ -69,7 +69,9 @@ class LiveResult:
         rerank_ms: Milliseconds of the reranking.
         total_ms: Milliseconds of the whole query, with what had passed before.
         crag: CRAG's verdict on the list, where the pipeline has ``crag`` and the scores of the
-            rerank list mean the same for every query; None where nothing was reranked.
+            rerank list mean the same for every query; None where nothing was reranked, or no score
+            could be read.
+        crag_unknown: Whether the pipeline has ``crag`` and CRAG cannot tell.
     """
 
     documents: tuple[LiveDocument, ...]
@@ -84,6 +86,7 @@ class LiveResult:
     rerank_ms: float = 0.0
     total_ms: float = 0.0
     crag: CragVerdict | None = None
+    crag_unknown: bool = False
 
     @property
     def ranked(self) -> tuple[tuple[str, float], ...]:

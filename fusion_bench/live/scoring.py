@@ -38,6 +38,7 @@ class ScoringTools:
         spaces: Score space of each rerank list.
         rules: How lists are read.
         store: Keeps the events.
+        keeps_unread: Whether an answer of which no score could be read counts: 0.5 each.
     """
 
     chains: Mapping[str, ProviderChain]
@@ -45,6 +46,7 @@ class ScoringTools:
     spaces: Mapping[str, ScoreSpace]
     rules: ListRules
     store: RecentScores
+    keeps_unread: bool = False
 
 
 @dataclass
@@ -59,6 +61,7 @@ class QueryScoring:
         answers: What the chains answered, in order.
         is_skipped: Whether a blend had too few candidates.
         took_ms: Milliseconds of all chains.
+        unread: Documents whose score could not be read.
     """
 
     tools: ScoringTools
@@ -68,6 +71,7 @@ class QueryScoring:
     answers: list[RerankAnswer] = field(default_factory=list, init=False)
     is_skipped: bool = field(default=False, init=False)
     took_ms: float = field(default=0.0, init=False)
+    unread: set[str] = field(default_factory=set, init=False)
     _scores: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
     _given: list[str] = field(default_factory=list, init=False)
 
@@ -153,6 +157,8 @@ class QueryScoring:
             return True
         answer = await self._ask_chain(name, list(texts.values()))
         known.update(zip(texts, answer.scores_in(space), strict=False))
+        documents = list(texts)
+        self.unread.update(documents[position] for position in answer.unread)
         return answer.scores is not None
 
     def _find_texts(self, documents: Sequence[str], blend: RerankBlend) -> dict[str, str]:
@@ -183,6 +189,10 @@ class QueryScoring:
         else:
             seconds = None if left is None else left / 1e3
             answer = await chain.score_documents(self.query.text or "", texts, seconds)
+            if len(answer.unread) == len(texts) and not self.tools.keeps_unread:
+                log.error("%s: the fused order stays", answer.unread_reason)
+                failures = (*answer.failures, (answer.provider_label, "malformed"))
+                answer = RerankAnswer(failures=failures, documents_asked=answer.documents_asked)
         took = 1e3 * (time.monotonic() - began)
         self.took_ms += took
         self.answers.append(answer)
@@ -206,6 +216,6 @@ class QueryScoring:
 
     @property
     def degraded(self) -> str:
-        """Why scores are not those of the first provider; empty if they are."""
-        reasons = dict.fromkeys(a.degraded_reason for a in self.answers if a.degraded_reason)
-        return "; ".join(reasons)
+        """Why scores are not those of the first provider, all of them; empty if they are."""
+        reasons = (why for a in self.answers for why in (a.degraded_reason, a.unread_reason))
+        return "; ".join(dict.fromkeys(filter(None, reasons)))

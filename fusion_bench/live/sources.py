@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError
 from fusion_bench.live.hits import Hit, check_scores, read_hits
+from fusion_bench.util.calls.user_code import await_contained, call_function
 
 log = logging.getLogger("fusion_bench.live")
 
@@ -54,19 +54,22 @@ async def gather_lists(
     """
     asked = {name: source for name, source in sources.items() if callable(source)}
     hits = {name: _read_list(sources[name], name, spaces) for name in sources if name not in asked}
-    calls = (_ask_retriever(name, source, query, spaces) for name, source in asked.items())
+    calls = (
+        await_contained(_ask_retriever(name, source, query, spaces))
+        for name, source in asked.items()
+    )
     answers = await asyncio.gather(*calls, return_exceptions=True)
     failures = {}
     for name, answer in zip(asked, answers, strict=True):
-        if isinstance(answer, Exception):
+        if isinstance(answer, asyncio.CancelledError | KeyboardInterrupt):
+            raise answer
+        if isinstance(answer, BaseException):
             problem = f"{type(answer).__name__}: {answer}"
             if strict:
                 raise DataError(f"retriever {name!r} failed: {problem}") from answer
             log.warning("retriever %r failed: %s", name, problem)
             failures[name] = problem
             hits[name] = []
-        elif isinstance(answer, BaseException):
-            raise answer
         else:
             hits[name] = answer
     return GatheredLists({name: hits[name] for name in sources}, failures)
@@ -82,11 +85,5 @@ def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> li
 async def _ask_retriever(
     name: str, retriever: Retriever, query: str, spaces: Mapping[str, ScoreSpace]
 ) -> list[Hit]:
-    called = getattr(retriever, "__call__", retriever)  # noqa: B004 - an object may be one
-    if inspect.iscoroutinefunction(retriever) or inspect.iscoroutinefunction(called):
-        answer = await retriever(query)
-    else:
-        answer = await asyncio.to_thread(retriever, query)
-        if isinstance(answer, Awaitable):
-            answer = await answer
+    answer = await call_function(retriever, query)
     return _read_list(answer, name, spaces)

@@ -122,6 +122,8 @@ def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
             outside the declared space, or an unread position without a score.
     """
     who = identity.label
+    if not isinstance(reply, Reply):
+        raise ProviderError(f"{who}: a Reply is needed, given {reply!r:.80}", kind="malformed")
     if len(reply.scores) != count:
         message = f"{who}: {len(reply.scores)} scores for {count} documents"
         raise ProviderError(message, kind="malformed")
@@ -150,7 +152,20 @@ def _is_finite(score: object) -> bool:
 
 
 def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # noqa: ANN401 - JSON
-    """Scores in the order of the documents, from ``[{"index": …, score: …}, …]``.
+    """Scores in the order of the documents; arguments as of :func:`read_rows`.
+
+    Raises:
+        ProviderError: Kind ``malformed``: no list, or an index is unknown, missing or repeated.
+    """
+    scores = read_rows(rows, count, score)
+    if missing := set(range(count)) - set(scores):
+        problem = f"{len(scores)} results for {count} documents: index {min(missing)} is missing"
+        raise malformed_error(problem)
+    return tuple(scores[i] for i in range(count))
+
+
+def read_rows(rows: Any, count: int, score: str) -> dict[int, float]:  # noqa: ANN401 - JSON
+    """Position of a document → its score, from ``[{"index": …, score: …}, …]``, in that order.
 
     Args:
         rows: The list.
@@ -158,7 +173,7 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
         score: The key of the score.
 
     Raises:
-        ProviderError: Kind ``malformed``: no list, or an index is unknown, missing or repeated.
+        ProviderError: Kind ``malformed``: no list, or an index is unknown or repeated.
     """
     scores: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else [rows]:
@@ -172,10 +187,7 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
             scores[index] = float(value)
         except OverflowError:
             raise malformed_error(f"{score!r} at index {index} is no finite number") from None
-    if missing := set(range(count)) - set(scores):
-        problem = f"{len(scores)} results for {count} documents: index {min(missing)} is missing"
-        raise malformed_error(problem)
-    return tuple(scores[i] for i in range(count))
+    return scores
 
 
 @dataclass(frozen=True)

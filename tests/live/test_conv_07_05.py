@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,7 +13,6 @@ import pytest
 from fusion_bench import Pipeline
 from fusion_bench.errors import ConfigError, ProviderError, UnknownNameError
 from fusion_bench.live.conv_07_05 import (
-    ChainReranker,
     CohereReranker,
     FusedSearchResult,
     FusedSource,
@@ -23,6 +24,7 @@ from fusion_bench.live.conv_07_05 import (
 )
 from tests.rerank.server import Loopback, serving
 
+Json = Any
 EQUAL = {"keyword": 0.33, "semantic": 0.33, "graph": 0.34}
 
 
@@ -123,51 +125,104 @@ def test_nothing_is_fused_to_nothing() -> None:
 # ── rerankers
 
 
-def scores_by_place(*scores: float) -> Any:  # noqa: ANN401
-    return lambda _, documents: list(scores[: len(documents)])
+#: What the document's mock of the endpoint answers.
+MOCK_RESULTS = [
+    {"index": 2, "relevance_score": 0.95},
+    {"index": 0, "relevance_score": 0.85},
+    {"index": 1, "relevance_score": 0.75},
+]
+SERVERS: Mapping[str, tuple[Any, str, str]] = {
+    "cohere_v1": (CohereReranker, "results", "top_n"),
+    "voyage": (VoyageReranker, "data", "top_k"),
+}
 
 
-@pytest.mark.parametrize(("kind", "dialect"), [("cohere", "cohere_v1"), ("voyage", "voyage")])
-def test_cohere_reranker_reranks(kind: str, dialect: str) -> None:
-    model = CohereReranker if kind == "cohere" else VoyageReranker
-    say = scores_by_place(0.85, 0.75, 0.95, *[0.1] * 7)
-    with serving(Loopback(dialect, score=say)) as state:
-        result = rerank(model(base_url=state.url, key=None), mock_fused(10), 3)
+@contextmanager
+def mocked(dialect: str, results: Json) -> Iterator[tuple[Any, Loopback]]:
+    """A reranker, and the server that answers it with these results."""
+    model, key, _ = SERVERS[dialect]
+    with serving(Loopback(dialect, reply={key: results})) as state:
+        yield model(base_url=state.url, key=None), state
+
+
+@pytest.mark.parametrize("dialect", SERVERS)
+def test_cohere_reranker_reranks(dialect: str) -> None:
+    with mocked(dialect, MOCK_RESULTS) as (reranker, state):
+        result = rerank(reranker, mock_fused(10), 3)
+    assert len(result) == 3
     assert [(item.chunk_id, item.reranked_score) for item in result] == [
         ("c2", 0.95),
         ("c0", 0.85),
         ("c1", 0.75),
     ]
     assert result[0].fused_score == 0.88
-    assert (
-        state.requests[0]["model"]
-        == {
-            "cohere": "rerank-multilingual-v3.0",
-            "voyage": "rerank-2",
-        }[kind]
-    )
+    [request] = state.requests
+    assert request[SERVERS[dialect][2]] == 3
+    assert request["documents"] == [f"content {i}" for i in range(10)]
+    assert request["model"] == {
+        "cohere_v1": "rerank-multilingual-v3.0", "voyage": "rerank-2"
+    }[dialect]  # fmt: skip
 
 
-@pytest.mark.parametrize("model", [CohereReranker, VoyageReranker])
+@pytest.mark.parametrize(
+    "results",
+    [
+        [{"index": 10, "relevance_score": 0.5}],
+        [{"index": 1, "relevance_score": 0.5}, {"index": 1, "relevance_score": 0.4}],
+        [{"index": 1, "relevance_score": 1.5}],
+        [{"index": 1, "relevance_score": math.nan}],
+        [{"index": 1}],
+        None,
+    ],
+)
+@pytest.mark.parametrize("dialect", SERVERS)
+def test_results_that_make_no_sense_are_an_error(dialect: str, results: Json) -> None:
+    with mocked(dialect, results) as (reranker, _), pytest.raises(ProviderError) as caught:
+        rerank(reranker, mock_fused(10), 3)
+    assert caught.value.kind == "malformed"
+
+
+@pytest.mark.parametrize("dialect", SERVERS)
 @pytest.mark.parametrize("status", ["500", "429", "401"])
-def test_cohere_reranker_an_api_error_is_an_error(model: type[ChainReranker], status: str) -> None:
-    dialect = "cohere_v1" if model is CohereReranker else "voyage"
-    with serving(Loopback(dialect, fail=lambda _: status)) as state:
-        reranker = model(base_url=state.url, key=None)  # type: ignore[call-arg]
-        with pytest.raises(ProviderError, match=f"fused order after {dialect}"):
+def test_cohere_reranker_an_api_error_is_an_error(dialect: str, status: str) -> None:
+    with serving(Loopback(dialect, reply={}, fail=lambda _: status)) as state:
+        reranker = SERVERS[dialect][0](base_url=state.url, key=None)
+        with pytest.raises(ProviderError, match=status):
             rerank(reranker, mock_fused(5), 3)
     assert len(state.requests) == 1
 
 
 def test_cohere_reranker_always_asks_and_asks_for_nothing_without_candidates() -> None:
-    with serving(Loopback("cohere_v1")) as state:
-        reranker = CohereReranker(base_url=state.url, key=None)
+    with mocked("cohere_v1", MOCK_RESULTS) as (reranker, state):
         assert rerank(reranker, [], 3) == []
         assert len(rerank(reranker, mock_fused(3), 3)) == 3
     assert len(state.requests) == 1
 
 
 def test_llm_reranker_scores_in_batches() -> None:
+    with serving(Loopback("chat", say=lambda _: "8,7,9,6,5")) as state:
+        keys: Json = {"base_url": state.url, "key": None}
+        result = rerank(LLMReranker("m", batch_size=5, **keys), mock_fused(5), 3)
+    assert len(result) == 3
+    assert result[0].reranked_score == 0.9
+    assert len(state.requests) == 1
+
+
+def test_llm_reranker_keeps_what_could_not_be_read_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with serving(Loopback("chat", say=lambda _: "I cannot rate these documents.")) as state:
+        keys: Json = {"base_url": state.url, "key": None}
+        result = rerank(LLMReranker("m", **keys), mock_fused(10), 3)
+    assert [(item.chunk_id, item.reranked_score) for item in result] == [
+        ("c0", 0.5),
+        ("c1", 0.5),
+        ("c2", 0.5),
+    ]
+    assert "10 of 10 scores of chat/resolved-model could not be read" in caplog.text
+
+
+def test_llm_reranker_scores_two_batches() -> None:
     with serving(Loopback("chat", say=lambda _: "8,7,9,6,5")) as state:
         reranker = LLMReranker("m", base_url=state.url, key=None, batch_size=5)
         result = rerank(reranker, mock_fused(10), 3)
@@ -204,7 +259,7 @@ def test_one_connection_for_many_queries() -> None:
             calls = (reranker.rerank(f"q{i}", mock_fused(4), 2) for i in range(20))
             return sum(map(len, await asyncio.gather(*calls)))
 
-    with serving(Loopback("voyage")) as state:
+    with serving(Loopback("voyage", reply={"data": MOCK_RESULTS[:2]})) as state:
         assert asyncio.run(go()) == 40
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Mapping, Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -219,6 +221,113 @@ def test_a_retriever_that_fails_is_named_and_the_others_answer() -> None:
         search({"runs": RUNS}, lists, settings={"strict": True})
 
 
+#: What a worker may raise that neither a task nor a future can hold.
+NOT_HELD = [StopIteration("x"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()]
+
+
+class Raises:
+    """A list, a retriever and a reranker that raise whatever they are told to."""
+
+    identity, batch = Identity("raises", "m", "unit"), 100
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self.error
+
+    def in_thread(self, _: str) -> list[Any]:
+        raise self.error
+
+    async def in_loop(self, _: str) -> list[Any]:
+        raise self.error
+
+    def lazily(self, _: str) -> Raises:
+        return self
+
+    async def score(self, _query: str, _documents: Sequence[str]) -> Reply:
+        raise self.error
+
+
+class RaisesAtOnce(Raises):
+    def score(self, _query: str, _documents: Sequence[str]) -> Any:  # noqa: ANN401
+        raise self.error
+
+
+@pytest.mark.parametrize("error", NOT_HELD, ids=repr)
+@pytest.mark.parametrize("how", ["in_thread", "in_loop", "lazily"])
+def test_a_retriever_that_raises_anything_is_a_failed_source(
+    how: str, error: BaseException
+) -> None:
+    lists = {"bm25": getattr(Raises(error), how), "dense": [("a", 1.0)]}
+    with Pipeline({"runs": RUNS}) as pipeline:
+        for _ in range(2):  # the loop still runs
+            found = pipeline.search_sync("q", lists)
+            assert [name for name, _ in found.ranked] == ["a"]
+            assert type(error).__name__ in found.source_failures["bm25"]
+
+
+@pytest.mark.parametrize("error", [*NOT_HELD, ValueError("bug")], ids=repr)
+@pytest.mark.parametrize("reranker", [Raises, RaisesAtOnce])
+def test_a_reranker_that_raises_anything_leaves_the_fused_order(
+    reranker: type[Raises], error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    system = {"runs": RUNS, "blend": REPLACE}
+    with Pipeline(system, rerankers={"r": reranker(error)}, settings=PATIENT) as pipeline:
+        found = pipeline.search_sync("q", LISTS)
+    assert [name for name, _ in found.ranked] == ["b", "a", "d", "c"]
+    assert found.degraded == "fused order after raises/m: server"
+    assert type(error).__name__ in caplog.text
+
+
+def test_what_a_handed_over_list_raises_reaches_the_caller() -> None:
+    with Pipeline({"runs": ["s"]}) as pipeline:
+        with pytest.raises(SystemExit):
+            pipeline.search_sync("q", {"s": Raises(SystemExit(3))})
+        assert pipeline.search_sync("q", {"s": [("a", 1.0)]}).ranked
+
+
+def test_the_callers_cancellation_ends_the_search() -> None:
+    async def go() -> None:
+        began = asyncio.Event()
+
+        async def waits(_: str) -> list[Any]:
+            began.set()
+            await asyncio.Event().wait()
+            return []
+
+        async with Pipeline({"runs": ["s"]}) as pipeline:
+            search = asyncio.ensure_future(pipeline.search("q", {"s": waits}))
+            await began.wait()
+            search.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await search
+
+    asyncio.run(go())
+
+
+CTRL_C = """
+import signal, threading
+import fusion_bench as fb
+
+def waits(query):
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    threading.Event().wait()
+
+with fb.Pipeline({"runs": ["s"]}) as pipeline:
+    try:
+        pipeline.search_sync("q", {"s": waits})
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_the_search_and_the_process() -> None:
+    words = [sys.executable, "-c", CTRL_C]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+
+
 # ── reranking
 
 
@@ -276,6 +385,40 @@ def test_a_failure_leaves_the_fused_order(kind: str) -> None:
     assert (found.provider, found.degraded) == (
         "fused order", f"fused order after numbers/m: {kind}",
     )  # fmt: skip
+
+
+class Unread(Numbers):
+    """A language model of whose answer only some scores could be read."""
+
+    def __init__(self, *unread: int) -> None:
+        super().__init__()
+        self.unread = unread
+
+    async def score(self, query: str, documents: Sequence[str]) -> Reply:
+        scores = (await super().score(query, documents)).scores
+        filled = (0.5 if i in self.unread else score for i, score in enumerate(scores))
+        return Reply(tuple(filled), unread=self.unread)
+
+
+def test_no_score_that_could_be_read_leaves_the_fused_order() -> None:
+    found = reranked({}, Unread(0, 1, 2, 3), crag={})
+    assert [name for name, _ in found.ranked] == ["b", "a", "d", "c"]
+    assert found.failures == (("numbers/m", "malformed"),)
+    assert found.degraded == "fused order after numbers/m: malformed"
+    assert (found.crag, found.crag_unknown) == (None, True)
+    assert {document.rerank_score for document in found.documents} == {None}
+
+
+def test_some_scores_that_could_not_be_read_are_said_and_say_nothing_to_crag() -> None:
+    found = reranked({}, Unread(0), crag={})  # "b", the best
+    assert [name for name, _ in found.ranked] == ["d", "b", "c", "a"]
+    assert found.degraded == "1 of 4 scores of numbers/m could not be read"
+    assert (found.failures, found.crag_unknown) == ((), False)
+    assert found.crag is not None
+    assert (found.crag.relevance, found.crag.confidence) == ("correct", 0.7)
+    best = reranked({}, Unread(0, 2), crag={}).crag
+    assert best is not None
+    assert (best.relevance, best.confidence) == ("ambiguous", 0.4)
 
 
 def test_the_next_provider_scores_everything() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fusion_bench.connector import Hit, call_in_thread, make_hit
+from fusion_bench.connector import Hit, make_hit
 from fusion_bench.engines._connectors.answers import signed_score
 from fusion_bench.util.http.json_fields import malformed_error
 
@@ -14,14 +13,6 @@ from fusion_bench.util.http.json_fields import malformed_error
 ID_KEYS = ("id", "_id", "document", "doc_id", "document_id")
 SCORE_KEYS = ("score", "_score", "similarity", "distance")
 TEXT_KEYS = ("text", "content", "page_content")
-
-
-async def call_function(function: Callable[..., Any], *given: Any, **options: Any) -> Any:  # noqa: ANN401 - the user's own
-    """What a function returns: one that is no coroutine function runs in a thread."""
-    if inspect.iscoroutinefunction(function):
-        return await function(*given, **options)
-    answer = await call_in_thread(function, *given, **options)
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 def read_hits(items: Any, *, is_distance: bool, texts: bool) -> list[Hit]:  # noqa: ANN401 - the user's own

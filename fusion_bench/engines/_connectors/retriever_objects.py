@@ -20,9 +20,10 @@ from fusion_bench.connector import (
     PullQuery,
     load_object,
 )
-from fusion_bench.engines._connectors.python_hits import call_function, make_hits
+from fusion_bench.engines._connectors.python_hits import make_hits
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
+from fusion_bench.util.calls.user_code import call_function
 
 #: The id, the score and the text of a hit; a score of None = there is none.
 Row: TypeAlias = tuple[object, object, object]

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from fusion_bench.connector import LegName, PullQuery, QueryForm, connectors
 from fusion_bench.engines._connectors.answers import vector_of
-from fusion_bench.engines._connectors.python_hits import call_function
 from fusion_bench.engines._connectors.retriever_objects import (
     FrameworkObject,
     RetrieverConnector,
@@ -18,6 +17,7 @@ from fusion_bench.engines._connectors.retriever_objects import (
     Row,
     choose_field,
 )
+from fusion_bench.util.calls.user_code import call_function
 from fusion_bench.util.http.json_fields import malformed_error
 
 

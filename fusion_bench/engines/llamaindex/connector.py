@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fusion_bench.connector import PullQuery, connectors
-from fusion_bench.engines._connectors.python_hits import call_function
 from fusion_bench.engines._connectors.retriever_objects import (
     FrameworkObject,
     RetrieverConnector,
@@ -13,6 +12,7 @@ from fusion_bench.engines._connectors.retriever_objects import (
     Row,
     choose_field,
 )
+from fusion_bench.util.calls.user_code import call_function
 
 #: Value of ``id_field`` that names the document a node is of.
 SOURCE_DOCUMENT = "ref_doc_id"

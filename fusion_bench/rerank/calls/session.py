@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from fusion_bench.blend import to_unit_scale
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import FailureKind, ProviderError
+from fusion_bench.errors import FailureKind, FusionBenchError, ProviderError
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.calls.breaker import CircuitBreaker
 from fusion_bench.rerank.calls.call_costs import CallCosts
@@ -26,6 +26,7 @@ from fusion_bench.rerank.recent_scores import RecentScores
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.util.calls.rate_limiter import RateLimiter
+from fusion_bench.util.calls.user_code import call_function
 from fusion_bench.util.optional_imports import import_optional
 
 #: Attempts per query while the provider changes its model between calls.
@@ -64,6 +65,14 @@ class RerankAnswer:
         """Why these are not the first provider's scores; empty if they are."""
         failures = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
         return f"{self.provider_label} after {failures}" if failures else ""
+
+    @property
+    def unread_reason(self) -> str:
+        """How many scores are filled in; empty if none is."""
+        if not self.unread or self.scores is None:
+            return ""
+        counts = f"{len(self.unread)} of {len(self.scores)}"
+        return f"{counts} scores of {self.provider_label} could not be read"
 
     def scores_in(self, space: ScoreSpace) -> Sequence[float]:
         """The scores in their own space, or in ``unit``; empty if no provider gave any."""
@@ -245,9 +254,8 @@ class ProviderSession:
                     await self._rate_limiter.wait_for_spacing()
                 with self._costs.reserve(query, texts) as call:
                     started, state.is_sent = self._clock(), True
-                    given = await self._request_scores(query, texts)
+                    call.reply = reply = await self._request_scores(query, texts)
                     took = self._clock() - started
-                    call.reply = reply = check_reply(given, len(texts), self._reranker.identity)
         latency = {"latency_ms": 1e3 * took, "retries": attempt.num - 1}
         return reply, {**self._costs.describe_call(call), **latency}
 
@@ -255,9 +263,15 @@ class ProviderSession:
         limit = self._settings.timeout_ms / 1e3
         try:
             async with asyncio.timeout(limit):
-                return await self._reranker.score(query, texts)
+                reply = await call_function(self._reranker.score, query, texts)
+                return check_reply(reply, len(texts), self._reranker.identity)
         except TimeoutError:
             raise _timeout_error(self.identity.label, limit) from None
+        except FusionBenchError:
+            raise
+        except Exception as error:
+            message = f"{self.identity.label}: {type(error).__name__}: {error}"
+            raise ProviderError(message, kind="server", retry_after=math.inf) from error
 
     def _store_reply(
         self, query: str, texts: Sequence[str], reply: Reply, facts: Mapping[str, Any]

@@ -16,7 +16,15 @@ from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage, rows_to_scores
+from fusion_bench.rerank.protocol import (
+    Identity,
+    Reply,
+    Reranker,
+    Usage,
+    check_reply,
+    read_rows,
+    rows_to_scores,
+)
 from fusion_bench.rerank.truncation import Truncation, approximate_tokens
 from fusion_bench.util.http import JsonClient, open_client
 from fusion_bench.util.http.json_fields import count_at, mapping_at, text_at
@@ -165,15 +173,15 @@ class HttpProvider(Provider, ServerModel):
         return None
 
     @asynccontextmanager
-    async def open_reranker(self) -> AsyncIterator[Reranker]:
-        """Connect; see :meth:`Provider.open`."""
+    async def open_reranker(self) -> AsyncIterator[ConnectedProvider]:
+        """Connect; see :meth:`Provider.open_reranker`."""
         async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
             model = remote.read_name(await self.resolve_model(remote))
             identity = replace(self.model_identity, model=model or self.model)
-            yield _ConnectedProvider(self, remote, identity)
+            yield ConnectedProvider(self, remote, identity)
 
 
-class _ConnectedProvider:
+class ConnectedProvider:
     """An :class:`HttpProvider` that is connected."""
 
     def __init__(self, provider: HttpProvider, remote: JsonClient, identity: Identity) -> None:
@@ -186,6 +194,26 @@ class _ConnectedProvider:
         data = await self._remote.post_json(self._provider.path, body)
         reply = self._provider.parse_reply(data, len(documents))
         return replace(reply, model=self._remote.read_name(reply.model))
+
+    async def score_best(
+        self, query: str, documents: Sequence[str], limit: int
+    ) -> dict[int, float]:
+        """The 0-based positions of the best documents, in the server's order, and their scores.
+
+        Args:
+            query: The query.
+            documents: Their texts.
+            limit: How many the server is asked for.
+
+        Raises:
+            ProviderError: The call failed, or the answer makes no sense.
+        """
+        provider, body = self._provider, self._provider.build_request(query, documents)
+        data = await self._remote.post_json(provider.path, {**body, provider.count_key: limit})
+        rows = mapping_at(data).get(provider.results_key)
+        best = read_rows(rows, len(documents), provider.score_key)
+        check_reply(Reply(tuple(best.values())), len(best), self.identity)
+        return best
 
 
 providers: MethodRegistry[Provider] = MethodRegistry(

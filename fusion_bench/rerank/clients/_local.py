@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,6 +16,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.clients._base import Price, Provider
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker
+from fusion_bench.util.calls.user_code import call_in_thread
 from fusion_bench.util.files.regular_files import open_regular
 
 #: Query and documents → one logit each.
@@ -74,7 +74,7 @@ class LocalReranker:
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """Compute the scores in a thread."""
         try:
-            scores = await asyncio.to_thread(self._scorer, query, documents)
+            scores = await call_in_thread(self._scorer, query, documents)
         except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions
             who = self.identity.label
             raise ProviderError(f"{who}: the model failed: {error}", kind="server") from None

@@ -19,6 +19,7 @@ from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.errors import FusionBenchError, ProviderError
 from fusion_bench.retrieve.answers.collect import Model, Reply
 from fusion_bench.util.calls.retries import RetryRules
+from fusion_bench.util.calls.user_code import call_in_thread
 from fusion_bench.util.http import JsonClient, open_client
 from fusion_bench.util.http.json_fields import malformed_error
 
@@ -91,7 +92,7 @@ class _LocalModel:
     async def answer(self, texts: Sequence[str]) -> Reply:
         """Vectors of the texts."""
         try:
-            vectors = await asyncio.to_thread(self._encode, texts)
+            vectors = await call_in_thread(self._encode, texts)
         except FusionBenchError:
             raise
         except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions

@@ -1,0 +1,98 @@
+"""Code that users hand over, called so that it can neither stop an event loop nor hold it up.
+
+An event loop ends at a ``SystemExit`` or a ``KeyboardInterrupt`` of a task, and a future refuses a
+``StopIteration``: whoever waits for it then waits without end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def call_in_thread(function: Callable[..., T], *given: Any, **options: Any) -> T:  # noqa: ANN401 - of the function
+    """What a blocking function returns, from a daemon thread of its own.
+
+    Other than with ``asyncio.to_thread``, a call that never returns keeps neither the event loop
+    nor the process from ending.
+
+    Raises:
+        Exception: What the function raises; see :func:`contain_error`.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def report(settle: Callable[[Any], None], value: object) -> None:
+        if not future.done():  # it may have been canceled meanwhile
+            settle(value)
+
+    def work() -> None:
+        try:
+            result = context.run(function, *given, **options)
+        except BaseException as error:  # noqa: BLE001 - the caller gets it
+            settled: tuple[Callable[[Any], None], object] = (
+                future.set_exception,
+                contain_error(error),
+            )
+        else:
+            settled = (future.set_result, result)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(report, *settled)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await future
+
+
+async def call_function(function: Callable[..., Any], *given: Any, **options: Any) -> Any:  # noqa: ANN401 - the user's own
+    """What a function or an object returns: one that is no coroutine function runs in a thread.
+
+    Raises:
+        Exception: What it raises; see :func:`contain_error`.
+    """
+    called = getattr(function, "__call__", function)  # noqa: B004 - an object may be one
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
+        return await await_contained(function(*given, **options))
+    answer = await call_in_thread(function, *given, **options)
+    return await await_contained(answer) if inspect.isawaitable(answer) else answer
+
+
+async def await_contained(work: Awaitable[T]) -> T:
+    """What an awaitable returns.
+
+    The cancellation of the task that waits goes through, and so does a ``KeyboardInterrupt`` in
+    the main thread, where it is Ctrl-C.
+
+    Raises:
+        Exception: What it raises; see :func:`contain_error`.
+    """
+    try:
+        return await work
+    except BaseException as error:
+        contained = contain_error(error)
+        if contained is error or _ends_the_wait(error):
+            raise
+        raise contained from error
+
+
+def _ends_the_wait(error: BaseException) -> bool:
+    """Whether whoever waits was canceled or interrupted."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    is_main = threading.current_thread() is threading.main_thread()
+    return isinstance(error, KeyboardInterrupt) and is_main
+
+
+def contain_error(error: BaseException) -> Exception:
+    """The error, or a ``RuntimeError`` that names it where a task cannot hold it."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"the call raised {error!r}")
