@@ -9,6 +9,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import numpy.ma  # noqa: F401 - or the first median of a query would import it
+
 from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import Query, ScoreSpace

@@ -20,6 +20,7 @@ from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_
 from fusion_bench.rerank.protocol import Reranker
 from fusion_bench.rerank.recent_scores import RecentScores
 from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.util.optional_imports import import_optional
 
 log = logging.getLogger("fusion_bench.live")
 
@@ -133,6 +134,7 @@ async def open_chain(
         MissingExtraError: A library is missing.
         ProviderError: A provider cannot be reached, and the settings are strict.
     """
+    import_optional("stamina", extra="remote", purpose="retrying")  # not within a deadline
     sessions = []
     for provider in config.providers:
         limits: Provider = UNLIMITED

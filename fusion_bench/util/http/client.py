@@ -7,6 +7,7 @@ variable, URL or message.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import re
 from collections.abc import AsyncIterator, Generator
@@ -250,6 +251,7 @@ async def open_client(
         MissingExtraError: httpx is not installed.
     """
     key = None if key_name is None else ApiKey.from_environment(key_name)
+    await _import_transport()
     client = JsonClient(
         base_url, key=key, timeout=timeout, connections=connections, key_header=key_header
     )
@@ -257,6 +259,15 @@ async def open_client(
         yield client
     finally:
         await client.close()
+
+
+async def _import_transport() -> None:
+    """Import what the first request would import, in more time than many a deadline has."""
+    for module in ("concurrent.futures.thread", "encodings.idna", "encodings.utf_8_sig"):
+        importlib.import_module(module)
+    library = import_optional("anyio", extra="remote", purpose="calling a server")
+    library.connect_tcp  # noqa: B018 - its module is imported when it is named
+    await library.sleep(0)
 
 
 class _NoCookies(CookieJar):
