@@ -19,6 +19,7 @@ from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.v1_fallback import apply_switch
 from fusion_bench.io.dataset_search import find_folders
 from fusion_bench.lint import check_ignored, lint_datasets
 from fusion_bench.measures import Measure
@@ -110,7 +111,8 @@ def evaluate_systems(
     """
     listed = measures if isinstance(measures, list | tuple) else [measures]
     parsed = [m if isinstance(m, Measure) else parse_measure(m) for m in listed]
-    chosen = [systems] if isinstance(systems, System) else list(systems)
+    given = [systems] if isinstance(systems, System) else systems
+    chosen = [apply_switch(system) for system in given]
     if not runs.judged.any() and not len(runs.ideal_grades):
         raise ConfigError("runs: nothing is judged, so there is nothing to measure: add judgments")
     return scores.evaluate_systems(

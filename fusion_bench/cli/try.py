@@ -153,7 +153,7 @@ def _add_lint(done: StarterComparison) -> StarterComparison:
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.lint import describe_dataset, lint_experiment
 
-    experiment = parse_model(Experiment, done.source.data)
+    experiment = parse_model(Experiment, done.source.data).apply_switch()
     findings = lint_experiment(experiment, done.source, [describe_dataset(done.dataset)])
     return done._replace(report=done.report.model_copy(update={"lint": findings}))
 

@@ -21,6 +21,7 @@ from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.evaluation.trials.select_trial import select_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.v1_fallback import apply_switch
 from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
@@ -137,7 +138,7 @@ def fuse_files(
     """
     made = fusions.build(fusion)
     runs = [load_run(path, name=name, layout=layout) for name, path in files.items()]
-    system = System(name=str(fusion["method"]), runs=tuple(files), fusion=made)
+    system = apply_switch(System(name=str(fusion["method"]), runs=tuple(files), fusion=made))
     return make_final_lists(system, align_all_queries(runs))
 
 

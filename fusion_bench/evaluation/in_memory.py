@@ -139,4 +139,4 @@ def make_experiment(
     source = Source(Path(name), data)
     if chosen not in names:
         raise UnknownNameError("baseline", chosen, names, where=name)
-    return parse_model(Experiment, data, source.where), source
+    return parse_model(Experiment, data, source.where).apply_switch(), source

@@ -167,6 +167,20 @@ class Experiment(TableView, StrictModel):
         """Whether version 2 of fusion and blend runs where a system asks for it."""
         return self._v2_enabled
 
+    def apply_switch(self, *, v2_enabled: bool | None = None) -> Experiment:
+        """The experiment as the switch has it.
+
+        Args:
+            v2_enabled: False = version 1 of fusion and blend runs instead of version 2; None = as
+                ``RAG_FUSION_V2_ENABLED`` says.
+
+        Raises:
+            ConfigError: The variable is neither true nor false.
+        """
+        return (
+            self if (is_v2_enabled() if v2_enabled is None else v2_enabled) else self.without_v2()
+        )
+
     def without_v2(self) -> Experiment:
         """The same with version 1 of fusion and blend in every system."""
         systems = {name: replace_v2(system) for name, system in self.systems.items()}
@@ -233,8 +247,7 @@ def read_experiment(
     """
     source, swept = expand_sweeps(apply_overrides(read_yaml(Path(path)), overrides))
     experiment = parse_model(Experiment, source.data, source.where)
-    if not (is_v2_enabled() if v2_enabled is None else v2_enabled):
-        experiment = experiment.without_v2()
+    experiment = experiment.apply_switch(v2_enabled=v2_enabled)
     if experiment.gate is not None:
         refuse_unreachable_limits(experiment.gate, source)
     named = {

@@ -14,6 +14,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.experiment.crag_settings import CragRule
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.v1_fallback import apply_switch, is_v2_enabled
 from fusion_bench.live.limits import without_reranking
 from fusion_bench.live.query_lists import ListRules
 from fusion_bench.live.rerankers import ChainConfig, RerankerLike, read_chain
@@ -34,6 +35,7 @@ class PipelineConfig:
         retrievers: Who returns the list of a source, by name.
         settings: Of rerankers that have none of their own.
         crag: Thresholds of CRAG's verdict; None = no verdict.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said; false = v2 runs as v1.
         keeps_unread: Whether an answer of which no score could be read counts: 0.5 each.
     """
 
@@ -44,6 +46,7 @@ class PipelineConfig:
     retrievers: Mapping[str, Source]
     settings: RerankSettings
     crag: CragRule | None = None
+    v2_enabled: bool = True
     keeps_unread: bool = False
 
     def __post_init__(self) -> None:
@@ -122,7 +125,7 @@ def configure_pipeline(
     Raises:
         ConfigError: The system is not fitted, or does not fit its sources.
     """
-    given = system if isinstance(system, System) else parse_system(system)
+    given = apply_switch(system if isinstance(system, System) else parse_system(system))
     chosen = (
         settings
         if isinstance(settings, RerankSettings)
@@ -137,6 +140,7 @@ def configure_pipeline(
         retrievers=dict(retrievers or {}),
         settings=chosen,
         crag=_read_crag(crag),
+        v2_enabled=is_v2_enabled(),
     )
 
 

@@ -64,7 +64,8 @@ class Pipeline:
         enabled: False = keep the fused order, and ask no reranker.
 
     Raises:
-        ConfigError: The system is not fitted, or does not fit its sources.
+        ConfigError: The system is not fitted, or does not fit its sources, or
+            ``RAG_FUSION_V2_ENABLED`` is neither true nor false.
 
     >>> pipeline = Pipeline({"runs": ["bm25", "dense"], "top_k": 2})
     >>> with pipeline:
@@ -248,6 +249,7 @@ class Pipeline:
             total_ms=1e3 * (time.monotonic() - started),
             crag=verdict,
             crag_unknown=rule is not None and verdict is None,
+            v2_enabled=self._config.v2_enabled,
         )
 
     def search_sync(self, *args: Any, **options: Any) -> LiveResult:  # noqa: ANN401 - of search

@@ -72,6 +72,8 @@ class LiveResult:
             rerank list mean the same for every query; None where nothing was reranked, or no score
             could be read.
         crag_unknown: Whether the pipeline has ``crag`` and CRAG cannot tell.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said when the pipeline was made; false =
+            ``rrf_v2`` and ``position_aware`` run as ``rrf`` and ``replace``.
     """
 
     documents: tuple[LiveDocument, ...]
@@ -87,6 +89,7 @@ class LiveResult:
     total_ms: float = 0.0
     crag: CragVerdict | None = None
     crag_unknown: bool = False
+    v2_enabled: bool = True
 
     @property
     def ranked(self) -> tuple[tuple[str, float], ...]:

@@ -17,6 +17,7 @@ from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.evaluation.ranking.system_ranking import SystemRanking
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.v1_fallback import apply_switch
 from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
@@ -81,7 +82,7 @@ def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
     if name in spec.runs:
         return System(name=name, runs=(name,))
     if name in fusions.load_all() or fusions.find_alias(name) is not None:
-        return System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name))
+        return apply_switch(System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name)))
     remedy = "" if experiment else "an experiment's systems need --experiment FILE"
     known = {*systems, *spec.runs, *fusions.load_all()}
     raise UnknownNameError("system", name, known, remedy=remedy)

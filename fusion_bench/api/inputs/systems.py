@@ -11,6 +11,7 @@ from fusion_bench.data.final_lists import drop_final
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.v1_fallback import apply_switch
 from fusion_bench.fuse import Fusion
 
 
@@ -109,7 +110,7 @@ def name_systems(given: Any, runs: RunNames) -> dict[str, Any]:  # noqa: ANN401 
 
 
 def build_system(name: str, given: SystemLike, runs: RunNames) -> System:
-    """One system.
+    """One system, as ``RAG_FUSION_V2_ENABLED`` has it.
 
     Args:
         name: Its name.
@@ -121,12 +122,12 @@ def build_system(name: str, given: SystemLike, runs: RunNames) -> System:
     """
     keys = system_keys(name, given, runs)
     if isinstance(keys, System):
-        return keys
+        return apply_switch(keys)
 
     def where(location: Location) -> str:
         return ".".join((name, *map(str, location)))
 
-    return parse_model(System, {**keys, "name": name}, where)
+    return apply_switch(parse_model(System, {**keys, "name": name}, where))
 
 
 def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any]:  # noqa: ANN401
