@@ -42,7 +42,7 @@ FOLDER: Final = ".fusion_bench_cache"
 MIN_INPUT: Final = 1 << 20
 #: Bytes that stand before an array in its file, and say of it in the contents, about.
 HEADER: Final = 256
-#: By default the cache holds at most so many times the bytes of the text.
+#: By default the cache keeps entries that are not in use up to so many times the bytes of the text.
 MAX_RATIO: Final = 3
 #: The environment variable that sets how many GB it may hold instead.
 LIMIT: Final = "FUSION_BENCH_CACHE_GB"
@@ -59,10 +59,19 @@ class Cache:
         folder: Where they are.
         stamps: What is known of files that did not change.
         max_bytes: What it may hold.
+        fits_data: What is used together may go beyond that, up to half of what is free on the disk:
+            how large the arrays of many lists are is known once they are joined.
     """
 
-    def __init__(self, folder: Path, *, max_bytes: int, stamps: FileStamps | None = None) -> None:
-        self.folder, self.max_bytes = folder, max_bytes
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_bytes: int,
+        stamps: FileStamps | None = None,
+        fits_data: bool = False,
+    ) -> None:
+        self.folder, self.max_bytes, self.fits_data = folder, max_bytes, fits_data
         self.stamps = stamps or FileStamps(folder)
 
     def file_key(
@@ -127,30 +136,38 @@ class Cache:
             if path.is_dir() and not path.name.startswith(".")
         ]
         kept = sum(used for _, path, used in entries if path.name in needed)
-        if size + kept > self.max_bytes:
+        limit = self.max_bytes
+        if self.fits_data and size <= shutil.disk_usage(self.folder).free // 2:
+            limit = max(limit, size + kept)
+        if size + kept > limit:
             self._notify_limit(size + kept)
             return False
+        if limit > max(self.max_bytes, DEFAULT_BYTES):
+            self._notify_limit(limit, is_kept=True)
         total = size + sum(used for _, _, used in entries)
         for _, path, used in sorted(entries):
-            if total > self.max_bytes and path.name not in needed:
+            if total > limit and path.name not in needed:
                 shutil.rmtree(path, ignore_errors=True)
                 total -= used
         return True
 
-    def _notify_limit(self, size: int) -> None:
-        """Say once that the limit is too small, and how to raise it."""
-        notice, limit = self.folder / NOTICE, f"{self.max_bytes / 1e9:.3g} GB"
-        if notice.exists() and notice.read_text() == limit:
+    def _notify_limit(self, size: int, *, is_kept: bool = False) -> None:
+        """Say once that the data are large: kept all the same, or not for want of room."""
+        notice = self.folder / NOTICE
+        state = f"{self.max_bytes}, {'kept' if is_kept else 'not kept'}"
+        if notice.exists() and notice.read_text() == state:
             return
-        notice.write_text(limit)
+        notice.write_text(state)
+        needed, gigabytes = f"{self.folder}: the cache needs {size / 1e9:.3g} GB", size // 10**9 + 1
+        if is_kept:
+            log.warning("%s: %s=1 limits it, and the data are read again each time", needed, LIMIT)
+            return
         log.warning(
-            "%s: the cache needs %.3g GB and may hold %s, so this dataset is read again each "
-            "time: set %s=%d to allow it",
-            self.folder,
-            size / 1e9,
-            limit,
+            "%s, more than its limit or half of what is free, so this dataset is read again each "
+            "time: make room, or set %s=%d",
+            needed,
             LIMIT,
-            size // 10**9 + 1,
+            gigabytes,
         )
 
 
@@ -197,9 +214,13 @@ def open_cache(folder: Path, files: Iterable[Path]) -> Cache | None:
     place = Path(given) if given else folder / FOLDER
     verify = os.environ.get("FUSION_BENCH_CACHE_VERIFY", "") == "1"
     stamps = FileStamps(place, verify=verify)
-    if limit is None:
-        limit = min(DEFAULT_BYTES, MAX_RATIO * size)
-    return Cache(place, max_bytes=limit, stamps=stamps)
+    usual = min(DEFAULT_BYTES, MAX_RATIO * size)
+    return Cache(
+        place,
+        max_bytes=usual if limit is None else limit,
+        stamps=stamps,
+        fits_data=limit is None,
+    )
 
 
 def _limit_bytes() -> int | None:

@@ -13,7 +13,7 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.cache import cached_loader
+from fusion_bench.io.cache import cached_loader, dataset_cache
 from fusion_bench.io.cache.cached_loader import FileRequest
 from fusion_bench.io.cache.dataset_cache import FOLDER, Cache, open_cache
 from fusion_bench.io.cache.file_stamps import FileStamps
@@ -284,6 +284,32 @@ def test_what_has_no_room_is_not_kept_and_said_once(
     assert not (tmp_path / "a").exists()
     (record,) = caplog.records
     assert "FUSION_BENCH_CACHE_GB=1" in record.getMessage()
+
+
+def test_by_default_what_is_used_together_fits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset_cache, "DEFAULT_BYTES", 5000)
+    cache = Cache(tmp_path, max_bytes=1000, fits_data=True)
+    cache.store("old", {}, {"n": np.zeros(10)})
+    cache.store("a", {}, {"n": np.zeros(500)})
+    assert not (tmp_path / "old").exists()
+    assert not caplog.records
+    for _ in range(2):
+        cache.store("b", {}, {"n": np.zeros(500)}, needed=["a"])
+    assert {path.name for path in tmp_path.glob("[!.]*") if path.is_dir()} == {"a", "b"}
+    (record,) = caplog.records
+    assert "FUSION_BENCH_CACHE_GB=1 limits it" in record.getMessage()
+
+
+def test_by_default_half_of_the_free_disk_is_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=6000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    Cache(tmp_path, max_bytes=1000, fits_data=True).store("a", {}, {"n": np.zeros(500)})
+    assert not (tmp_path / "a").exists()
+    assert "half of what is free" in caplog.text
 
 
 def test_however_many_sets_are_aligned_it_keeps_within_its_limit(made: Path) -> None:
