@@ -89,22 +89,38 @@ def _run_design(
 
 
 def decide(values: FloatArray, keys: tuple[str, ...], *, seed: int) -> tuple[FloatArray, float]:
-    """Which systems max-T (row 0) and Holm (row 1) call different, and max-T's critical value.
+    """Which systems max-T (row 0) and Holm (row 1) call different, and max-T's critical value."""
+    flips = 2 * draw_flips(hash_group_ids(seed, keys), 0, FLIPS) - 1
+    observed = np.abs(values.sum(axis=1)) / np.sqrt((values**2).sum(axis=1))
+    flipped, residuals = flip_rows(values, flips)
+    reached = (1 + (flipped >= observed[:, None] * (1 - 1e-12)).sum(axis=1)) / (FLIPS + 1)
+    kinds = [np.append(each.max(axis=0), observed.max()) for each in (flipped, residuals)]
+    p = np.max([(each >= observed[:, None] * (1 - 1e-12)).mean(axis=1) for each in kinds], axis=0)
+    t = critical_t(max(find_critical(each) for each in kinds), len(keys))
+    return np.stack([p <= ALPHA, adjust_holm(reached) <= ALPHA]), t
+
+
+def flip_rows(values: FloatArray, flips: FloatArray) -> list[FloatArray]:
+    """|Σ d| / √Σ d² of the values and of the residuals after each flip, (systems, flips) each.
 
     The same statistics and flips as ``stats.max_t``: every query alone, Σ d² is the same after each
     flip, so that t grows with |Σ d| / √Σ d².
     """
-    flips = 2 * draw_flips(hash_group_ids(seed, keys), 0, FLIPS) - 1
-    scale = np.sqrt((values**2).sum(axis=1, keepdims=True))
-    flipped = np.abs(values @ flips) / scale
-    observed = np.abs(values.sum(axis=1, keepdims=True)) / scale
-    reached = (1 + (flipped >= observed * (1 - 1e-12)).sum(axis=1)) / (FLIPS + 1)
-    largest = np.append(flipped.max(axis=0), observed.max())
-    p = (largest >= observed * (1 - 1e-12)).mean(axis=1)
-    critical = np.sort(largest)[-int(ALPHA * len(largest))]
-    queries = len(keys)  # t² = x² (N − 1) / (N − x²) for x = |Σ d| / √Σ d²
-    t = critical * np.sqrt((queries - 1) / (queries - critical**2))
-    return np.stack([p <= ALPHA, adjust_holm(reached) <= ALPHA]), float(t)
+    residuals = values - values.mean(axis=1, keepdims=True)
+    return [
+        np.abs(each @ flips) / np.sqrt((each**2).sum(axis=1, keepdims=True))
+        for each in (values, residuals)
+    ]
+
+
+def find_critical(largest: FloatArray) -> float:
+    """The ⌊α·N⌋-th largest of N values."""
+    return float(np.sort(largest)[-int(ALPHA * len(largest))])
+
+
+def critical_t(value: float, queries: int) -> float:
+    """t² = x² (N − 1) / (N − x²) for x = |Σ d| / √Σ d²."""
+    return float(value * np.sqrt((queries - 1) / (queries - value**2)))
 
 
 def _printed_difference(sampler: Sampler, queries: int, keys: tuple[str, ...]) -> float:

@@ -20,7 +20,7 @@ from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.flips.family_flips import flip_family
 from fusion_bench.stats.flips.flipped_statistics import FlippedStatistics, prepare_flips
-from fusion_bench.stats.flips.shares import critical_share, share_reaching, to_share, to_t
+from fusion_bench.stats.flips.shares import FlippedShares, to_share, to_t
 from fusion_bench.stats.intervals import (
     NOISE,
     MeanEstimate,
@@ -40,8 +40,6 @@ Decision: TypeAlias = Literal["clear", "open"]
 
 FIRST_DRAWS = 10_000
 MOST_DRAWS = MOST_RESAMPLES
-#: A decision is clear where the share is so many standard errors from α.
-CLEAR_ERRORS = 4.0
 
 
 @dataclass(frozen=True)
@@ -95,8 +93,9 @@ class FamilyResult:
 
     Attributes:
         rows: In the order given.
-        critical_value: c: the ⌊α·N⌋-th largest of the N values of max |t*|; inf where α·N < 1.
-        draws: Flips drawn; of an exact test all there are.
+        critical_value: c: the ⌊α·N⌋-th largest of the N values of max |t*|, of differences or
+            residuals; inf where α·N < 1.
+        draws: Flips of the differences drawn; of an exact test all there are.
         is_exact: Every flip was enumerated.
     """
 
@@ -118,10 +117,12 @@ def max_t(
 
     Each flip turns whole groups and gives t* = mean* / standard error* of every row. N values of
     max |t*| are compared: all of them where at most 16 groups differ in any row, otherwise those
-    of B draws and the observed one. p is the share of the N values that reach |t| (Phipson & Smyth
-    2010), and never below Student's p. The critical value c belongs to the same N values, so p ≤ α
-    and an interval without 0 are the same decision. B doubles until every decision is 4 standard
-    errors from α.
+    of B draws and the observed one. The same B draws also flip the residuals (difference − mean),
+    so that the intervals hold together whatever the true differences are: flips of differences
+    far from 0 spread them over the errors, and c shrinks towards Student's. p is the greater share
+    of values that reach |t| (Phipson & Smyth 2010), and never below Student's p. The critical
+    value c belongs to the same values, so p ≤ α and an interval without 0 are the same decision. B
+    doubles until every decision is 4 standard errors from α.
 
     Flips turn queries and know nothing of trials. The t of a row whose trials add variance counts
     as the t of a flip with the same Student's p, and c is carried over to its degrees of freedom
@@ -150,22 +151,22 @@ def max_t(
         for row, share in zip(rows, shares.tolist(), strict=True)
     ]
 
-    def is_clear(values: FloatArray) -> bool:
+    def is_clear(values: FlippedShares) -> bool:
         return all(
             _is_clear(each.student_p, each.share, values, alpha)
             and _is_clear(0.0, each.bound, values, alpha)
             for each in candidates
         )
 
-    values, is_exact = flip_family(
+    flipped = flip_family(
         [part.statistics for part in parts], is_clear, seed, (first_draws, most_draws)
     )
-    critical = critical_share(values, alpha)
+    critical = flipped.critical(alpha)
     return FamilyResult(
-        rows=tuple(_decide_row(each, values, critical, alpha, is_exact) for each in candidates),
+        rows=tuple(_decide_row(each, flipped, critical, alpha) for each in candidates),
         critical_value=to_t(critical),
-        draws=len(values) - (not is_exact),
-        is_exact=is_exact,
+        draws=len(flipped.differences) - (not flipped.is_exact),
+        is_exact=flipped.is_exact,
     )
 
 
@@ -250,36 +251,34 @@ def _prepare_candidate(row: FamilyRow, share: float, alpha: float, size: int) ->
     return _Candidate(row, estimate, share, bound, student, student_p, by_queries.freedom)
 
 
-def _is_clear(student_p: float, share: float, values: FloatArray, alpha: float) -> bool:
+def _is_clear(student_p: float, share: float, flipped: FlippedShares, alpha: float) -> bool:
     """Whether a value lies clearly on one side of the critical value of the draws."""
     if share <= 0 or student_p > alpha:  # decided without any draw
         return True
-    error = math.sqrt(alpha * (1 - alpha) / len(values))
-    return abs(share_reaching(values, share) - alpha) >= CLEAR_ERRORS * error
+    return flipped.is_clear(share, alpha)
 
 
 def _decide_row(
-    candidate: _Candidate, values: FloatArray, critical: float, alpha: float, is_exact: bool
+    candidate: _Candidate, flipped: FlippedShares, critical: float, alpha: float
 ) -> RowResult:
     estimate, share = candidate.estimate, candidate.share
-    p_flips = share_reaching(values, share)
-    p = max(p_flips, candidate.student_p) if share > 0 else 1.0
+    p = max(flipped.reach(share), candidate.student_p) if share > 0 else 1.0
     critical_value = math.nan
     if not math.isnan(candidate.student):
-        flipped = to_t(critical)
+        critical_t = to_t(critical)
         if estimate.trial_variance > 0:
-            flipped = move_quantile(flipped, candidate.flip_freedom, estimate.freedom)
-        critical_value = max(flipped, candidate.student)
+            critical_t = move_quantile(critical_t, candidate.flip_freedom, estimate.freedom)
+        critical_value = max(critical_t, candidate.student)
     low, high = decide_interval(estimate, critical_value, is_significant=p <= alpha)
     margin = candidate.row.margin
     decisions: list[Decision] = [
-        "clear" if is_exact or _is_clear(student_p, value, values, alpha) else "open"
+        "clear" if _is_clear(student_p, value, flipped, alpha) else "open"
         for student_p, value in ((candidate.student_p, share), (0.0, candidate.bound))
     ]
     return RowResult(
         estimate=estimate,
         p=p,
-        p_floor=not is_exact and p * len(values) <= 1 + NOISE,
+        p_floor=p * len(flipped.residuals) <= 1 + NOISE,
         low=low,
         high=high,
         critical_value=critical_value,

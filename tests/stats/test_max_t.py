@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,6 +53,29 @@ def slow_exact(rows: list[FamilyRow]) -> list[list[float]]:
     ]
 
 
+def slow_residuals(rows: list[FamilyRow], seed: int, draws: int) -> list[float]:
+    """The largest |t| of the residuals of all rows after each drawn flip of all groups."""
+    ids = sorted({key for row in rows for key in row.keys})
+    flips = draw_flips(hash_group_ids(seed, ids), 0, draws)
+    residuals = []
+    for row in rows:
+        rest = row.difference - math.fsum(row.difference) / len(row.difference)
+        residuals.append(replace(row, difference=np.where(np.abs(rest) < 1e-12, 0.0, rest)))
+    return [
+        max(slow_t(row, dict(zip(ids, np.where(c > 0, 1, -1), strict=True))) for row in residuals)
+        for c in flips.T
+    ]
+
+
+def slow_critical(values: list[float], alpha: float) -> float:
+    place = math.floor(alpha * len(values) + 1e-9)
+    return sorted(values, reverse=True)[place - 1] if place else math.inf
+
+
+def slow_share(values: list[float], t: float) -> float:
+    return sum(value >= t * (1 - 1e-9) for value in values) / len(values)
+
+
 @st.composite
 def small_families(draw: st.DrawFn) -> list[FamilyRow]:
     """One or two collections with a few queries each, in groups or not."""
@@ -73,19 +97,19 @@ def small_families(draw: st.DrawFn) -> list[FamilyRow]:
 def test_small_families_are_what_the_slow_loop_says(rows: list[FamilyRow], alpha: float) -> None:
     flips = slow_exact(rows)
     largest = [max(ts) for ts in flips]
-    result = max_t(rows, seed=1, alpha=alpha)
+    residuals = [largest[-1], *slow_residuals(rows, seed=1, draws=200)]
+    result = max_t(rows, seed=1, alpha=alpha, first_draws=200, most_draws=200)
     assert result.is_exact
     assert result.draws == len(largest)
-    place = math.floor(alpha * len(largest) + 1e-9)
-    expected_c = sorted(largest, reverse=True)[place - 1] if place else math.inf
+    expected_c = max(slow_critical(values, alpha) for values in (largest, residuals))
     assert result.critical_value == pytest.approx(expected_c, rel=1e-6)
     for i, (row, each) in enumerate(zip(rows, result.rows, strict=True)):
         codes = np.unique(row.keys, return_inverse=True)[1]
         estimate, t = estimate_mean(row.difference, codes, alpha=alpha), flips[-1][i]
-        share = sum(value >= t * (1 - 1e-9) for value in largest) / len(largest)
+        share = max(slow_share(values, t) for values in (largest, residuals))
         student = 1.0 if t == 0 else 2 * upper_tail(min(t, 1e12), estimate.freedom)
         assert each.p == pytest.approx(1.0 if t == 0 else max(share, student), abs=1e-9)
-        assert not each.p_floor
+        assert each.p_floor == (each.p <= 1 / 201)
         least = t_quantile(estimate.freedom, 1 - alpha / 2)
         assert each.critical_value == pytest.approx(max(expected_c, least), rel=1e-6)
         if math.isfinite(each.critical_value) and not each.p <= alpha:
@@ -118,11 +142,20 @@ def test_drawn_flips_are_what_the_slow_loop_says() -> None:
         for column in flips.T
     ]
     observed = [slow_t(row, {}) for row in rows]
-    largest.append(max(observed))
+    values = [[max(observed), *drawn] for drawn in (largest, slow_residuals(rows, 5, 200))]
     assert result.draws == 200
     for t, row in zip(observed, result.rows, strict=True):
-        assert row.p >= sum(value >= t - 1e-9 for value in largest) / 201
-    assert result.critical_value == pytest.approx(sorted(largest)[-10])  # ⌊.05 · 201⌋ = 10
+        expected = max(slow_share(drawn, t) for drawn in values)
+        assert row.p == pytest.approx(max(expected, 2 * upper_tail(t, row.estimate.freedom)))
+    assert result.critical_value == pytest.approx(max(slow_critical(v, 0.05) for v in values))
+
+
+def test_intervals_hold_together_where_systems_truly_differ() -> None:
+    """Flips of the differences alone: c shrinks from 3.2 towards Student's 2.0."""
+    alike = max_t(shifted(0.0, rows=30, count=50), seed=1, most_draws=10_000)
+    apart = max_t(shifted(3.0, rows=30, count=50), seed=1, most_draws=10_000)
+    assert alike.critical_value > 3
+    assert apart.critical_value == pytest.approx(alike.critical_value, rel=0.02)
 
 
 def test_the_observed_t_is_mean_over_standard_error() -> None:

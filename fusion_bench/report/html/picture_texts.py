@@ -71,8 +71,8 @@ def _systems_texts(report: Report, collection: Collection) -> tuple[str, ...]:
 def _forest_texts(report: Report, collection: Collection) -> tuple[str, ...]:
     primary, baseline = collection.primary_measure, collection.baseline
     together = (
-        "All intervals hold together: with no true difference anywhere, one or more of them miss "
-        f"0 in at most {100 * report.alpha:g} % of all runs."
+        "All intervals hold together, whatever the true differences are: one or more of them miss "
+        f"the true one in about {100 * report.alpha:g} % of all runs, or fewer."
         if report.correction == "max_t"
         else "Each interval holds alone. Among many systems, one may miss 0 by luck."
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.flips.flipped_statistics import FlippedStatistics
+from fusion_bench.stats.flips.shares import FlippedShares
 from fusion_bench.stats.flips.sign_flips import draw_flips, enumerate_flips
 
 #: Up to so many changed groups every flip is enumerated.
@@ -18,53 +19,70 @@ BLOCK_NUMBERS = 1 << 21
 
 def flip_family(
     parts: Sequence[FlippedStatistics],
-    is_clear: Callable[[FloatArray], bool],
+    is_clear: Callable[[FlippedShares], bool],
     seed: int,
     limits: tuple[int, int],
-) -> tuple[FloatArray, bool]:
+) -> FlippedShares:
     """The largest share t² / (1 + t²) of the family, as observed and for each flip.
+
+    Flips of the residuals are always drawn; they share their signs with drawn flips of the
+    differences.
 
     Args:
         parts: The rows of the family by sets of queries.
         is_clear: Whether these values decide everything, so that no more are drawn.
         seed: Seed of the signs.
         limits: Flips to draw at first, and at most.
-
-    Returns:
-        Shape (N,), and whether it has every flip that there is.
     """
-    groups = {name: i for i, name in enumerate(sorted({name for p in parts for name in p.ids}))}
-    if len(groups) <= MOST_EXACT_GROUPS:
-        flips = enumerate_flips(len(groups))
-        lines = [[groups[name] for name in part.ids] for part in parts]
-        return _largest_shares(parts, lambda i, a, b: flips[lines[i], a:b], 0, flips.shape[1]), True
     keys = [part.keys(seed) for part in parts]
-    values = np.array([max((float(p.observe().max()) for p in parts), default=0.0)])
+    observed = np.array([max((float(p.observe().max()) for p in parts), default=0.0)])
+    exact = _enumerate_shares(parts)
+    drawn = np.stack([observed, observed])
     start, stop = 0, limits[0]
     while True:
-        more = _largest_shares(parts, lambda i, a, b: draw_flips(keys[i], a, b), start, stop)
-        values = np.concatenate([values, more])
+        more = _largest_shares(
+            parts, lambda i, a, b: parts[i].compute_both(draw_flips(keys[i], a, b)), start, stop
+        )
+        drawn = np.concatenate([drawn, more], axis=1)
+        values = FlippedShares(drawn[0] if exact is None else exact, drawn[1], exact is not None)
         if stop >= limits[1] or is_clear(values):
-            return values, False
+            return values
         start, stop = stop, min(2 * stop, limits[1])
+
+
+def _enumerate_shares(parts: Sequence[FlippedStatistics]) -> FloatArray | None:
+    """Of every flip of the changed groups; None where these are too many."""
+    names = sorted({name for part in parts for name in part.ids[: part.changed]})
+    if len(names) > MOST_EXACT_GROUPS:
+        return None
+    groups = {name: i for i, name in enumerate(names)}
+    flips = enumerate_flips(len(groups))
+    lines = [[groups[name] for name in part.ids[: part.changed]] for part in parts]
+    largest = _largest_shares(
+        parts, lambda i, a, b: (parts[i].compute(flips[lines[i], a:b]),), 0, flips.shape[1]
+    )
+    return np.asarray(largest[0])
 
 
 def _largest_shares(
     parts: Sequence[FlippedStatistics],
-    flips_of: Callable[[int, int, int], FloatArray],
+    shares_of: Callable[[int, int, int], tuple[FloatArray, ...]],
     start: int,
     stop: int,
 ) -> FloatArray:
-    """(stop − start,): the largest share of all rows of all parts; bounded memory."""
-    widest = max((len(part.ids) + 4 * len(part.units) for part in parts), default=1)
+    """(K, stop − start): the largest of each of K shares over all parts; bounded memory.
+
+    ``shares_of`` gives those of a part from one flip to another, each (R, B).
+    """
+    widest = max((len(part.ids) + 8 * len(part.units) for part in parts), default=1)
     step = max(64, BLOCK_NUMBERS // max(widest, 1) // 64 * 64)
-    values = np.zeros(stop - start)
+    blocks: list[FloatArray] = []
     for a in range(start, stop, step):
         b = min(a + step, stop)
-        for i, part in enumerate(parts):
-            if part.ids:
-                largest = part.compute(flips_of(i, a, b)).max(axis=0)
-                np.maximum(
-                    values[a - start : b - start], largest, out=values[a - start : b - start]
-                )
-    return values
+        largest = [
+            [shares.max(axis=0) for shares in shares_of(i, a, b)]
+            for i, part in enumerate(parts)
+            if part.ids
+        ]
+        blocks.append(np.array(largest).max(axis=0) if largest else np.zeros((2, b - a)))
+    return np.asarray(np.concatenate(blocks, axis=1))

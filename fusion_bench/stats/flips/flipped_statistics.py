@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
+from fusion_bench.stats.flips.shares import NOISE
 from fusion_bench.stats.flips.sign_flips import hash_group_ids
 
 #: A column's absolute values sum to at most 2^50 units: all its sums are exact on any machine.
@@ -25,25 +26,34 @@ FIXED_POINT_BITS = 50
 
 @dataclass(frozen=True)
 class FlippedStatistics:
-    """Differences of one set of queries, ready to be flipped.
+    """Differences of one set of queries, ready to be flipped, and their residuals.
+
+    A residual is a difference − its row's mean. Its sums after a flip follow from those of the
+    difference and of a row of ones, so that both are flipped at the price of one.
 
     Attributes:
-        ids: The G ids of the groups in which some difference is not 0.
-        units: Shape (R, G): S_g of each row in whole units.
-        scales: Shape (R,): a unit of each row, as a part of N.
+        ids: The G ids of the groups, those in which some difference is not 0 first.
+        changed: How many these are.
+        units: Shape (R + 1, G): S_g of each row in whole units; the last row is that of ones.
+        scales: Shape (R + 1,): a unit of each row, as a part of N.
         weighted_units: w_g n_g S_g likewise; None where all groups are of one size.
         weighted_scales: A unit of each of these rows, or the common factor w_g n_g.
+        means: Shape (R,): m.
         squares: Shape (R,): Σ w_g S_g².
+        residual_squares: Shape (R,): Σ w_g (S_g − n_g m)²; 0 where residuals are float noise.
         curvature: Σ w_g n_g² over all groups.
         queries: N.
     """
 
     ids: tuple[str, ...]
+    changed: int
     units: FloatArray
     scales: FloatArray
     weighted_units: FloatArray | None
     weighted_scales: FloatArray
+    means: FloatArray
     squares: FloatArray
+    residual_squares: FloatArray
     curvature: float
     queries: int
 
@@ -59,22 +69,56 @@ class FlippedStatistics:
         """t² / (1 + t²) after each flip, in [0, 1]; 0 where t is undefined.
 
         Args:
-            flips: Shape (G, B): 1 = a group keeps its sign, 0 = it is flipped.
+            flips: Shape (G, B): 1 = a group keeps its sign, 0 = it is flipped. The changed
+                groups are enough.
 
         Returns:
             Shape (R, B).
         """
-        totals = _flip(self.units, flips)
-        means = totals * self.scales[:, None]
-        if self.weighted_units is None:
-            weighted = means * self.weighted_scales[:, None]
-        else:
-            weighted = _flip(self.weighted_units, flips) * self.weighted_scales[:, None]
+        means, weighted = self._sum_rows(slice(-1), flips[: self.changed])
+        return self.to_shares(means, weighted, self.squares)
+
+    def compute_both(self, flips: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same of the differences and of the residuals; ``flips`` has all G groups."""
+        means, weighted = self._sum_rows(slice(-1), flips[: self.changed])
+        shares = self.to_shares(means, weighted, self.squares)
+        residuals = self._center(means, weighted, flips)
+        return shares, self.to_shares(*residuals, self.residual_squares)
+
+    def flip_residuals(self, flips: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Σ S_g / N and Σ w_g n_g S_g of the residuals after each flip, (R, B) each."""
+        means, weighted = self._sum_rows(slice(-1), flips[: self.changed])
+        return self._center(means, weighted, flips)
+
+    def to_shares(self, means: FloatArray, weighted: FloatArray, squares: FloatArray) -> FloatArray:
+        """t² / (1 + t²) of flipped rows, shape (R, B).
+
+        Args:
+            means: Shape (R, B): Σ S_g / N.
+            weighted: Shape (R, B): Σ w_g n_g S_g.
+            squares: Shape (R,): Σ w_g S_g²; where it is 0, t is undefined.
+        """
         # N² V = Σ w S² − 2 m Σ w n S + m² Σ w n²
-        variance = (self.curvature * means - 2 * weighted) * means + self.squares[:, None]
+        variance = (self.curvature * means - 2 * weighted) * means + squares[:, None]
         squared = (means * self.queries) ** 2
         whole = squared + np.maximum(variance, 0.0)
-        return np.divide(squared, whole, out=np.zeros_like(whole), where=whole > 0)
+        is_known = (whole > 0) & (squares > 0)[:, None]
+        return np.divide(squared, whole, out=np.zeros_like(whole), where=is_known)
+
+    def _sum_rows(self, rows: slice, flips: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Σ S_g / N and Σ w_g n_g S_g of some rows after each flip of the first groups."""
+        count = len(flips)
+        means = _flip(self.units[rows, :count], flips) * self.scales[rows, None]
+        if self.weighted_units is None:
+            return means, means * self.weighted_scales[rows, None]
+        weighted = _flip(self.weighted_units[rows, :count], flips)
+        return means, weighted * self.weighted_scales[rows, None]
+
+    def _center(
+        self, means: FloatArray, weighted: FloatArray, flips: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        ones, weighted_ones = self._sum_rows(slice(-1, None), flips)
+        return means - self.means[:, None] * ones, weighted - self.means[:, None] * weighted_ones
 
 
 def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -> FlippedStatistics:
@@ -89,25 +133,32 @@ def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -
     if len(sizes) < 2:  # one group has no variance
         return _no_variance(len(differences), queries)
     weights = 1 / (1 - sizes / queries)
-    whole, shifts = _fixed_point(np.stack(differences))
+    whole, shifts = _fixed_point(np.stack([*differences, np.ones(queries)]))
     units = np.stack([_sum_by_group(row, codes, len(sizes)) for row in whole])
     sums = np.ldexp(units, -shifts[:, None])
-    is_changed = _sum_by_group(np.abs(whole).max(axis=0), codes, len(sizes)) > 0
+    is_changed = _sum_by_group(np.abs(whole[:-1]).max(axis=0, initial=0), codes, len(sizes)) > 0
+    order = np.argsort(~is_changed, kind="stable")
     scales = np.ldexp(1.0, -shifts) / queries
-    is_even = sizes.min() == sizes.max()
     factors = weights * sizes
     weighted_units, weighted_scales = None, np.full(len(sums), factors[0] * queries)
-    if not is_even:
+    if sizes.min() != sizes.max():
         weighted_units, shifts = _fixed_point(sums * factors)
         weighted_scales = np.ldexp(1.0, -shifts)
-        weighted_units = weighted_units[:, is_changed]
+        weighted_units = weighted_units[:, order]
+    means = np.array([math.fsum(row.tolist()) / queries for row in sums[:-1]])
+    squares = _sum_squares(sums[:-1], weights)
+    residual_squares = _sum_squares(sums[:-1] - means[:, None] * sizes, weights)
+    residual_squares[residual_squares <= NOISE**2 * squares] = 0.0
     return FlippedStatistics(
-        ids=tuple(name for name, changed in zip(names, is_changed, strict=True) if changed),
-        units=units[:, is_changed],
+        ids=tuple(names[i] for i in order),
+        changed=int(is_changed.sum()),
+        units=units[:, order],
         scales=scales,
         weighted_units=weighted_units,
         weighted_scales=weighted_scales,
-        squares=np.array([math.fsum((weights * row**2).tolist()) for row in sums]),
+        means=means,
+        squares=squares,
+        residual_squares=residual_squares,
         curvature=math.fsum((weights * sizes**2).tolist()),
         queries=queries,
     )
@@ -115,8 +166,16 @@ def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -
 
 def _no_variance(rows: int, queries: int) -> FlippedStatistics:
     """Nothing to flip: t is undefined."""
-    nothing, zeros = np.empty((rows, 0)), np.zeros(rows)
-    return FlippedStatistics((), nothing, zeros, None, zeros, zeros, 0.0, queries)
+    nothing, zeros = np.empty((rows + 1, 0)), np.zeros(rows)
+    scales = np.zeros(rows + 1)
+    return FlippedStatistics(
+        (), 0, nothing, scales, None, scales, zeros, zeros, zeros, 0.0, queries
+    )
+
+
+def _sum_squares(sums: FloatArray, weights: FloatArray) -> FloatArray:
+    """(R,): Σ w_g S_g² of each row, independent of the order of groups."""
+    return np.array([math.fsum((weights * row**2).tolist()) for row in sums])
 
 
 def _sum_by_group(row: FloatArray, codes: NDArray[np.int64], count: int) -> FloatArray:
