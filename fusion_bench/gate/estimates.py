@@ -93,7 +93,8 @@ def add_trial_gap(mean: float, bound: float, terms: Sequence[TrialTerm], *, alph
     variance = math.fsum(term.variance for term in terms)
     if not variance > 0:
         return bound
-    freedom = variance**2 / math.fsum(term.squared_error for term in terms)
+    squares = math.fsum(term.squared_error for term in terms)
+    freedom = variance**2 / squares if squares else math.inf  # an upper limit is no estimate
     freedom = max(freedom, min(term.spread.trials - 1 for term in terms))
     gap = t_quantile(freedom, 1 - alpha) * math.sqrt(variance)
     return mean - math.hypot(mean - bound, gap)

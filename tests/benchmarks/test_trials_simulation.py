@@ -18,5 +18,12 @@ def test_trials_do_not_move_a_fixed_baseline() -> None:
 
 def test_a_fixed_baseline_is_counted_in_every_run() -> None:
     promise = trials.run_fixed(0.0, 3, draws=3)
-    assert (promise.runs, promise.limit) == (3, None)
+    assert (promise.runs, promise.limit) == (3, 0.07)
     assert promise.design == "sd of trials 0, 3 trials, a fixed baseline"
+
+
+def test_the_limit_is_at_least_as_wide_as_the_estimate() -> None:
+    limit, estimate, ratio = trials.run_few(2, 40, 0.05, draws=50)
+    assert limit.count >= estimate.count
+    assert limit.limit == 0.94
+    assert ratio.value > 1.2

@@ -57,14 +57,15 @@ def describe_narrowing(
     Returns:
         None where neither system has trials, or no spread over queries is known.
     """
-    sides = [side for side in table.trial_sides(candidate) if side is not None]
+    both = table.trial_sides(candidate)
+    sides = [side for side in both if side is not None]
     if not sides:
         return None
     groups = number_by_appearance(table.keys)[0]
     difference = paired_difference(table.values[candidate], table.values[table.baseline])
     estimate = estimate_mean(difference, groups, alpha=alpha)
     spreads = [measure_trial_spread(side, groups) for side in sides]
-    plan = plan_narrowing(estimate, spreads, alpha=alpha)
+    plan = plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))
     if plan is None:
         return None
     return NarrowingResult(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.gate.verdict import CheckStatus
+from fusion_bench.stats.trials.trial_variance import ENOUGH_TRIALS, FEW_TRIALS
 from fusion_bench.util.formatting import format_number, pluralize
 
 
@@ -49,6 +50,8 @@ class CheckTrialsResult(StoredRecord):
             text += "; the side of one trial counts as unsteady as the other"
         if self.share > 0:
             text += f"; {100 * self.share:.0f} % of the variance comes from trials"
+        if not {self.baseline, self.candidate}.isdisjoint(range(2, FEW_TRIALS + 1)):
+            text += f"; {FEW_TRIALS} or fewer hardly tell their effect, {ENOUGH_TRIALS} are needed"
         pairs = pluralize(sum(self.single.values()), "pair")
         counts = ", ".join(f"{count} {status}" for status, count in self.single.items())
         if self.one_can_tell:

@@ -9,6 +9,7 @@ from fusion_bench.evaluation.report_records.results.comparison import Comparison
 from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.evaluation.report_records.results.trials import NarrowingResult, TrialsResult
 from fusion_bench.report.page import Column, Finding, Row, Table
+from fusion_bench.stats.trials.trial_variance import ENOUGH_TRIALS, FEW_TRIALS
 from fusion_bench.util.formatting import (
     format_number,
     format_percent,
@@ -33,10 +34,12 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
         f"{pluralize(queries, 'query')} ({measure} of trials 1 and 2)."
         for row, trials in sorted(rows, key=lambda pair: -pair[1].disagreeing_pair)[:MOST_NAMED]
     ]
+    few = [row.name for row, trials in rows if len(trials.means) <= FEW_TRIALS]
     yield Finding(
         f"Values are means over {pluralize(count, 'trial')} of "
-        f"{list_names([row.name for row, _ in rows])}. Their intervals hold for new trials and new "
-        f"queries. {_describe_fixed(collection)}Documents of single queries, lists left out and "
+        f"{list_names([row.name for row, _ in rows])}. Their intervals are for new trials and new "
+        f"queries. {describe_few_trials(list_names(few)) if few else ''}"
+        f"{_describe_fixed(collection)}Documents of single queries, lists left out and "
         "depths are those of trial 1.",
         key="trials",
         details=tuple(details),
@@ -45,6 +48,15 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
         if item.narrowing is not None:
             yield _advise(item, item.narrowing)
             return
+
+
+def describe_few_trials(names: str) -> str:
+    """How many trials the named systems or lists need, as they have 2 or 3."""
+    return (
+        f"{FEW_TRIALS} trials or fewer hardly tell how far a trial moves all queries together: "
+        f"against a list of one trial the intervals are wide for it, others can be too narrow. "
+        f"{ENOUGH_TRIALS} trials of {names} are needed. "
+    )
 
 
 def _describe_fixed(collection: Collection) -> str:

@@ -14,6 +14,7 @@ from fusion_bench.report.evaluation.data_warnings import (
     list_findings,
     tie_warnings,
 )
+from fusion_bench.report.evaluation.trial_tables import describe_few_trials
 from fusion_bench.report.evaluation.unjudged_warnings import unjudged_warnings
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.report.tuning.format_values import format_gain, format_value
@@ -32,14 +33,15 @@ from fusion_bench.report.tuning.verdict_text import (
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.stats.trials.trial_variance import FEW_TRIALS
 from fusion_bench.util.formatting import (
     format_number,
     format_percent,
     pluralize,
 )
 
-#: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
-WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
+#: A smaller plateau is a narrow peak, which the tuning queries alone do not support.
+NARROW_PLATEAU = 0.01
 #: Nearer to an end of its range than this share of it: the range may be too narrow.
 END_DISTANCE = 0.02
 TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "unjudged decide": "warning"}
@@ -117,10 +119,11 @@ def _describe_list_trials(report: TuningReport) -> str:
     """What values and intervals mean where lists have several files; empty where they do not."""
     if report.list_trials == 1:
         return ""
+    few = describe_few_trials("the lists") if report.list_trials <= FEW_TRIALS else ""
     return (
-        f"Values are means over {report.list_trials:,} trials of the lists. The intervals hold for "
-        "new trials of them and new queries."
-    )
+        f"Values are means over {report.list_trials:,} trials of the lists. The intervals are for "
+        f"new trials of them and new queries. {few}"
+    ).rstrip()
 
 
 def _verdict_tone(report: TuningReport) -> Tone:
@@ -169,13 +172,12 @@ def _describe_plateau(report: TuningReport) -> str:
     if report.plateau is None:
         return ""
     share, remark = report.plateau.share, ""
-    if share >= WIDE_PLATEAU:
-        remark = " The exact values hardly matter."
-    elif share < NARROW_PLATEAU:
+    if share < NARROW_PLATEAU and not report.is_cross_fitted:
         remark = " It is a narrow peak; rely on the held-out queries."
     return (
         f"Plateau: {format_percent(share)} of {report.plateau.sample:,} random parameter sets are "
-        f"within one standard error of the chosen one on the tuning queries.{remark}"
+        "within one standard error of the chosen one, by paired differences on the tuning queries."
+        f"{remark}"
     )
 
 

@@ -216,8 +216,8 @@ def parameter_table(report: TuningReport) -> Table:
         "by query type: so that the sum is 1), as far as the ranges allow. The default is shown as "
         "written.": "," in ratios,
         "Fold spread: distance between the values chosen without each fold, as a share of the "
-        "range; for a choice, how many folds agree. A wide spread with a small gain means that the "
-        "parameter hardly matters.": report.folds,
+        "range; for a choice, how many folds agree. A wide spread means that the queries do not "
+        "settle the parameter.": report.folds,
         "Importance: PED-ANOVA over all trials (Watanabe, Bansal and Hutter 2023). It compares the "
         "best tenth of the trials with the others, so a value that the search soon gave up counts "
         "little.": report.importances,

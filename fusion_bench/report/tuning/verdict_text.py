@@ -27,22 +27,24 @@ def describe_verdict(report: TuningReport) -> str:
     """The first line: what untuned does as well, the verdict and the gain that it rests on."""
     if report.is_default_chosen:
         return _describe_default_choice(report)
-    gain = report.held_out
+    gain, match = report.held_out, report.untuned_match
+    label = "Verdict"
+    if report.verdict == "ship" and match is not None:
+        advice = f"So keep the default, or use {match.name}."
+        label = f"{describe_floor(report)} {advice} Verdict against the default alone"
     claim = describe_claim(report.verdict, gain, report.min_gain)
     change = format_change(
         gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
     )
     text = (
-        f"Verdict: {report.verdict}. The tuned system {claim} the default "
+        f"{label}: {report.verdict}. The tuned system {claim} the default "
         f"{report.system} on {_describe_queries(report)} of {report.dataset}: {report.measure} "
         f"{format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
         f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
     )
     if report.shrunken is not None:
-        shrunken = format_number(report.shrunken.difference, signed=True)
+        shrunken = format_number(report.shrunken, signed=True)
         text += f" Shrunken estimate of the gain: {shrunken}."
-    if report.verdict == "ship":
-        text = " ".join(filter(None, (describe_floor(report), text)))
     if report.verdict == "too few queries":
         needed = "an unknown number of" if report.needed is None else str(report.needed)
         kind = "" if report.is_cross_fitted else "held-out "

@@ -109,19 +109,3 @@ class Gain(ReportRecord):
     def changed(self) -> int:
         """Queries whose value differs."""
         return self.wins + self.losses
-
-
-class ShrunkenGain(ReportRecord):
-    """A shipped gain, shrunken; see ``tune.validation.shrunken_gain``.
-
-    Attributes:
-        difference: The shrunken gain.
-        prior_mean: Of the normal prior, from the tuning queries.
-        prior_sd: Its standard deviation.
-        weight: Of the held-out gain, from 0 to 1; the rest is the prior's.
-    """
-
-    difference: float
-    prior_mean: float
-    prior_sd: float
-    weight: float

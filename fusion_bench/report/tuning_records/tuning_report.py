@@ -16,6 +16,7 @@ Format history:
     8   ``split_choice``; ``held_out`` of the settings may be ``auto``;
         ``data`` with ``warnings``
     9   ``bounds`` of ``data``, ``floor``, ``by_type``, ``by_intent`` and the points of ``front``
+    10  ``shrunken`` is a number
 """
 
 from __future__ import annotations
@@ -47,7 +48,6 @@ from fusion_bench.report.tuning_records.trials import (
     MEAN_NOISE,
     Gain,
     ParameterInfo,
-    ShrunkenGain,
     Trial,
     TuningVerdict,
     Value,
@@ -100,7 +100,8 @@ class TuningReport(TableView, ReportRecord):
         held_out: The same on the held-out queries: this decides.
         level: One-sided level of the verdicts; intervals cover 1 − 2 · this.
         verdict: What that allows to be said.
-        shrunken: With ``ship`` the gain that may be expected to last; None = another verdict.
+        shrunken: With ``ship`` the gain given that its test was passed, inside the interval of
+            ``held_out``; None = another verdict, or no interval.
         needed: Held-out queries that would show the least gain with power .8; None = not known.
         look: Which look at these held-out queries it is; None = the default was chosen, so that
             nothing was looked at.
@@ -148,7 +149,7 @@ class TuningReport(TableView, ReportRecord):
     held_out: Gain
     level: float = 0.025
     verdict: TuningVerdict
-    shrunken: ShrunkenGain | None = None
+    shrunken: float | None = None
     needed: NeededQueries | None
     look: Look | None = None
     unjudged: UnjudgedResult | None = None

@@ -5,7 +5,8 @@ The variance of a mean or a paired difference, as expected with Q′ queries and
     V′ = (Q/Q′)·(R + Σ W_s/T′_s) + Σ σ²_τs/T′_s,
 
 where W_s/T_s is what ε_s adds to the variance V_q over queries, and R = V_q − Σ W_s/T_s is the
-rest, at least 0 (a decision study of Brennan 2001, "Generalizability Theory", chapter 2).
+rest, at least 0 (a decision study of Brennan 2001, "Generalizability Theory", chapter 2). Where
+σ²_τ/T enters the interval by its upper limit, it does so here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from fusion_bench.stats.intervals import MeanEstimate, t_quantile
 from fusion_bench.stats.power.sample_size import detectable_difference
 from fusion_bench.stats.trials.trial_spread import TrialSpread
+from fusion_bench.stats.trials.trial_variance import FEW_TRIALS, TrialTerm
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,11 @@ class NarrowingPlan:
 
 
 def plan_narrowing(
-    estimate: MeanEstimate, spreads: Sequence[TrialSpread], *, alpha: float = 0.05
+    estimate: MeanEstimate,
+    spreads: Sequence[TrialSpread],
+    *,
+    alpha: float = 0.05,
+    is_fixed: bool = False,
 ) -> NarrowingPlan | None:
     """What one more trial, or more queries, would make of an interval.
 
@@ -73,6 +79,7 @@ def plan_narrowing(
         estimate: Over queries, of the means over trials, without what trials add.
         spreads: Of each system with several trials.
         alpha: 1 − coverage.
+        is_fixed: The one system with trials is compared with a fixed list.
 
     Returns:
         None where no system has trials, or no spread over queries is known.
@@ -81,20 +88,21 @@ def plan_narrowing(
         return None
     answers = sum(spread.trials for spread in spreads)
     queries = math.ceil(estimate.queries * len(spreads) / answers)
-    now = _plan_design(estimate, spreads, 0, 0, alpha)
+    now = _plan_design(estimate, spreads, 0, 0, alpha, is_fixed)
 
-    def plan(trials: float, queries: float) -> PlannedDesign:
-        """A design that is no worse than what is there."""
-        design = _plan_design(estimate, spreads, trials, queries, alpha)
-        if design.half_width <= now.half_width:
+    def plan(trials: float, queries: float, less: PlannedDesign = now) -> PlannedDesign:
+        """A design that is no worse than one with less."""
+        design = _plan_design(estimate, spreads, trials, queries, alpha, is_fixed)
+        if design.half_width <= less.half_width:
             return design
-        return replace(design, half_width=now.half_width, detectable=now.detectable)
+        return replace(design, half_width=less.half_width, detectable=less.detectable)
 
+    one_trial = plan(1, 0)
     return NarrowingPlan(
         now=now,
-        one_trial=plan(1, 0),
+        one_trial=one_trial,
         same_cost=plan(0, queries),
-        all_trials=plan(math.inf, 0),
+        all_trials=plan(math.inf, 0, one_trial),
         all_queries=plan(0, math.inf),
     )
 
@@ -105,6 +113,7 @@ def _plan_design(
     trials: float,
     queries: float,
     alpha: float,
+    is_fixed: bool,
 ) -> PlannedDesign:
     """The expected interval with so many trials and queries more."""
     rate = estimate.queries / (estimate.queries + queries)
@@ -117,7 +126,13 @@ def _plan_design(
     added, squares = 0.0, query_variance**2 / freedom
     for spread in spreads:
         count = spread.trials + trials
-        if spread.variance > 0 and math.isfinite(count):
+        if is_fixed and count <= FEW_TRIALS:
+            within = rate * spread.within
+            between = spread.between - spread.within + within
+            planned = replace(spread, trials=int(count), between=between, within=within)
+            added += TrialTerm(planned, 1 / count, is_limit=True).variance
+            squares = (query_variance + added) ** 2 / freedom
+        elif spread.variance > 0 and math.isfinite(count):
             within = rate * spread.within
             added += spread.variance / count
             squares += ((spread.variance + within) / count) ** 2 / (count - 1)
@@ -126,7 +141,7 @@ def _plan_design(
     variance = query_variance + added
     if not variance > 0:
         return PlannedDesign(trials, queries, 0.0, None)
-    freedom = variance**2 / squares
+    freedom = variance**2 / squares if squares else math.inf
     error, critical = math.sqrt(variance), t_quantile(freedom, 1 - alpha / 2)
     return PlannedDesign(
         trials, queries, critical * error, detectable_difference(error, critical, freedom=freedom)

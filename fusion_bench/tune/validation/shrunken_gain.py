@@ -1,51 +1,54 @@
-"""The gain that tuned parameters may be expected to keep: the held-out one, shrunken."""
+"""The gain that tuned parameters may be expected to keep: the shipped one, shrunken."""
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from fusion_bench.report.tuning_records.trials import Gain, ShrunkenGain
-from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT
+from fusion_bench.report.tuning_records.trials import Gain
+
+#: Steps of bisection, after which no digit changes.
+STEPS: Final = 60
 
 
-def shrink_gain(tuning: Gain | None, held_out: Gain) -> ShrunkenGain | None:
-    """The posterior mean of the true gain, after the tuning and the held-out queries.
+def shrink_gain(gain: Gain) -> float | None:
+    """The true gain that makes a gain likeliest, given that it passed its test.
 
-    A gain is reported after it passed a test. Where the power is low, such gains are about twice
-    the true one (Gelman & Carlin 2014, "Beyond power calculations: assessing type S and type M
-    errors"; van Zwet & Cator 2021, "The significance filter, the winner's curse and the need to
-    shrink"). The prior is normal, and is that of the selection rule after the tuning queries: ten
-    queries (or groups) that lose one standard deviation each, and the G tuning queries with mean t
-    and standard deviation s. So its mean is (G·t − 10·s) / (G + 10) and its standard deviation
-    s / √(G + 10). Held out, the mean is d with standard error e:
+    A gain is reported after it passed a test, so it is too high on average: where the power is
+    low, about twice the true one (Gelman & Carlin 2014, "Beyond power calculations: assessing
+    type S and type M errors"). With the gain d, its standard error e and the test's critical value
+    c, the conditional likelihood of the true gain g is that of a normal d of mean g and standard
+    deviation e, cut off below c·e:
 
-        shrunken = (prior mean / prior sd² + d / e²) / (1 / prior sd² + 1 / e²)
+        φ((d − g)/e) ÷ Φ(g/e − c),   the greatest where d is the mean of what passes.
 
-    Source: conjugate normal prior, Gelman et al., "Bayesian Data Analysis", section 2.5.
+    Source: Zhong & Prentice 2008, "Bias-reduced estimators and confidence intervals for odds
+    ratios in genome-wide association studies", Biostatistics 9(4).
 
     Args:
-        tuning: On the tuning queries; None = they are the held-out ones (cross-fitting), so that
-            the prior is the ten queries alone, with the held-out standard deviation.
-        held_out: On the held-out queries.
+        gain: That passed: above 0, and its interval, mean ± c standard errors, is not below 0.
 
     Returns:
-        None where a spread is not known.
+        No less than the lower end of the interval, and no more than the gain; None where no
+        interval is known.
     """
-    spread, error = (_standard_error(gain) for gain in (tuning or held_out, held_out))
-    if not (spread > 0 and error > 0):  # written so that NaN ends here too
+    if gain.low is None or gain.sd is None:
         return None
-    sd = spread * math.sqrt((tuning or held_out).groups)
-    groups, difference = (0, 0.0) if tuning is None else (tuning.groups, tuning.difference)
-    mean = (groups * difference - PRIOR_WEIGHT * sd) / (groups + PRIOR_WEIGHT)
-    prior_sd = sd / math.sqrt(groups + PRIOR_WEIGHT)
-    weight = prior_sd**2 / (prior_sd**2 + error**2)
-    return ShrunkenGain(
-        difference=mean + weight * (held_out.difference - mean),
-        prior_mean=mean,
-        prior_sd=prior_sd,
-        weight=weight,
-    )
+    error = gain.sd / math.sqrt(gain.queries)
+    if not error > 0:  # written so that NaN ends here too
+        return gain.difference
+    margin = max(gain.low, 0.0) / error
+    # g/e − c: the mean of what passes grows with it.
+    low, high = gain.low / error - gain.difference / error, margin
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if middle + _hazard(middle) > margin else (middle, high)
+    return min(max(gain.difference - _hazard(low) * error, gain.low), gain.difference)
 
 
-def _standard_error(gain: Gain) -> float:
-    return math.nan if gain.sd is None else gain.sd / math.sqrt(gain.queries)
+def _hazard(x: float) -> float:
+    """φ(x) ÷ Φ(x): by how much the mean of a normal variable above −x exceeds that of all."""
+    if x < -30:  # both are 0 as floats further out
+        return -x
+    below = math.erfc(-x / math.sqrt(2)) / 2
+    return math.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) / below

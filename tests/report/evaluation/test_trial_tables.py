@@ -37,7 +37,7 @@ def cells(table: Table, header: str) -> dict[str, str]:
 def test_findings_say_how_systems_disagree_and_what_helps(report: Report) -> None:
     trials, narrowing = trial_findings(report.collections[0])
     assert trials.text.startswith("Values are means over 3 trials of both, a.")
-    assert "queries. b has one trial and counts as fixed. Documents" in trials.text
+    assert "6 trials of both, a are needed. b has one trial and counts as fixed." in trials.text
     assert "a disagrees with itself on 1 of 4 queries (RR@10 of trials 1 and 2)." in trials.details
     assert narrowing.text.startswith("To narrow the interval of both - b: ")
     assert "2 more queries, for as many answers," in narrowing.text
@@ -65,6 +65,11 @@ def test_tables_have_the_numbers_of_the_records(report: Report) -> None:
     assert cells(narrowing, "± now")["a - b"] == f"{record.narrowing.now:.4f}"
 
 
+def test_four_trials_ask_for_no_more(tmp_path: Path) -> None:
+    trials, _ = trial_findings(run(tmp_path, *TRIALS, FIRST).collections[0])
+    assert "for new trials and new queries. b has one trial" in trials.text
+
+
 def test_warnings_name_the_trial_of_a_list(report: Report) -> None:
     page = build_page(report)
     texts = [finding.text for section in page.sections for finding in section.findings]
@@ -77,7 +82,8 @@ def test_warnings_name_the_trial_of_a_list(report: Report) -> None:
     ]
 
 
-def test_intervals_of_slices_hold_for_new_trials(report: Report) -> None:
+def test_intervals_of_slices_hold_for_new_trials(tmp_path: Path) -> None:
+    report = run(tmp_path, *TRIALS, FIRST)
     [collection] = report.collections
     table = slice_table(report, collection, "type")
     assert table is not None

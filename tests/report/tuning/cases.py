@@ -18,7 +18,6 @@ from fusion_bench.report.tuning_records.thresholds import (
 from fusion_bench.report.tuning_records.trials import (
     Gain,
     ParameterInfo,
-    ShrunkenGain,
     Trial,
 )
 from fusion_bench.report.tuning_records.tuning_report import (
@@ -118,7 +117,7 @@ def record(**changed: Any) -> TuningReport:  # noqa: ANN401
         "nested": gain(0.035, 0.015, 0.055),
         "held_out": gain(0.03, 0.01, 0.05),
         "verdict": "ship",
-        "shrunken": ShrunkenGain(difference=0.02, prior_mean=0.01, prior_sd=0.01, weight=0.5),
+        "shrunken": 0.02,
         "needed": needed(13_000),
         "floor": (floor_row(),),
         "folds": tuple(

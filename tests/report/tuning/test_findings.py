@@ -16,6 +16,7 @@ from fusion_bench.report.tuning_records.data_facts import DataFacts
 from fusion_bench.report.tuning_records.floor import FloorRow
 from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
 from fusion_bench.report.tuning_records.sensitivity import Plateau
+from fusion_bench.report.tuning_records.split_choice import SplitChoice
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from tests.report.cases import run
@@ -92,7 +93,9 @@ def test_what_does_as_well_without_tuning_comes_before_ship(row: FloorRow, expec
     result = findings(report)
     verdict = result["verdict"]
     assert expected in verdict.text
-    assert verdict.text.index(expected) < verdict.text.index("Verdict: ship.")
+    before, ship = verdict.text.split(" So keep the default, or use bm25. ")
+    assert expected in before
+    assert ship.startswith("Verdict against the default alone: ship. The tuned system is better")
     assert verdict.tone == "warning"
     assert "keep the default, or use bm25" in result["recommendation"].text
     kept = findings(record(floor=(row,), verdict="keep"))
@@ -137,11 +140,29 @@ def test_nested_cross_validation_is_an_estimate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "expected"), [(0.5, "hardly matter"), (0.001, "narrow peak"), (0.1, "10.0 % of 100")]
+    ("share", "expected"),
+    [(0.5, "tuning queries."), (0.001, "held-out queries.")],
 )
 def test_plateau(share: float, expected: str) -> None:
-    assert expected in text_of("plateau", plateau=Plateau(share=share, sample=100))
+    text = text_of("plateau", plateau=Plateau(share=share, sample=100))
+    assert f"{100 * share:.1f} % of 100 random parameter sets are within one standard error" in text
+    assert text.endswith(expected)
     assert "plateau" not in findings(record(plateau=None))
+
+
+CROSS_FITTED = SplitChoice(asked="all", design="all", queries=100)
+
+
+def test_a_narrow_peak_under_cross_fitting_names_no_held_out_queries() -> None:
+    assert record(split_choice=CROSS_FITTED).is_cross_fitted
+    changed = {"split_choice": CROSS_FITTED, "plateau": Plateau(share=0.0, sample=100)}
+    assert text_of("plateau", **changed).endswith("on the tuning queries.")
+
+
+@pytest.mark.parametrize(("trials", "is_few"), [(2, True), (3, True), (4, False)])
+def test_few_trials_of_lists_need_more(trials: int, is_few: bool) -> None:
+    text = text_of("list trials", list_trials=trials)
+    assert ("6 trials of the lists are needed." in text) == is_few
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_an_effect_of_trials_widens_the_interval_of_its_systems_only() -> None:
     assert unsteady[1].trial_share is not None
     assert unsteady[1].trial_share > 0.5
     assert unsteady[1].high - unsteady[1].low > 1.5 * (plain[1].high - plain[1].low)
-    assert unsteady[1].freedom < 10 < plain[1].freedom
+    assert unsteady[1].freedom == plain[1].freedom  # three trials of one side: an upper limit
     assert unsteady[0].freedom == plain[0].freedom
 
 

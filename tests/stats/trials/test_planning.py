@@ -30,6 +30,17 @@ def test_the_plan_of_what_is_there_is_the_interval_that_is_there() -> None:
     assert plan.now.half_width == pytest.approx((whole.high - whole.low) / 2)
 
 
+@pytest.mark.parametrize("trials", [2, 3])
+def test_the_plan_of_few_trials_against_a_fixed_list_has_their_upper_limit(trials: int) -> None:
+    values = crossed(trials, 60, trial_sd=0.05, seed=2)
+    by_queries = estimate_mean(values.mean(axis=0))
+    plan = plan_narrowing(by_queries, [measure_trial_spread(values)], is_fixed=True)
+    whole = add_trial_variance(by_queries, make_trial_terms((values, None)))
+    assert plan is not None
+    assert plan.now.half_width == pytest.approx((whole.high - whole.low) / 2)
+    assert plan.all_trials.half_width <= plan.one_trial.half_width < plan.now.half_width
+
+
 def test_an_effect_of_trials_asks_for_trials() -> None:
     spread = TrialSpread(3, (0.0, 0.05, 0.1), between=0.0026, within=0.0001, within_freedom=198)
     plan = plan_narrowing(estimate(0.01), [spread])

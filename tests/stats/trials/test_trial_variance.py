@@ -50,6 +50,40 @@ def test_a_system_of_one_trial_is_fixed_or_borrows() -> None:
     assert fixed.spread == borrowed.spread == measure_trial_spread(values)
 
 
+@pytest.mark.parametrize(("trials", "ratio"), [(2, 27.9596873), (3, 6.15312938)])
+def test_few_trials_against_a_fixed_list_add_their_upper_limit(trials: int, ratio: float) -> None:
+    """(T − 1) ÷ the .15 quantile of χ² with T − 1 degrees of freedom, by tables."""
+    values = crossed(trials, 30, trial_sd=0.1, seed=1)
+    [term] = make_trial_terms((None, values))
+    spread = measure_trial_spread(values)
+    expected = ratio * spread.between / trials - spread.within / trials
+    assert term.variance == pytest.approx(expected, rel=1e-6)
+    by_queries = estimate_mean(values.mean(axis=0))
+    estimate = add_trial_variance(by_queries, (term,))
+    assert estimate.freedom == by_queries.freedom == 29
+    assert estimate.standard_error**2 == pytest.approx(by_queries.standard_error**2 + expected)
+
+
+def test_a_chance_of_no_effect_does_not_drop_the_limit() -> None:
+    values = crossed(2, 30, residual_sd=0.1, seed=4)
+    spread = measure_trial_spread(values)
+    assert spread.variance == 0 < spread.between
+    assert make_trial_terms((values, None))[0].variance > 0
+
+
+@pytest.mark.parametrize(
+    ("sides", "borrow"),
+    [
+        ((crossed(4, 30, trial_sd=1.0), None), False),
+        ((crossed(3, 30, trial_sd=1.0), None), True),
+        ((crossed(3, 30, trial_sd=1.0), crossed(3, 30, trial_sd=1.0, seed=1)), False),
+        ((crossed(3, 30, trial_sd=1.0),), False),
+    ],
+)
+def test_other_designs_add_the_estimate(sides: tuple[FloatArray | None], borrow: bool) -> None:
+    assert not any(term.is_limit for term in make_trial_terms(sides, borrow=borrow))
+
+
 def test_two_systems_add_both_terms() -> None:
     first, second = (crossed(3, 30, trial_sd=1.0, seed=seed) for seed in (1, 2))
     terms = make_trial_terms((first, second))

@@ -117,7 +117,6 @@ class HeldOutReport:
         verdict = evaluation.decide_with_unjudged(held_out, choice, unjudged)
         on_tuning = evaluation.split.tune, gains.chosen_gain_by_trial
         tune = evaluation.measure_gain(gains.chosen, gains.default, *on_tuning)
-        prior = None if gains.fit else tune
         nested = cross and evaluation.measure_gain(cross.values, gains.default, cross.fold >= 0)
         needed = estimate_needed(
             evaluation.pair_values(gains.tuned[mask], gains.default[mask], gains.gain_by_trial),
@@ -131,7 +130,7 @@ class HeldOutReport:
             "held_out": held_out,
             "level": evaluation.verdict_level,
             "verdict": verdict,
-            "shrunken": shrink_gain(prior, held_out) if verdict == "ship" else None,
+            "shrunken": shrink_gain(held_out) if verdict == "ship" else None,
             "needed": needed,
             "unjudged": unjudged and unjudged.record,
         }

@@ -83,8 +83,8 @@ def plateau_record(
 ) -> Plateau | None:
     """Of a sample that could be computed, the share within one error of the chosen trial.
 
-    Near 1: the parameters hardly matter. Near 0: a narrow peak; the held-out queries tell whether
-    it is more than luck.
+    It says how many settings the tuning queries do not tell apart, not how many are as good.
+    Near 0: a narrow peak; the held-out queries tell whether it is more than luck.
 
     Args:
         objective: On all queries.
