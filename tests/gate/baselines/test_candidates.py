@@ -58,7 +58,7 @@ def test_the_earlier_name_is_the_same_policy(root: Path) -> None:
     edit(root, EXPERIMENT, "always_valid: {runs: 2}", "always_valid: {runs: 3}")
     assert "candidates.max 2 → 3" in gate_verdict(root).refusals[0]
     edit(root, EXPERIMENT, "always_valid: {runs: 3}", "always_valid: {runs: 3, max: 3}")
-    with pytest.raises(ConfigError, match="candidates.runs"):
+    with pytest.raises(ConfigError, match="unknown key 'runs'"):
         gate_verdict(root)
     both = "always_valid: {runs: 2}\n  candidates: {max: 2}"
     edit(root, EXPERIMENT, "always_valid: {runs: 3, max: 3}", both)
