@@ -10,7 +10,7 @@ Format history:
     7   ``policy_changes`` is a list with the effect of each; ``baseline_experiment``;
         ``data_warnings``
     8   ``is_acceptable``
-    9   ``unreproduced``, ``base``
+    9   ``unreproduced``, ``base``, ``candidate_line``
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
+from fusion_bench.gate.baselines.record import LedgerLine
 from fusion_bench.gate.records.changes import ListChange, QueryRegression
 from fusion_bench.gate.records.check_result import (
     CheckResult,
@@ -60,6 +61,7 @@ class GateVerdict(TableView, StoredRecord):
         is_acceptable: False where neither accepts them: the grades or a list cannot be gated.
         runs: R: candidates since the last update that share the level.
         candidate_number: Which of them this is; None = not counted, as R is 1 or nothing changed.
+        candidate_line: Its line in the ledger of checked candidates; None likewise.
         base: The commit that the change starts from, as ``--base`` named it; None = not named.
         is_base: Whether the baseline's file is the same there; None = not known.
         unreproduced: The changed lists, without which the baseline's values cannot be computed
@@ -100,6 +102,7 @@ class GateVerdict(TableView, StoredRecord):
     is_acceptable: bool = True
     runs: int = 1
     candidate_number: int | None = None
+    candidate_line: LedgerLine | None = None
     base: str | None = None
     is_base: bool | None = None
     unreproduced: tuple[str, ...] = ()

@@ -18,14 +18,19 @@ from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import find_anchor_breaks
 from fusion_bench.gate.baselines.base_commit import BaseCommit, read_base
-from fusion_bench.gate.baselines.candidates import candidates_path, count_candidate, digest_values
+from fusion_bench.gate.baselines.candidates import (
+    CheckedCandidate,
+    candidates_path,
+    count_candidate,
+    digest_values,
+)
 from fusion_bench.gate.baselines.comparability import (
     find_changed_values,
     find_incompatibilities,
     find_list_changes,
     find_repeat_changes,
 )
-from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline
+from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, LedgerLine
 from fusion_bench.gate.baselines.sealed_policy import describe_unaccepted
 from fusion_bench.gate.baselines.storage import read_baseline, update_command
 from fusion_bench.gate.comparison import PairedValues, check_policy, pair_values
@@ -138,8 +143,12 @@ def _compare(
         verdict = verdict.model_copy(update=_describe_reproduction(policy, changes, earlier))
     values = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
     if policy.candidates is not None:
-        number = _count_candidate(baseline, committed, values, candidate.name, policy.runs)
-        counted = {"candidate_number": number, "refusals": _refuse_too_many(number, policy.runs)}
+        number, line = _count_candidate(inputs, baseline, committed, values, earlier)
+        counted = {
+            "candidate_number": number,
+            "candidate_line": line,
+            "refusals": _refuse_too_many(number, policy.runs),
+        }
         verdict = verdict.model_copy(update=counted)
         if verdict.refusals:
             return verdict
@@ -180,22 +189,30 @@ def _describe_reproduction(
 
 
 def _count_candidate(
-    baseline: Path, committed: Baseline, pairs: Sequence[PairedValues], system: str, limit: int
-) -> int | None:
-    """The number of this candidate since the last update; None = it has the baseline's values."""
+    inputs: GateInputs,
+    baseline: Path,
+    committed: Baseline,
+    pairs: Sequence[PairedValues],
+    earlier: BaseCommit | None,
+) -> tuple[int | None, LedgerLine | None]:
+    """The number of this candidate since the last update, and its line in the ledger.
+
+    Both are None where it has the baseline's values.
+    """
     unchanged = (
         np.array_equal(pair.before[name], pair.after[name]) for pair in pairs for name in pair.after
     )
     if all(unchanged):
-        return None
-    return count_candidate(
-        candidates_path(baseline),
-        committed,
-        digest_values({pair.task.dataset.name: pair.after for pair in pairs}),
-        system=system,
+        return None, None
+    tried = CheckedCandidate(
+        baseline=committed.checksum,
+        candidate=digest_values({pair.task.dataset.name: pair.after for pair in pairs}),
+        system=inputs.candidate.name,
         checked_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        limit=limit,
     )
+    known = () if earlier is None else earlier.candidates
+    path, limit = candidates_path(baseline), inputs.policy.runs
+    return count_candidate(path, committed, tried, limit=limit, known=known)
 
 
 def _search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates, ...]:

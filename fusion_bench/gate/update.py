@@ -20,12 +20,19 @@ from fusion_bench.gate.anchor import (
     keep_anchor,
     new_anchor,
 )
+from fusion_bench.gate.baselines.candidates import (
+    CheckedCandidate,
+    append_candidate,
+    candidates_path,
+    digest_values,
+    read_candidates,
+)
 from fusion_bench.gate.baselines.comparability import (
     find_changes,
     find_incompatibilities,
     find_list_changes,
 )
-from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, digest_json
+from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, LedgerLine, digest_json
 from fusion_bench.gate.baselines.storage import is_older_format, read_baseline, write_baseline
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.comparison import check_policy, pair_values
@@ -81,8 +88,23 @@ def update_baseline(
         previous = _read_previous(inputs, baseline, anchor=anchor)
         if previous is not None:
             new = _continue_history(inputs, baseline, collections, (previous, new), anchor=anchor)
+        if inputs.policy.candidates is not None:
+            new = new.model_copy(update={"ledger": _begin_count(baseline, new)})
         write_baseline(new, baseline)
     return new
+
+
+def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
+    """The line of an update in the ledger of candidates: those after it are counted anew."""
+    path = candidates_path(baseline)
+    values = {record.collection: record.value_arrays() for record in new.collections}
+    accepted = CheckedCandidate(
+        baseline="",
+        candidate=digest_values(values),
+        system=new.system,
+        checked_at=new.history[-1].updated_at,
+    )
+    return append_candidate(path, accepted, read_candidates(path))
 
 
 def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Baseline | None:

@@ -20,6 +20,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.lint import describe_dataset, lint_systems
 from fusion_bench.report.tuning_records.split_choice import SplitChoice
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.tune.looks.digests import judgment_digests
 from fusion_bench.tune.looks.frozen_numbers import frozen_split, frozen_trials
 from fusion_bench.tune.looks.held_out_look import held_out_queries, open_held_out_look
 from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
@@ -84,7 +85,8 @@ class TuningRun:
         """
         objective, tuning = self.objective, self.tuning
         split, choice = choose_split(objective.runs, self.dataset.queries, tuning)
-        plan = self.looks.find_plan(held_out_queries(objective, split))
+        held_out = held_out_queries(objective, split)
+        plan = self.looks.find_plan(held_out, judgment_digests(objective.qrels, held_out))
         run = self
         if plan is None:
             tuning, split = fit_default_folds(objective.runs.groups, split, tuning)

@@ -8,6 +8,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from fusion_bench.gate.baselines.candidates import (
+    CheckedCandidate,
+    candidates_path,
+    parse_candidates,
+)
 from fusion_bench.gate.baselines.record import Baseline
 from fusion_bench.util.files.git_files import read_committed
 
@@ -19,11 +24,13 @@ class BaseCommit(NamedTuple):
         name: As given.
         is_same: Whether the file of the baseline is the same there, byte by byte.
         baseline: The baseline there; None = there is none that this version reads.
+        candidates: The lines of the ledger of checked candidates there.
     """
 
     name: str
     is_same: bool
     baseline: Baseline | None
+    candidates: tuple[CheckedCandidate, ...] = ()
 
     def refuse_older(self, baseline: Baseline) -> str | None:
         """Why a baseline does not follow that of the commit; None where it does, or none is there.
@@ -57,4 +64,6 @@ def read_base(path: Path, commit: str) -> BaseCommit:
         baseline = Baseline.model_validate_json(data)
     except ValidationError:
         baseline = None
-    return BaseCommit(commit, data == path.read_bytes(), baseline)
+    lines = read_committed(candidates_path(path), commit) or b""
+    candidates = tuple(parse_candidates(lines.decode(errors="replace"), candidates_path(path)))
+    return BaseCommit(commit, data == path.read_bytes(), baseline, candidates)

@@ -7,6 +7,7 @@ Format history:
     3   ``policy``; an update has ``reasons`` and what changed, check by check
     4   ``anchor``; the statuses of today
     5   ``seed``; an update has ``policy_changes``; digests of the queries field by field
+    6   ``ledger``
 """
 
 from __future__ import annotations
@@ -128,6 +129,18 @@ class Anchor(StoredRecord):
         return {record.collection: record for record in self.collections}
 
 
+class LedgerLine(StoredRecord):
+    """A line of the ledger of checked candidates, which a record relies on.
+
+    Attributes:
+        line: Its number.
+        digest: Its digest.
+    """
+
+    line: int
+    digest: str
+
+
 class Baseline(StoredRecord):
     """The accepted state that a gate compares with.
 
@@ -145,6 +158,8 @@ class Baseline(StoredRecord):
         collections: One record a collection.
         anchor: The values of the first baseline, or of the last one that was blessed.
         history: Every update, the oldest first.
+        ledger: The line of this update in the ledger of checked candidates; left out where
+            candidates are not counted.
         checksum: SHA-256 of all other keys: a file edited by hand is refused.
     """
 
@@ -161,6 +176,7 @@ class Baseline(StoredRecord):
     collections: tuple[CollectionBaseline, ...]
     anchor: Anchor
     history: Annotated[tuple[BaselineUpdate, ...], Field(min_length=1)]
+    ledger: LedgerLine | None = Field(default=None, json_schema_extra={OPTIONAL: True})
     checksum: str = ""
 
     @property
@@ -180,13 +196,15 @@ class Baseline(StoredRecord):
 
     @property
     def contents(self) -> dict[str, Any]:
-        """What an update can change: everything but history and anchor."""
-        return self.model_dump(mode="json", exclude={"history", "anchor", "checksum"})
+        """What an update can change: everything but history, anchor and ledger."""
+        return self.model_dump(mode="json", exclude={"history", "anchor", "ledger", "checksum"})
 
     @property
     def stored_data(self) -> dict[str, Any]:
         """What its file holds; an empty ``where``, no ``unjudged`` and one trial are left out."""
         data = self.model_dump(mode="json")
+        if self.ledger is None:
+            del data["ledger"]
         for collection in (*data["collections"], *data["anchor"]["collections"]):
             for key in ("where", "unjudged", "trials"):
                 if not collection[key]:

@@ -192,6 +192,8 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
         text = f"every check is decided at {100 * ALPHA / verdict.runs:.2g} %: candidates"
         if verdict.candidate_number is not None:
             text += f"; candidate {verdict.candidate_number} of at most {verdict.runs}"
+            line = verdict.candidate_line
+            text += "" if line is None else f" (line {line.line} of the ledger)"
         yield Finding(f"{text} since the last update", key="candidates")
     few = [check.name for check in verdict.checks if has_few_changes(check)]
     if few:

@@ -14,7 +14,9 @@ def describe_look(look: Look | None) -> str:
     if look.number is None:
         return f"Looks were not counted ({look.note}). The verdict is tested one-sided at {level}."
     again = ", asked again about the same numbers and queries" if look.is_repeated else ""
-    place = f" The ledger is {look.file}, because {look.note}." if look.note else ""
+    place = "" if look.line is None else f" It is line {look.line} of {look.file}."
+    place += f" The ledger is there, because {look.note}." if look.note else ""
+    place += f" Looks are missing, so this number is too low: {look.lost}." if look.lost else ""
     return (
         f"This is look {look.number} at these held-out queries{again}. It is tested one-sided at "
         f"{level}, with {format_percent(look.power)} power where a single test has 80 %."

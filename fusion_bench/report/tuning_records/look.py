@@ -20,6 +20,9 @@ class Look(ReportRecord):
         is_repeated: Whether the same numbers were looked at on the same queries before.
         file: The ledger; None = not counted.
         note: Why the looks are not counted, or are counted elsewhere; empty = neither.
+        line: Line of the ledger that this look is; None = not counted, or of an earlier version.
+        digest: Its digest, which the next line of the ledger names.
+        lost: A look of the report before this one that the ledger lacks; empty = none is known.
         max_queries: Held-out queries of the plan's last look; None = no plan.
     """
 
@@ -32,4 +35,7 @@ class Look(ReportRecord):
     is_repeated: bool = False
     file: str | None = None
     note: str = ""
+    line: int | None = None
+    digest: str | None = None
+    lost: str = ""
     max_queries: int | None = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.qrels import Qrels
 
 #: Hexadecimal digits of the digest of a query and of the numbers.
 QUERY_DIGITS, NUMBERS_DIGITS = 12, 32
@@ -21,6 +23,21 @@ def query_digests(queries: Iterable[str]) -> tuple[str, ...]:
     return tuple(
         sorted(hashlib.sha256(query.encode()).hexdigest()[:QUERY_DIGITS] for query in queries)
     )
+
+
+def judgment_digests(qrels: Qrels | None, queries: Iterable[str]) -> tuple[str, ...]:
+    """A digest of the relevant documents and their grades of each query, sorted.
+
+    It stays the same where a query gets another id, or further documents without relevance. What
+    several queries have in common tells none of them, and is left out.
+    """
+    judged = {} if qrels is None else qrels.to_dict()
+    texts = {
+        query: json.dumps(sorted(item for item in grades.items() if item[1] > 0))
+        for query, grades in judged.items()
+    }
+    counts = Counter(texts.values())
+    return query_digests(texts[query] for query in queries if counts[texts.get(query, "")] == 1)
 
 
 def numbers_digest(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
 
 from fusion_bench.experiment.look_settings import LookSettings
+from fusion_bench.report.tuning_records.look import Look
 from fusion_bench.tune.looks.ledger import LEDGER_NAME
 from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
 from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.util.files.regular_files import read_regular_text
 
 
 def find_ledger(
@@ -31,7 +34,7 @@ def find_ledger(
         out: Folder of the outputs, for a dataset that cannot be written to, or that an installed
             package brought, with which the ledger would go; None = there is none.
     """
-    counter = LookCounter(None, alpha, settings.max_queries)
+    counter = LookCounter(None, alpha, settings.max_queries, earlier=_read_earlier(out))
     if not settings.count:
         return replace(counter, note="'tune.looks.count' is false")
     if settings.file is not None:
@@ -47,6 +50,15 @@ def find_ledger(
     if out is None:
         return replace(counter, note=f"{note}: name a ledger")
     return replace(counter, path=out / LEDGER_NAME, readonly=beside, note=note)
+
+
+def _read_earlier(out: Path | None) -> tuple[str, Look] | None:
+    """The dataset and the look of the report in a folder; None = there is none to be read."""
+    try:
+        report = json.loads(read_regular_text((out or Path()) / "tuning.json"))
+        return str(report["dataset"]), Look.model_validate(report["look"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def _is_installed(dataset: Path) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.report.tuning_records import look as record
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.tune.looks.digests import numbers_digest, query_digests
+from fusion_bench.tune.looks.digests import judgment_digests, numbers_digest, query_digests
 from fusion_bench.tune.looks.ledger import Look, LookPlan
 from fusion_bench.tune.looks.look_counter import LookCounter
 from fusion_bench.tune.search.trial_log import Trial
@@ -50,7 +50,8 @@ class HeldOutLook:
     def close(self, report: TuningReport) -> TuningReport:
         """Write the verdict into the ledger; returns the report with the look."""
         self.counter.close_look(self.look, report.verdict)
-        return report.model_copy(update={"look": self.record})
+        lost = self.counter.describe_lost(report.dataset)
+        return report.model_copy(update={"look": self.record.model_copy(update={"lost": lost})})
 
 
 def open_held_out_look(
@@ -101,6 +102,7 @@ def open_held_out_look(
             level=counter.alpha / 2,
             plan=_make_plan(counter, objective, split, chosen),
             queries=query_digests(held_out),
+            judgments=judgment_digests(objective.qrels, held_out),
         )
     )
     return HeldOutLook(counter, look, counter.describe(look))

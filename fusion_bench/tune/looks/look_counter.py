@@ -31,6 +31,7 @@ class LookCounter:
         max_queries: Of the declared plan; None = none is declared.
         readonly: A ledger that is read too, and cannot be written to; None = there is none.
         note: Why looks are not counted, or are counted elsewhere; empty = neither.
+        earlier: The dataset and the look of the report that the run replaces; None = there is none.
     """
 
     path: Path | None
@@ -38,8 +39,9 @@ class LookCounter:
     max_queries: int | None = None
     readonly: Path | None = None
     note: str = ""
+    earlier: tuple[str, record.Look] | None = None
 
-    def find_plan(self, queries: Iterable[str]) -> LookPlan | None:
+    def find_plan(self, queries: Iterable[str], judgments: Iterable[str] = ()) -> LookPlan | None:
         """The plan that looks at these held-out queries belong to; None = there is none yet.
 
         Raises:
@@ -52,7 +54,7 @@ class LookCounter:
             if wanted is not None:
                 raise ConfigError(f"tune.looks.max_queries: needs counted looks, but {self.note}")
             return None
-        earlier = related_looks(self._read_all(), query_digests(queries))
+        earlier = related_looks(self._read_all(), (*query_digests(queries), *judgments))
         return check_plan(earlier, wanted, self.path)
 
     def open_look(self, look: Look) -> Look:
@@ -72,14 +74,13 @@ class LookCounter:
 
         def add(looks: list[Look]) -> list[Look]:
             known = [*self._read_readonly(), *looks]
-            same = next((item for item in known if item.asks_same(look)), None)
-            opened.append(same or self._number(look, known))
-            return looks if same else [*looks, opened[0]]
+            opened.extend(item for item in known if item.asks_same(look))
+            return looks if opened else [*looks, self._number(look, known)]
 
         if self.path is None:
             return look.model_copy(update={"level": self.alpha / 2})
-        update_ledger(self.path, add)
-        return opened[0]
+        looks = update_ledger(self.path, add)
+        return opened[0] if opened else looks[-1]
 
     def close_look(self, look: Look, verdict: str) -> None:
         """Write the verdict of a look that :meth:`open_look` returned."""
@@ -96,7 +97,7 @@ class LookCounter:
         shared = {"level": look.level, "power": power_at_level(look.level, single=single)}
         if self.path is None:
             return record.Look(number=None, note=self.note, **shared)
-        made = related_looks(self._read_all(), look.queries)
+        made = related_looks(self._read_all(), look.contents)
         number, level = len(made) + 1, look_level(len(made) + 1, self.alpha)
         has_next = True
         if look.plan is not None:
@@ -110,9 +111,23 @@ class LookCounter:
             next_query_factor=query_factor(level, single=single) if has_next else None,
             is_repeated=look.verdict is not None,
             file=str(self.path),
+            line=look.line,
+            digest=None if look.line is None else look.digest,
             note=self.note,
             max_queries=None if look.plan is None else look.plan.max_queries,
             **shared,
+        )
+
+    def describe_lost(self, dataset: str) -> str:
+        """Which look of an earlier report at the dataset the ledger lacks; empty where none."""
+        if self.earlier is None or self.earlier[0] != dataset or self.earlier[1].line is None:
+            return ""
+        look = self.earlier[1]
+        if any((each.line, each.digest) == (look.line, look.digest) for each in self._read_all()):
+            return ""
+        return (
+            f"line {look.line} of {look.file}, look {look.number}, on which the report before this "
+            "one relies, is not in the ledger"
         )
 
     def _read_readonly(self) -> list[Look]:
@@ -123,7 +138,7 @@ class LookCounter:
 
     def _number(self, look: Look, known: Sequence[Look]) -> Look:
         """The look with the number and the level that follow from the looks before it."""
-        earlier = related_looks(known, look.queries)
+        earlier = related_looks(known, look.contents)
         number = len(earlier) + 1
         level = look_level(number, self.alpha)
         if look.plan is not None:

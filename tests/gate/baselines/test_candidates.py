@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.gate.baselines.candidates import candidates_path, read_candidates
+from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
+from fusion_bench.gate.pages.gate_page import format_text
+from fusion_bench.gate.run import run_gate
 from tests.gate import cases
-from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
+from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.gate.test_run import swap
+from tests.git_project import commit_all
 from tests.tiny import edit
 
 
@@ -32,7 +37,7 @@ def try_candidate(root: Path, runs: str) -> tuple[int | None, int]:
 def test_different_candidates_are_counted_and_the_last_is_refused(root: Path) -> None:
     path = renew_baseline(root)
     assert gate_verdict(root).candidate_number is None
-    assert not candidates_path(path).exists()
+    assert len(read_candidates(candidates_path(path))) == 1  # the update
     assert try_candidate(root, "{runs: [b]}") == (1, 1)
     assert try_candidate(root, "{runs: [b], depth: 3}")[0] == 2
     assert try_candidate(root, "{runs: [b]}") == (1, 1)  # the same again is no new one
@@ -40,7 +45,7 @@ def test_different_candidates_are_counted_and_the_last_is_refused(root: Path) ->
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks) == (2, ())
     assert "2 different candidates were checked since the last update" in verdict.refusals[0]
-    assert [line.system for line in read_candidates(candidates_path(path))] == ["live"] * 2
+    assert [line.system for line in read_candidates(candidates_path(path))] == ["live"] * 3
 
 
 def test_an_update_starts_the_count_again(root: Path) -> None:
@@ -71,3 +76,71 @@ def test_a_broken_file_is_an_error(root: Path) -> None:
     path.write_text("no json\n")
     with pytest.raises(DataError, match=r"mine\.candidates\.jsonl: not a list of checked"):
         try_candidate(root, "{runs: [b]}")
+
+
+def cut(path: Path, keep: int) -> None:
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:keep]))
+
+
+def test_a_ledger_that_was_deleted_or_cut_before_the_update_is_missed(root: Path) -> None:
+    path = renew_baseline(root)
+    ledger = candidates_path(path)
+    try_candidate(root, "{runs: [b]}")
+    edit(root, EXPERIMENT, "    RR@10: {max_drop: 0.01}", "    RR@10: {max_drop: 0.011}")
+    renew_baseline(root, "another tolerance")
+    baseline = read_baseline(path)
+    assert baseline is not None
+    assert baseline.ledger is not None
+    assert baseline.ledger.line == 3
+    swap(root, "{runs: [b], depth: 2}")
+    verdict = gate_verdict(root)
+    assert verdict.candidate_line is not None
+    assert verdict.candidate_line.line == 4
+    assert "candidate 1 of at most 2 (line 4 of the ledger)" in format_text(verdict)
+    for keep in (2, 0):
+        cut(ledger, keep)
+        with pytest.raises(DataError, match="line 3, on which the baseline relies, is missing"):
+            gate_verdict(root)
+    ledger.unlink()
+    with pytest.raises(DataError, match="line 3, on which the baseline relies, is missing"):
+        gate_verdict(root)
+
+
+def test_a_line_that_was_removed_or_edited_is_missed_by_the_next(root: Path) -> None:
+    path = candidates_path(renew_baseline(root))
+    for runs in ("{runs: [b]}", "{runs: [b], depth: 3}"):
+        try_candidate(root, runs)
+    lines = path.read_text().splitlines(keepends=True)
+    for damaged in (lines[:1] + lines[2:], [lines[0], lines[1].replace("live", "dead"), lines[2]]):
+        path.write_text("".join(damaged))
+        with pytest.raises(DataError, match="follows a line that was removed or edited"):
+            try_candidate(root, "{runs: [b]}")
+        edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
+
+
+def test_a_cut_since_the_commit_of_the_base_is_missed(root: Path) -> None:
+    path = renew_baseline(root)
+    for runs in ("{runs: [b]}", "{runs: [b], depth: 3}"):
+        try_candidate(root, runs)
+    commit_all(root)
+    cut(candidates_path(path), 1)
+    swap(root, "{runs: [b], depth: 2}")
+    assert gate_verdict(root).candidate_number == 1  # nothing in the file tells
+    cut(candidates_path(path), 1)
+    with pytest.raises(DataError, match="line 2, on which the baseline relies, is missing"):
+        run_gate(gate_inputs(root), path, "main")
+
+
+def test_lines_of_an_earlier_version_are_counted(root: Path) -> None:
+    path = renew_baseline(root)
+    baseline = read_baseline(path)
+    assert baseline is not None
+    ledger = candidates_path(path)
+    old = {"baseline": "1", "candidate": "2", "system": "live", "checked_at": "2026"}
+    ledger.write_text(f"{json.dumps(old)}\n")
+    write_baseline(baseline.model_copy(update={"ledger": None}), path)
+    assert try_candidate(root, "{runs: [b]}") == (1, 1)
+    assert [line.line for line in read_candidates(ledger)] == [None, 2]
+    ledger.write_text(ledger.read_text().replace("2026", "2027", 1))
+    with pytest.raises(DataError, match="candidate 2 follows a line that was removed or edited"):
+        try_candidate(root, "{runs: [b], depth: 2}")

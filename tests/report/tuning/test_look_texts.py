@@ -17,6 +17,13 @@ def test_a_look_says_its_level_its_power_and_the_price_of_the_next() -> None:
     assert "look 2, is tested at .0025 and needs 1.7 times the queries" in text
 
 
+def test_a_look_names_its_line_and_looks_that_are_missing() -> None:
+    look = FIRST.model_copy(update={"line": 3, "file": "looks.jsonl"})
+    assert describe_look(look).endswith(" It is line 3 of looks.jsonl.")
+    lost = look.model_copy(update={"lost": "line 9 of looks.jsonl is not in the ledger"})
+    assert "Looks are missing, so this number is too low: line 9 of" in describe_look(lost)
+
+
 def test_the_last_look_of_a_plan_names_no_next() -> None:
     last = Look(number=3, level=0.024, power=0.79, max_queries=400)
     assert "the last of its plan" in describe_look(last)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -19,8 +20,11 @@ from fusion_bench.tune.looks.renew_ledger import main
 from fusion_bench.util.digests import add_line_digest
 
 
-def look(*queries: str, numbers: str = "0", verdict: str | None = None) -> Look:
+def look(
+    *queries: str, numbers: str = "0", verdict: str | None = None, version: Literal[2, 3] = 3
+) -> Look:
     return Look(
+        version=version,
         experiment="e",
         system="s",
         measure="nDCG@10",
@@ -33,6 +37,10 @@ def look(*queries: str, numbers: str = "0", verdict: str | None = None) -> Look:
     )
 
 
+#: Fields that a look has in a ledger only.
+UNWRITTEN = {"line": None, "previous": ()}
+
+
 def add(path: Path, made: Look) -> None:
     update_ledger(path, lambda looks: [*looks, made])
 
@@ -43,7 +51,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     written = [look("a", "b"), look("c", numbers="1", verdict="ship")]
     for made in written:
         add(path, made)
-    assert read_looks(path) == written
+    assert [each.model_copy(update=UNWRITTEN) for each in read_looks(path)] == written
+    assert [each.line for each in read_looks(path)] == [1, 2]
     assert path.read_text().count("\n") == 2
     assert [p.name for p in path.parent.iterdir()] == ["looks.jsonl"]
 
@@ -55,7 +64,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ("[" * 100_000, "its digest does not match"),
         (format_look(look("a")).replace("0.02", "0.01").rstrip(), "its digest does not match"),
         (format_look(look("a")).rstrip()[:-1], "its digest does not match"),
-        (add_line_digest('{"version":3}'), "version: "),
+        (add_line_digest('{"version":4}'), "version: "),
         (add_line_digest('{"version":2}'), "experiment: Field required"),
         ('{"version": 1}', "python -m fusion_bench.tune.looks.renew_ledger "),
     ],
@@ -110,10 +119,9 @@ def test_a_ledger_of_version_1_is_renewed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "looks.jsonl"
-    looks = [look("a"), look("b", verdict="keep")]
-    path.write_text(
-        look("a").model_copy(update={"version": 1}).model_dump_json() + f"\n{format_look(looks[1])}"
-    )
+    looks = [look("a", version=2), look("b", verdict="keep", version=2)]
+    text = format_look(looks[0]).rpartition(',"sha256"')[0].replace('"version":2', '"version":1')
+    path.write_text(f"{text}}}\n{format_look(looks[1])}")
     with pytest.raises(DataError, match=rf"looks.jsonl:1: .*renew_ledger {path}$"):
         read_looks(path)
     assert main([str(path)]) == 0
@@ -122,3 +130,75 @@ def test_a_ledger_of_version_1_is_renewed(
     path.write_text('{"version": 1}\n')
     assert main([str(path)]) == 2
     assert path.read_text() == '{"version": 1}\n'
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines(keepends=True)
+
+
+def make_ledger(path: Path, *, old: int = 0, new: int = 4) -> None:
+    """Lines of an earlier version, and chained ones."""
+    path.write_text("".join(format_look(look("a", numbers=f"{n}", version=2)) for n in range(old)))
+    for number in range(new):
+        add(path, look("a", numbers=f"{number + 5}"))
+
+
+@pytest.mark.parametrize(("old", "removed"), [(0, 0), (0, 2), (2, 0), (2, 1), (2, 2), (2, 4)])
+def test_a_line_that_is_removed_is_missed_by_those_after_it(
+    tmp_path: Path, old: int, removed: int
+) -> None:
+    path = tmp_path / "looks.jsonl"
+    make_ledger(path, old=old)
+    assert [made.line for made in read_looks(path)] == [None] * old + [old + n for n in range(1, 5)]
+    lines = lines_of(path)
+    del lines[removed]
+    path.write_text("".join(lines))
+    with pytest.raises(DataError, match="a line before it was removed or edited"):
+        read_looks(path)
+
+
+def test_an_edited_line_with_a_new_digest_is_missed_too(tmp_path: Path) -> None:
+    path = tmp_path / "looks.jsonl"
+    make_ledger(path)
+    first = read_looks(path)[0].model_copy(update={"queries": ("b",)})
+    path.write_text("".join([format_look(first), *lines_of(path)[1:]]))
+    with pytest.raises(DataError, match=r"looks\.jsonl:2: .*a line before it was removed"):
+        read_looks(path)
+
+
+def test_a_verdict_that_comes_later_breaks_no_chain(tmp_path: Path) -> None:
+    path = tmp_path / "looks.jsonl"
+    make_ledger(path)
+    update_ledger(path, lambda all_: [all_[0].model_copy(update={"verdict": "keep"}), *all_[1:]])
+    assert [made.verdict for made in read_looks(path)] == ["keep", None, None, None]
+
+
+def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "looks.jsonl"
+    make_ledger(path, old=1, new=1)
+    shared = path.read_text()
+    sides = []
+    for numbers in ("a", "b"):
+        path.write_text(shared)
+        add(path, look("a", numbers=numbers))
+        sides.append(lines_of(path)[-1])
+    path.write_text(shared + "".join(sides))
+    add(path, look("a", numbers="c"))
+    merged = read_looks(path)
+    assert [made.line for made in merged] == [None, 2, 3, 3, 5]
+    assert set(merged[-1].previous) == {made.digest for made in merged[2:4]}
+    for removed in (2, 3):
+        path.write_text("".join(line for n, line in enumerate(lines_of(path)) if n != removed))
+        with pytest.raises(DataError, match="was removed"):
+            read_looks(path)
+        path.write_text(shared + "".join([*sides, format_look(merged[-1])]))
+
+
+def test_a_number_belongs_to_a_line_of_version_3(tmp_path: Path) -> None:
+    path = tmp_path / "looks.jsonl"
+    for made in (look("a"), look("a", version=2).model_copy(update={"line": 1})):
+        path.write_text(f"{add_line_digest(made.model_dump_json())}\n")
+        with pytest.raises(DataError, match="line: a line of version 3 has a number"):
+            read_looks(path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import sysconfig
 from collections.abc import Sequence
@@ -8,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.look_settings import LookSettings
-from fusion_bench.tune.looks.digests import numbers_digest, query_digests
+from fusion_bench.tune.looks.digests import judgment_digests, numbers_digest, query_digests
 from fusion_bench.tune.looks.find_ledger import find_ledger
 from fusion_bench.tune.looks.lan_demets import planned_levels
 from fusion_bench.tune.looks.ledger import Look, LookPlan, read_looks
@@ -182,3 +184,61 @@ def test_a_plan_needs_counted_looks() -> None:
     counter = LookCounter(None, max_queries=20, note="nobody counts")
     with pytest.raises(ConfigError, match="needs counted looks, but nobody counts"):
         counter.find_plan(names(0, 5))
+
+
+def test_other_ids_of_the_same_queries_are_the_same_queries(counter: LookCounter) -> None:
+    grades = {f"q{n}": {f"d{n}": 1, f"d{n + 1}": 2, "other": 0} for n in range(10)}
+    renamed = {name.upper(): {**found, "new": 0} for name, found in grades.items()}
+    looks = []
+    for judged, numbers in ((grades, "0"), (renamed, "1")):
+        asked = Look(
+            experiment="e",
+            system="s",
+            measure="m",
+            date="2026",
+            numbers=numbers,
+            number=1,
+            level=0.0,
+            queries=query_digests(judged),
+            judgments=judgment_digests(Qrels.from_dict(judged), [*judged]),
+        )
+        looks.append(counter.open_look(asked))
+    assert [look.number for look in looks] == [1, 2]
+    assert set(looks[0].queries).isdisjoint(looks[1].queries)
+
+
+def test_judgments_that_several_queries_have_tell_none() -> None:
+    grades = {"q1": {"d": 1}, "q2": {"d": 1, "e": 0}, "q3": {"e": 0}, "q4": {"e": 1}}
+    assert len(judgment_digests(Qrels.from_dict(grades), [*grades, "unjudged"])) == 2
+    assert judgment_digests(None, ["q1"]) == ()
+
+
+def test_a_look_that_an_earlier_report_relies_on_is_missed(tmp_path: Path) -> None:
+    out, ledger = tmp_path / "out", tmp_path / "looks.jsonl"
+    out.mkdir()
+    settings = LookSettings(file=ledger)
+
+    def open_counter() -> LookCounter:
+        return find_ledger(settings, alpha=0.05, base=None, dataset=tmp_path, out=out)
+
+    first, described = open_counter(), None
+    for n in range(2):
+        described = first.describe(ask(first, names(0, 10), f"{n}"))
+    assert described is not None
+    assert (described.line, described.number) == (2, 2)
+    report = {"dataset": "mine", "look": described.model_dump()}
+    (out / "tuning.json").write_text(json.dumps(report))
+    assert open_counter().describe_lost("mine") == ""
+    whole = ledger.read_text()
+    for rest in (whole.splitlines(keepends=True)[0], ""):
+        ledger.write_text(rest)
+        assert "line 2 of " in open_counter().describe_lost("mine")
+        assert open_counter().describe_lost("another dataset") == ""
+    ledger.unlink()
+    ask(open_counter(), names(0, 10), "7")
+    assert "look 2, on which the report before this one relies" in (
+        open_counter().describe_lost("mine")
+    )
+    for text in ("", "{}", '{"dataset": "mine", "look": null}', "[" * 10_000):
+        (out / "tuning.json").write_text(text)
+        assert open_counter().earlier is None
