@@ -44,7 +44,7 @@ from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset_config import read_spec
 from tests.tiny import FILES
 
-BUDGET = Budget(trials=2, folds=2)
+BUDGET = Budget(trials=2, folds=2, flips=39)
 RENEW = "experiments/methods.yaml: run python -m benchmarks.leaderboard.methods"
 
 
@@ -134,6 +134,7 @@ def test_a_stopped_run_continues_and_loses_no_row(dataset: Path) -> None:
     assert tuned is not None
     assert floor is not None
     assert len(tuned.chosen) == 2
+    assert len(tuned.null) == BUDGET.flips
     assert len(tuned.values["nDCG@10"]) == len(head.queries) == 3
     assert 0 < sum(floor.values["nDCG@10"]) < 3
     assert "rrf, tuned" in second
@@ -155,7 +156,7 @@ def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> N
     row = Row(name="rrf, tuned", kind="tuned", config={"runs": ["a", "b"]})
     plain = Row(name="rrf", kind="method", config={"runs": ["a", "b"]})
     other = Row(name="rrf", kind="method", config={"runs": ["a", "b"], "fusion": "isr"})
-    data, more = load_material(dataset).fingerprint, Budget(trials=3, folds=2)
+    data, more = load_material(dataset).fingerprint, Budget(trials=3, folds=2, flips=39)
     assert fingerprint_row(data, row, BUDGET) != fingerprint_row(data, row, more)
     first = fingerprint_row(data, plain, BUDGET)
     assert first == fingerprint_row(data, plain, more)
@@ -178,8 +179,10 @@ def test_the_page_and_its_picture_come_from_the_stored_rows(dataset: Path, tmp_p
     assert all(f"\n| {name} | " in page for name in (*ORACLES, *means) if name not in {"a", "b"})
     assert {results.resolve(name) for name in (BEST_SOURCE, WORST_SOURCE)} == {"a", "b"}
     assert not re.search(r"\bnan\b|None", page)
-    head = results.head.model_copy(update={"budget": Budget(trials=3, folds=2)})
+    head = results.head.model_copy(update={"budget": Budget(trials=3, folds=2, flips=39)})
     write_record(dataset.parent.parent.parent / "cells" / "tiny" / HEAD, head)
     [stale] = read_results(dataset.parent.parent.parent / "cells")
-    assert set(results.cells) - set(stale.cells) == {r.name for r in results.rows_of("tuned")}
+    assert set(results.cells) - set(stale.cells) == {
+        row.name for row in results.rows_of("tuned", "tuned pair")
+    }
     assert (tmp_path / "page" / PICTURE).read_bytes().startswith(b"\x89PNG")

@@ -8,11 +8,12 @@ from typing import Final
 import numpy as np
 
 from benchmarks.leaderboard.evaluate import AVERAGE_PRECISION
-from benchmarks.leaderboard.methods import BASELINE
+from benchmarks.leaderboard.methods import BASELINE, MEASURE
 from benchmarks.leaderboard.results import CollectionResults
-from benchmarks.leaderboard.rows import CONSTANTS, CONVEX, k_name, reranked_name, tuned_name
+from benchmarks.leaderboard.rows import CONSTANTS, CONVEX, TUNED_PAIR, k_name, reranked_name
+from benchmarks.leaderboard.tuned_family import adjust_for_choice
 from fusion_bench.stats.answers import BETTER, WORSE
-from fusion_bench.stats.compare_family import compare_family
+from fusion_bench.stats.compare_family import ComparedValues, compare_family
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.fusion_answer import decide_fusion
 from fusion_bench.stats.intervals import MeanEstimate
@@ -40,21 +41,31 @@ Results = Sequence[CollectionResults]
 
 def answer_convex(results: Results) -> Iterator[str]:
     """Does convex fusion beat RRF once both are tuned?"""
-    convex, rrf = tuned_name(CONVEX), tuned_name(BASELINE)
-    tables = {each.head.name: each.table([convex], rrf) for each in results}
-    known = {name: table for name, table in tables.items() if table is not None}
-    if not known:
+    cells = {each.head.name: each for each in results if TUNED_PAIR in each.cells}
+    if not cells:
         yield "No collection has both rows yet."
         return
-    rows = compare_family(list(known.values()))
-    compared = {name: row for name, (row,) in zip(known, rows, strict=True)}
+    zero = "no difference"
+    tables = [
+        ComparedValues(
+            MEASURE.name,
+            {zero: np.zeros(len(each.head.queries)), TUNED_PAIR: known},
+            zero,
+            each.head.groups,
+        )
+        for each in cells.values()
+        if (known := each.values(TUNED_PAIR)) is not None
+    ]
+    rows = [row for (row,) in compare_family(tables)]
+    rows = adjust_for_choice(rows, [each.cells[TUNED_PAIR].null for each in cells.values()])
+    compared = dict(zip(cells, rows, strict=True))
     better = [name for name, row in compared.items() if row.answer in BETTER]
     worse = [name for name, row in compared.items() if row.answer in WORSE]
     mean = float(np.mean([each.difference for each in compared.values()]))
     yield (
         f"Tuned convex fusion is better than tuned RRF on {_listed(better)} and worse on "
-        f"{_listed(worse)}, of {len(compared)} collections (max-T over them). The mean "
-        f"difference over collections is {mean:+.4f}."
+        f"{_listed(worse)}, of {len(compared)} collections (max-T over them, with flips in "
+        f"which both choose anew). The mean difference over collections is {mean:+.4f}."
     )
     yield from _table(
         ("collection", "convex, tuned − rrf, tuned"),

@@ -21,7 +21,9 @@ from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind
 from fusion_bench.util.files.atomic_files import write_atomic
 
 #: Raised when a cell has other fields or is computed in another way.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+#: Kinds of rows that are tuned out of fold.
+TUNED = ("tuned", "tuned pair")
 #: File of a collection that says what its rows have in common.
 HEAD = "collection.json"
 
@@ -30,13 +32,15 @@ class Budget(StrictModel):
     """How much tuning a tuned row gets.
 
     Attributes:
-        trials: Of each search.
+        trials: Random ones, the same for all folds; the default is one more.
         folds: Each query is evaluated with parameters that the other folds chose.
-        seed: Of the search, the folds and the floor.
+        flips: Of the test that chooses anew in each.
+        seed: Of the trials, the folds, the flips and the floor.
     """
 
     trials: int = Field(default=50, ge=2)
-    folds: int = Field(default=2, ge=2)
+    folds: int = Field(default=5, ge=2)
+    flips: int = Field(default=1_999, ge=39)
     seed: int = 7
 
 
@@ -62,16 +66,19 @@ class Cell(StrictModel):
         fingerprint: Of all that decides the values.
         row: What was evaluated.
         values: Measure → value of each query, in the order of the collection's queries.
-        chosen: Parameters that each fold's search chose.
+        chosen: Parameters that were chosen without each fold.
+        null: Of a tuned row: mean ÷ standard error of its difference in each flip of signs, where
+            the parameters are chosen anew.
         skipped: Why there are no values; such a cell is computed again in the next run.
         seconds: That it took.
     """
 
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     fingerprint: str
     row: Row
     values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     chosen: tuple[dict[str, Any], ...] = ()
+    null: tuple[float, ...] = ()
     skipped: str = ""
     seconds: float = 0.0
 
@@ -111,7 +118,7 @@ def make_fingerprint(data: str, row: Row, resolved: Mapping[str, Any], budget: B
         resolved: Its configuration with every default.
         budget: Counts for tuned rows alone; the seed for all.
     """
-    limits = budget.model_dump() if row.kind == "tuned" else {"seed": budget.seed}
+    limits = budget.model_dump() if row.kind in TUNED else {"seed": budget.seed}
     parts = [data, __version__, ENGINE, FORMAT_VERSION, row.model_dump(), resolved, limits]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

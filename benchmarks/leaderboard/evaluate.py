@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from benchmarks.leaderboard.cells import (
     read_cell,
     write_record,
 )
-from benchmarks.leaderboard.methods import MEASURE, Lists
+from benchmarks.leaderboard.methods import BASELINE, MEASURE, Lists, fusion_systems
 from benchmarks.leaderboard.rows import CONVEX, tuned_name
 from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.config.parameters import Params
 from fusion_bench.data.fingerprint import Fingerprint
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.scores import evaluate_systems
@@ -32,15 +33,16 @@ from fusion_bench.evaluation.unjudged.judgment_kind import judgment_kind
 from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
+from fusion_bench.experiment.tune_settings import ParameterRange
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import Measure, compute_measures, parse_measure
-from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective, source_roles
 from fusion_bench.tune.space.search_space import build_search_space
+from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit, cross_fit
 from fusion_bench.tune.validation.cross_validation import assign_folds
-from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
+from fusion_bench.tune.validation.trial_selection import evaluate_in_batches
 
 #: Cormack's measure, for the curve over k.
 AVERAGE_PRECISION: Final = "AP@100"
@@ -105,13 +107,18 @@ def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
     started = time.perf_counter()
     values: FloatArray = np.zeros((0, 0))
     chosen: tuple[dict[str, Any], ...] = ()
+    null: FloatArray = np.zeros(0)
     skipped = ""
     names = (MEASURE.name, JUDGED, AVERAGE_PRECISION, FILLED)
     try:
         if row.kind == "floor":
             values = _random_order_values(material, budget.seed)
         elif row.kind == "tuned":
-            values, chosen = _tuned_values(material, row, budget)
+            values, chosen, fit = _tune(material, row, budget)
+            null = fit.null[1:]
+        elif row.kind == "tuned pair":
+            fit = _tune_pair(material, row, budget)
+            values, null = fit.values[None], fit.null[1:]
         else:
             values = _evaluate(material, _build_system(row))
     except FusionBenchError as error:
@@ -121,6 +128,7 @@ def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
         row=row,
         values=dict(zip(names, (tuple(each) for each in values.tolist()), strict=False)),
         chosen=chosen,
+        null=tuple(np.round(null, 4).tolist()),
         skipped=skipped,
         seconds=round(time.perf_counter() - started, 3),
     )
@@ -165,28 +173,91 @@ def _evaluate(material: Material, system: System) -> FloatArray:
     return np.vstack([scores.values[0], unjudged.judged_only[0], scores.values[1], filled])
 
 
-def _tuned_values(
+def _tune(
     material: Material, row: Row, budget: Budget
-) -> tuple[FloatArray, tuple[dict[str, Any], ...]]:
-    """(M + 1, Q), each query's with the parameters that the other folds chose; these."""
-    objective = _make_objective(material, row)
+) -> tuple[FloatArray, tuple[dict[str, Any], ...], CrossFit]:
+    """(M + 1, Q), each query's with the parameters that the other folds chose; these; the test.
+
+    The trials are random, so that the test can choose among them anew in every flip. It is that of
+    the row − the baseline.
+    """
+    trials = _evaluate_trials(material, row, budget)
+    baseline = _evaluate(material, _build_system(_baseline_row(material)))[0]
+    fit = _cross_fit(material, budget, trials, offset=trials.values[0] - baseline)
+    chosen = [trials.params[t] if t >= 0 else trials.params[0] for t in fit.chosen.tolist()]
+    by_fold = np.array(
+        [_evaluate(material, trials.objective.build_system(each)) for each in chosen]
+    )
     fold = _deal_folds(material, budget)
-    tuning = TuneSettings(system=row.name, trials=budget.trials, seed=budget.seed)
-    chosen = []
-    for k in range(int(fold.max()) + 1):
-        keep: BoolArray = fold != k
-        search = run_search(objective, keep, tuning.search_settings())
-        chosen.append(choose_trial(objective, search, keep, tuning.choose).params)
-    by_fold = np.array([_evaluate(material, objective.build_system(each)) for each in chosen])
     values: FloatArray = np.take_along_axis(by_fold, fold[None, None, :], axis=0)[0]
-    return values, tuple(dict(params) for params in chosen)
+    return values, tuple(dict(params) for params in chosen), fit
+
+
+def _tune_pair(material: Material, row: Row, budget: Budget) -> CrossFit:
+    """The tuned row − the tuned baseline, both chosen anew in every flip."""
+    first, second = (
+        _evaluate_trials(material, each, budget)
+        for each in (row.model_copy(update={"name": CONVEX}), _baseline_row(material))
+    )
+    offset, rival = first.values[0] - second.values[0], second.values - second.values[0]
+    return _cross_fit(material, budget, first, offset=offset, rival=rival)
+
+
+def _baseline_row(material: Material) -> Row:
+    return Row(
+        name=BASELINE,
+        kind="method",
+        config=dict(fusion_systems(material.lists, trained=False)[BASELINE]),
+    )
+
+
+class _Trials(NamedTuple):
+    """The default and random parameters of a method.
+
+    Attributes:
+        objective: That they are of.
+        params: The default first.
+        values: Shape (T, Q): of the primary measure.
+    """
+
+    objective: TuningObjective
+    params: list[Params]
+    values: FloatArray
+
+
+def _evaluate_trials(material: Material, row: Row, budget: Budget) -> _Trials:
+    objective = _make_objective(material, row)
+    sample = sample_uniformly(objective.parameters, budget.trials, seed=budget.seed)
+    params = [objective.default_params, *map(objective.normalize_weights, sample)]
+    values = evaluate_in_batches(objective, params)
+    kept = np.flatnonzero(np.isfinite(values).all(axis=1)).tolist()
+    return _Trials(objective, [params[t] for t in kept], values[kept])
+
+
+def _cross_fit(
+    material: Material,
+    budget: Budget,
+    trials: _Trials,
+    *,
+    offset: FloatArray,
+    rival: FloatArray | None = None,
+) -> CrossFit:
+    return cross_fit(
+        trials.values - trials.values[0],
+        _deal_folds(material, budget),
+        list(material.task.runs.groups),
+        flips=budget.flips,
+        seed=budget.seed,
+        offset=offset,
+        rival=rival,
+    )
 
 
 def _make_objective(material: Material, row: Row) -> TuningObjective:
     """All that the method declares is tuned; of convex fusion the weights alone."""
     system, runs = _build_system(row), material.task.runs
     narrowed: dict[str, ParameterRange | Literal["own"]] = {"fusion.weights": "own"}
-    ranges = narrowed if row.name == tuned_name(CONVEX) else None
+    ranges = narrowed if row.name in {CONVEX, tuned_name(CONVEX)} else None
     parameters = build_search_space(system, ranges, source_roles(system, runs))
     dataset = material.task.dataset
     return TuningObjective(

@@ -69,8 +69,11 @@ def _blocks(results: Sequence[CollectionResults]) -> Iterator[str]:
         f"A cell is the mean difference from `{BASELINE}` (k = 60) with its interval, paired by "
         "query and by group where the collection has groups. The intervals of a collection hold "
         "95 % together (max-T over all its rows). ▲ and ▼: better and worse; no mark: not shown, "
-        f"or unjudged documents decide. Tuned rows had {budget.trials} trials a fold, "
-        f"{budget.folds} folds: each query counts with parameters that the other folds chose. Wins "
+        f"or unjudged documents decide. Tuned rows choose among {budget.trials} random settings "
+        f"and the default, in {budget.folds} folds: each query counts with parameters that the "
+        "other folds chose. Their marks and intervals also need the flip test of that procedure "
+        f"(max |t| over the tuned rows; in each of {budget.flips:,} flips every row chooses anew). "
+        "Wins "
         "and losses count ▲ and ▼; the mean rank is over the collections that have the row."
     )
     yield f"![Differences from {BASELINE}, a row a system, a column a collection]({PICTURE})"

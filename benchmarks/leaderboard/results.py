@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.leaderboard.cells import Cell, CollectionHead, Row, cell_path, read_cell, read_head
 from benchmarks.leaderboard.evaluate import FILLED, JUDGED, fingerprint_row
 from benchmarks.leaderboard.methods import BASELINE, MEASURE
+from benchmarks.leaderboard.tuned_family import adjust_for_choice
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.unjudged.answer_veto import veto_answer
@@ -98,8 +99,12 @@ class CollectionResults:
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
-        """Every compared row against the baseline."""
-        return self.compare([row.name for row in self.rows_of(*COMPARED)], BASELINE)
+        """Every compared row against the baseline; tuned ones know that they were chosen."""
+        compared = self.compare([row.name for row in self.rows_of(*COMPARED)], BASELINE)
+        tuned = [row.name for row in self.rows_of("tuned") if row.name in compared]
+        nulls = [self.cells[name].null for name in tuned]
+        adjusted = adjust_for_choice([compared[name] for name in tuned], nulls)
+        return compared | dict(zip(tuned, adjusted, strict=True))
 
     def answer(self, name: str) -> Answer | None:
         """What the comparison of a row with the baseline shows; None = there is none."""

@@ -24,6 +24,8 @@ CONSTANTS: Final = (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 500)
 DEFAULT_CONSTANT: Final = 60
 FLOOR: Final = "random order"
 CONVEX: Final = "convex"
+#: The difference of two tuned rows, which both choose anew in each flip.
+TUNED_PAIR: Final = "convex, tuned − rrf, tuned"
 
 
 def list_rows(lists: Lists) -> tuple[Row, ...]:
@@ -39,6 +41,8 @@ def list_rows(lists: Lists) -> tuple[Row, ...]:
 def _derived_kinds(lists: Lists) -> Iterator[tuple[str, Mapping[str, Keys]]]:
     methods = fusion_systems(lists, trained=False)
     yield "tuned", {tuned_name(name): keys for name, keys in methods.items() if _has_space(keys)}
+    if CONVEX in methods:
+        yield "tuned pair", {TUNED_PAIR: methods[CONVEX]}
     policies = policy_systems(lists)
     yield "policy", {name: keys for name, keys in policies.items() if "blend" not in keys}
     constants = {k: {"method": "rrf", "k": k} for k in CONSTANTS if k != DEFAULT_CONSTANT}

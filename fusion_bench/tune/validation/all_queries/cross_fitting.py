@@ -73,6 +73,8 @@ def cross_fit(
     level: float = 0.025,
     flips: int = FLIPS,
     seed: int = 0,
+    offset: FloatArray | None = None,
+    rival: FloatArray | None = None,
 ) -> CrossFit:
     """Choose on all folds but one, evaluate on that one, and test the mean by sign flips.
 
@@ -84,31 +86,51 @@ def cross_fit(
         level: One-sided.
         flips: Random flips.
         seed: Of the signs.
+        offset: Shape (Q,): the default − the system that it is compared with, whose signs flip,
+            too; None = that is the default itself.
+        rival: Shape (T, Q): each trial of that system − its default, where it is tuned as well,
+            and chooses anew in every flip; None = it is not tuned.
 
     Raises:
         ConfigError: A group stands in two folds, or there are fewer than two folds.
     """
-    problem = _Problem.prepare(differences, folds, group_ids, rule)
-    sums, chosen = problem.fit(np.ones((1, len(problem.sizes))))
+    base = np.zeros(differences.shape[1]) if offset is None else offset
+    problem = _Problem.prepare(differences, folds, group_ids, rule, base)
+    against = None if rival is None else _Problem.prepare(rival, folds, group_ids, rule, 0 * base)
+
+    def fit(signs: FloatArray) -> FloatArray:
+        fitted = problem.fit(signs)[0]
+        return fitted if against is None else fitted - against.fit(signs)[0]
+
+    plain = np.ones((1, len(problem.sizes)))
+    sums, chosen = fit(plain), problem.fit(plain)[1][0]
     observed = float(problem.statistics(sums)[0])
     keys = hash_group_ids(seed, problem.ids)
     drawn = [np.array([observed])]
     for start in range(0, flips, BLOCK):
         signs = 2 * draw_flips(keys, start, min(start + BLOCK, flips)).T - 1
-        drawn.append(problem.statistics(problem.fit(signs)[0]))
+        drawn.append(problem.statistics(fit(signs)))
     null = np.concatenate(drawn)
     mean, error = problem.describe(sums)
-    values = np.zeros(differences.shape[1])
-    for fold, trial in enumerate(chosen[0].tolist()):
-        if trial >= 0:
-            values[folds == fold] = differences[trial, folds == fold]
+    values = base + _pick_values(differences, folds, chosen)
+    if rival is not None and against is not None:
+        values = values - _pick_values(rival, folds, against.fit(plain)[1][0])
     freedom = bell_mccaffrey_freedom(problem.sizes)
     p = two_sided_p(null, abs(observed), upper_tail(abs(observed), freedom))
     p = p if values.any() else 1.0
     rank = math.floor(level * len(null) + NOISE)
     tails = [np.sort(side)[-rank] if rank else math.inf for side in (null, -null)]
     critical = max(*map(float, tails), t_quantile(freedom, 1 - level))
-    return CrossFit(chosen[0], values, float(mean[0]), float(error[0]), critical, p, null)
+    return CrossFit(chosen, values, float(mean[0]), float(error[0]), critical, p, null)
+
+
+def _pick_values(differences: FloatArray, folds: IntArray, chosen: IntArray) -> FloatArray:
+    """(Q,): each fold's differences of the trial chosen for it; 0 of the default."""
+    values = np.zeros(differences.shape[1])
+    for fold, trial in enumerate(chosen.tolist()):
+        if trial >= 0:
+            values[folds == fold] = differences[trial, folds == fold]
+    return values
 
 
 def two_sided_p(null: FloatArray, statistic: float, least: float) -> float:
@@ -133,6 +155,7 @@ class _Problem:
         sizes: Shape (G,): queries of each.
         folds: Shape (G,).
         rule: How a trial is chosen.
+        offset: Shape (G,): sums of what is added to the chosen differences.
     """
 
     ids: list[str]
@@ -140,10 +163,16 @@ class _Problem:
     sizes: IntArray
     folds: IntArray
     rule: CrossFitRule
+    offset: FloatArray
 
     @classmethod
     def prepare(
-        cls, differences: FloatArray, folds: IntArray, group_ids: list[str], rule: CrossFitRule
+        cls,
+        differences: FloatArray,
+        folds: IntArray,
+        group_ids: list[str],
+        rule: CrossFitRule,
+        offset: FloatArray,
     ) -> _Problem:
         """Sum over groups."""
         ids, first, codes = np.unique(group_ids, return_index=True, return_inverse=True)
@@ -152,7 +181,8 @@ class _Problem:
             raise ConfigError("folds: must be two or more, and a group must stand in one of them")
         sums = np.zeros((len(differences), len(ids)))
         np.add.at(sums.T, codes, differences.T)
-        return cls([str(each) for each in ids], sums, np.bincount(codes), by_group, rule)
+        shift = np.bincount(codes, weights=offset).astype(np.float64)
+        return cls([str(each) for each in ids], sums, np.bincount(codes), by_group, rule, shift)
 
     def fit(self, signs: FloatArray) -> tuple[FloatArray, IntArray]:
         """Cross-fit under each row of signs.
@@ -170,13 +200,15 @@ class _Problem:
             unseen = self.folds == fold
             trial = self._choose(signs[:, ~unseen], self.sums[:, ~unseen], self.sizes[~unseen])
             kept = np.where(trial[:, None] >= 0, self.sums[:, unseen][trial], 0.0)
-            fitted[:, unseen] = signs[:, unseen] * kept
+            fitted[:, unseen] = signs[:, unseen] * (kept + self.offset[unseen])
             chosen[:, fold] = trial
         return fitted, chosen
 
     def _choose(self, signs: FloatArray, sums: FloatArray, sizes: IntArray) -> IntArray:
         """(B,): the trial of the greatest gain, the first of equals; −1 where none is above 0."""
         queries, groups = int(sizes.sum()), len(sizes)
+        if groups < 2 and self.rule == "shrinkage":  # no spread is known
+            return np.full(len(signs), -1)
         gains = signs @ sums.T / queries
         if self.rule == "shrinkage":
             weights = _cr2_weights(sizes)
