@@ -62,6 +62,7 @@ def new_dataset(
     rerankers: Mapping[str, PathLike] | None = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     binary_relevance: int = 1,
+    check: bool = True,
 ) -> NewDataset:
     """Make a checked dataset of your own files, and an experiment on it.
 
@@ -74,6 +75,7 @@ def new_dataset(
         rerankers: Files of rerankers' scores, by name.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         binary_relevance: Grade from which binary measures count.
+        check: Whether to check what the files hold, beyond reading them.
 
     Raises:
         UnknownNameError: A score space, or the list that it is given for, is unknown.
@@ -94,7 +96,7 @@ def new_dataset(
         binary_relevance=binary_relevance,
         documents=None if documents is None else Path(documents),
     )
-    return make_new_dataset(given, Path(folder))
+    return make_new_dataset(given, Path(folder), check=check)
 
 
 def sample_log(

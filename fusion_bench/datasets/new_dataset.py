@@ -18,9 +18,10 @@ from fusion_bench.evaluation.starter.saved_files import (
     SavedBy,
     check_free,
     save_starter,
-    save_unjudged,
+    save_uncompared,
 )
 from fusion_bench.io.json_objects import load_documents, load_queries
+from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.specs.dataset_name import make_dataset_name
 from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.formatting import pluralize
@@ -57,7 +58,11 @@ class NewDataset(TableView):
 
 
 def make_new_dataset(
-    given: StarterInput, folder: Path, progress: Callable[[str, int, int], None] = lambda *_: None
+    given: StarterInput,
+    folder: Path,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+    *,
+    check: bool = True,
 ) -> NewDataset:
     """Check files, and write the dataset that they make, with the starter systems' experiment.
 
@@ -67,6 +72,7 @@ def make_new_dataset(
         given: The files.
         folder: Where to; created if missing. Files from elsewhere are copied there.
         progress: Called as the work goes on.
+        check: Whether to check what the files hold, beyond reading them.
 
     Raises:
         ConfigError: The folder holds a dataset, or there are too few lists.
@@ -74,13 +80,16 @@ def make_new_dataset(
         FusionBenchError: The folder cannot be written to.
     """
     check_free(folder, COMMAND.option)
+    if not check:
+        return _make_unchecked(given, folder, progress)
     documents = None
     if given.documents is not None:
         known = load_documents(given.documents)
         documents = {name: document.text for name, document in known.items()}
     if given.qrels is None:
         return _make_unjudged(given, documents, folder, progress)
-    done = compare_starter_systems(replace(given, name=name_folder(folder)), progress)
+    given = replace(given, name=name_folder(folder))
+    done = compare_starter_systems(given, progress, samples_ties=False)
     progress("checking the dataset", 0, 1)
     findings = find_in_dataset(done.dataset, documents, done.report.collections[0])
     files = save_starter(given, done, folder, COMMAND)
@@ -98,8 +107,19 @@ def _make_unjudged(
     progress("checking the dataset", 0, 1)
     findings = find_in_lists(lists.runs, lists.rerankers, queries, documents)
     name = name_folder(folder)
-    files = save_unjudged(given, lists, name, folder, COMMAND)
+    files = save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, tuple(findings), lists.notes, tuple(files), is_judged=False)
+
+
+def _make_unchecked(
+    given: StarterInput, folder: Path, progress: Callable[[str, int, int], None]
+) -> NewDataset:
+    lists = read_starter_lists(given, progress)
+    if given.qrels is not None:
+        load_qrels(given.qrels, layout=given.qrels_layout)
+    name, is_judged = name_folder(folder), given.qrels is not None
+    files = save_uncompared(given, lists, name, folder, COMMAND)
+    return NewDataset(name, (), lists.notes, tuple(files), is_judged)
 
 
 def name_folder(folder: Path) -> str:

@@ -55,6 +55,7 @@ class EvaluationSet:
             system is trained. A query is never scored by what was learned from it.
         later_trials: The same for the second, third, … file of each list that has several; all
             else is of the first. Empty = every list has one file.
+        samples_ties: Whether the ties inside lists are settled at random to see what they move.
     """
 
     experiment: Experiment
@@ -65,6 +66,7 @@ class EvaluationSet:
     measures: tuple[Measure, ...]
     training: AlignedRuns
     later_trials: tuple[EvaluationSet, ...] = ()
+    samples_ties: bool = True
 
     @property
     def trials(self) -> tuple[EvaluationSet, ...]:

@@ -186,13 +186,25 @@ def run_on_datasets(
     datasets: Iterable[Dataset],
     progress: Progress = ignore_progress,
     details: DetailsCollector | None = None,
+    *,
+    samples_ties: bool = True,
 ) -> Report:
-    """Run an experiment on datasets that are at hand; see :func:`run_experiment`."""
+    """Run an experiment on datasets that are at hand; see :func:`run_experiment`.
+
+    Args:
+        experiment: What to compare.
+        source: Where it was read from.
+        datasets: Each with the lists that the systems use.
+        progress: Called as the work goes on.
+        details: Collects what stands behind the values.
+        samples_ties: Whether to settle ties inside lists at random, the longest part where there
+            are many; what depends on them is unknown otherwise.
+    """
     collections = []
     distributions: dict[str, str] = {}
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
-        task = prepare_dataset(experiment, source, dataset)
+        task = replace(prepare_dataset(experiment, source, dataset), samples_ties=samples_ties)
         collections.append(_collection(task, progress, details))
         distributions |= measure.list_distributions(task.measures)
     name = name_experiment(source.path)

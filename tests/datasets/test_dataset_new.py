@@ -63,6 +63,22 @@ def test_the_dataset_is_ready(files: list[str], capsys: Capture) -> None:
     assert main(("eval", "datasets/mine/experiment.yaml", "--no-plots", "--no-html")) == 0
 
 
+def test_without_its_check_the_dataset_is_ready_too(files: list[str], capsys: Capture) -> None:
+    assert main([*files, "--no-check"]) == 0
+    out = capsys.readouterr().out
+    assert "not checked: fusion-bench dataset check datasets/mine/dataset.yaml" in out
+    assert "Next: fusion-bench eval datasets/mine/experiment.yaml" in out
+    assert main(("dataset", "check", "datasets/mine/dataset.yaml")) == 0
+    assert main(("eval", "datasets/mine/experiment.yaml", "--no-plots", "--no-html")) == 0
+
+
+def test_a_broken_file_is_refused_without_the_check_too(files: list[str], capsys: Capture) -> None:
+    Path("datasets/tiny/qrels.txt").write_text("q1 0 d1 many\n")
+    assert main([*files, "--no-check"]) == 2
+    assert "qrels.txt:1: grade 'many' is not a whole number" in capsys.readouterr().err
+    assert not Path("datasets/mine").exists()
+
+
 def test_a_list_without_answers(files: list[str], capsys: Capture) -> None:
     path = Path("datasets/tiny/a.trec")
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))

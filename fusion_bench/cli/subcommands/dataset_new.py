@@ -52,6 +52,9 @@ def new_command(
     binary_relevance: Annotated[
         int, typer.Option(help="Grade from which binary measures count.", min=1)
     ] = 1,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Check what the files hold.")
+    ] = True,
     json: base.JsonFlag = False,
 ) -> None:
     """Make a checked dataset of your own files, and an experiment on it.
@@ -78,7 +81,7 @@ def new_command(
         documents=documents,
     )
     with progress_bar() as progress:
-        made = make_new_dataset(given, folder, progress)
+        made = make_new_dataset(given, folder, progress, check=check)
     if json:
         print_json(made)
     else:
@@ -134,7 +137,9 @@ def _ask(what: str) -> str:
 
 def _print_dataset(made: NewDataset) -> None:
     echo(f"Dataset {made.name}")
-    width = max(len(each.status) for each in made.findings)
+    width = max((len(each.status) for each in made.findings), default=0)
+    if not made.findings:
+        echo(f"  not checked: fusion-bench dataset check {quote(str(made.files[0]))}")
     for each in made.findings:
         echo(f"  {each.status:<{width}}  {each.check}: {each.text}")
         if each.advice:

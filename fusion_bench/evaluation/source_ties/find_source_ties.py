@@ -49,6 +49,7 @@ def find_source_ties(
     qrels: Qrels,
     ranked_by_column: Collection[str] = (),
     seed: int = 0,
+    samples: bool = True,
 ) -> dict[str, SourceTies]:
     """Settle the ties inside the lists of each system otherwise.
 
@@ -68,6 +69,7 @@ def find_source_ties(
         qrels: The judgments.
         ranked_by_column: Lists whose order is that of a rank column: they have no ties.
         seed: Of the random settlements.
+        samples: Whether to draw these; where not, what they would say is unknown.
 
     Returns:
         By name of the system.
@@ -96,7 +98,9 @@ def find_source_ties(
             results[name] = SourceTies(_unaffected(values[name]), None)
         sampled = {name: system for name, system in rest.items() if name in readers}
         if sampled:
-            results |= _sample_systems(sampled, values, tied, measures, spaces, seed)
+            results |= _sample_systems(
+                sampled, values, tied, measures, spaces, seed if samples else None
+            )
     return {name: results[name] for name in systems}
 
 
@@ -130,20 +134,21 @@ def _sample_systems(
     tied: TiedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
-    seed: int,
+    seed: int | None,
 ) -> dict[str, SourceTies]:
-    """The sampled ranges of systems that read the same lists with ties."""
+    """The sampled ranges of systems that read the same lists with ties; unknown without a seed."""
     internal = [m for m, measure in enumerate(measures) if not isinstance(measure, ExternalMeasure)]
     unknown = frozenset(m.name for m in measures if isinstance(m, ExternalMeasure))
     known = [measures[m] for m in internal]
-    affordable = find_affordable(systems, tied, known, spaces) if known else set()
+    is_asked = known and seed is not None
+    affordable = find_affordable(systems, tied, known, spaces) if is_asked else set()
     every = frozenset(measure.name for measure in measures)
     results = {
         name: SourceTies(_unaffected(values[name]), None, every)
         for name in systems.keys() - affordable
     }
     chosen = {name: system for name, system in systems.items() if name in affordable}
-    if not chosen:
+    if seed is None or not chosen:
         return results
     ranges = sample_ranges([*chosen.values()], tied, known, spaces=spaces, seed=seed)
     for t, name in enumerate(chosen):

@@ -127,13 +127,14 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
 
 
 def compare_starter_systems(
-    given: StarterInput, progress: Progress = ignore_progress
+    given: StarterInput, progress: Progress = ignore_progress, *, samples_ties: bool = True
 ) -> StarterComparison:
     """Compare the starter systems on lists that no dataset describes.
 
     Args:
         given: The files.
         progress: Called as the work goes on.
+        samples_ties: Whether to settle ties inside lists at random.
 
     Raises:
         ConfigError: A name cannot be used, or there is nothing to compare, or nothing is judged.
@@ -166,7 +167,7 @@ def compare_starter_systems(
         baseline=lists.starter.baseline,
         measures=list(given.measures),
     )
-    report = run_on_datasets(experiment, source, [dataset], progress)
+    report = run_on_datasets(experiment, source, [dataset], progress, samples_ties=samples_ties)
     return StarterComparison(report, dataset, source, lists.notes)
 
 

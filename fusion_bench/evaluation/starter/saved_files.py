@@ -82,13 +82,15 @@ def save_starter(
     return _save_files(given, done.dataset.name, spaces, experiment, folder, saved_by)
 
 
-def save_unjudged(
+def save_uncompared(
     given: StarterInput, lists: StarterLists, name: str, folder: Path, saved_by: SavedBy
 ) -> list[Path]:
-    """Write a folder that ``judge`` takes as it is, and ``eval`` once there are judgments.
+    """Write a folder of lists whose systems were not compared.
+
+    ``judge`` takes it as it is, and ``eval`` where there are judgments.
 
     Args:
-        given: The files, without judgments.
+        given: The files.
         lists: What was read of them.
         name: The dataset's name.
         folder: Where to; created if missing.

@@ -82,6 +82,7 @@ def _assess_trial(
         qrels=dataset.qrels,
         ranked_by_column=dataset.ranked_by_column,
         seed=task.experiment.seed,
+        samples=task.samples_ties,
     )
     return {name: AssessedSystem(assessments[name], source_ties[name]) for name in systems}
 

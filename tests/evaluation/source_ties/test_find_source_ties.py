@@ -191,6 +191,18 @@ def test_measures_of_ir_measures_are_known_of_single_sources_only() -> None:
     assert (alone.unknown, alone.ties.affected[1]) == (frozenset(), 1)
 
 
+def test_what_is_not_sampled_is_unknown_and_what_is_exact_is_known() -> None:
+    runs = align(QRELS, [Run.from_dict("a", CONSTANT), Run.from_dict("b", OTHER)])
+    systems = {"alone": System("alone", ["a"]), "fused": System("fused", ["a", "b"])}
+    scores = evaluate_systems(list(systems.values()), runs, MEASURES)
+    values = {name: each.values for name, each in zip(systems, scores, strict=True)}
+    found = find_source_ties(systems, values, runs, MEASURES, spaces={}, qrels=QRELS, samples=False)
+    assert found["fused"].unknown == {measure.name for measure in MEASURES}
+    assert found["fused"].settlements is None
+    assert found["alone"].unknown == frozenset()
+    assert found["alone"].ties.affected.any()
+
+
 def test_gaps_in_a_rank_column_are_no_ties() -> None:
     column = Run.from_rows(
         "a",
