@@ -7,6 +7,9 @@ The tuned numbers behind the last table cost some minutes.
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,12 +18,13 @@ from benchmarks.leaderboard.methods import ROOT
 from benchmarks.study import parse_options
 from benchmarks.table import replace_between_marks
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.run_experiment import report_provenance, run_experiment
+from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.explain.diagnose_experiment import diagnose_experiment
+from fusion_bench.explain.diagnosis import FailureCount
+from fusion_bench.report.tuning.recommendation import recommend
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport, ThresholdRule
-from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
-from fusion_bench.tune.tuning_run import TuningRun
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 
 PAGE = ROOT / "docs" / "referee.md"
@@ -44,9 +48,11 @@ TYPES: Mapping[str, str] = {
 }
 
 
-def compare_systems(baseline: str, names: Sequence[str] = ()) -> Collection:
+def compare_systems(
+    baseline: str, names: Sequence[str] = (), overrides: Sequence[str] = ()
+) -> Collection:
     """The systems of the experiment, or those of these names, against one of them."""
-    experiment, source = read_experiment(EXPERIMENT, overrides=[f"baseline={baseline}"])
+    experiment, source = read_experiment(EXPERIMENT, overrides=[f"baseline={baseline}", *overrides])
     if names:
         systems = {name: experiment.systems[name] for name in names}
         experiment = experiment.model_copy(update={"systems": systems, "crag": None})
@@ -54,17 +60,27 @@ def compare_systems(baseline: str, names: Sequence[str] = ()) -> Collection:
     return report.collections[0]
 
 
-def count_dilutions() -> dict[str, str]:
-    """System → its dilutions; the baseline's with the documents that could be diluted."""
+def count_dilutions() -> list[tuple[str, FailureCount]]:
+    """Each system of the first table, and what is diluted in it."""
     experiment, source = read_experiment(EXPERIMENT)
     diagnosis = diagnose_experiment(
         experiment, source, folders=[ROOT / "datasets"], systems=[*WEIGHTS][1:]
     )
-    counts = {system.name: system.count("dilution") for system in diagnosis.collections[0].systems}
-    return {
-        name: f"{count.failures} of {count.exposed}" if name == "rrf" else f"{count.failures}"
-        for name, count in counts.items()
-    }
+    return [(each.name, each.count("dilution")) for each in diagnosis.collections[0].systems]
+
+
+def format_dilutions(counts: Sequence[tuple[str, FailureCount]]) -> str:
+    """What each system cures and causes, with the difference a question."""
+    lines = ["| system | dilutions | cured | caused | difference a question |"]
+    lines.append("|:--|--:|--:|--:|--:|")
+    for name, count in counts:
+        if (change := count.change) is None:
+            lines.append(f"| `{name}` | {count.failures} of {count.exposed} |  |  |  |")
+            continue
+        difference = _format_change(change.difference, change.low, change.high)
+        cells = (count.failures, change.cures, change.causes, difference)
+        lines.append(f"| `{name}` | {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
 
 
 def format_comparisons(
@@ -99,19 +115,44 @@ def _format(value: float | None, *, signed: bool = False) -> str:
     return format_number(value, signed=signed).replace("0.", ".", 1)
 
 
-def fit_thresholds(trials: int) -> ThresholdReport:
-    """CRAG's thresholds on the lists of the tuned system; 0 trials = the experiment's."""
-    experiment, source = read_experiment(EXPERIMENT)
-    if experiment.tune is None:
-        raise SystemExit(f"{EXPERIMENT}: has no 'tune'")
-    changes = {"folds": 0, "trials": trials or experiment.tune.trials}
-    tuning = experiment.tune.model_copy(update=changes)
-    dataset = load_tuning_dataset(experiment, source, tuning, DATASET)
-    objective = create_objective(experiment, source, tuning, dataset)
+def run_tuning(trials: int) -> TuningReport:
+    """What the command says at the first look, in a copy of the project; 0 = as the experiment."""
     with tempfile.TemporaryDirectory() as folder:
-        run = TuningRun(objective, dataset, tuning, Path(folder))
-        report = run.run("referee", report_provenance(experiment, source))
-    return next(each for each in report.thresholds if each.kind == "system")
+        root = Path(folder)
+        skip = shutil.ignore_patterns("looks.jsonl")
+        shutil.copytree(DATASET.parent, root / "datasets" / "referee", ignore=skip)
+        experiment = shutil.copy(EXPERIMENT, root)
+        command = [sys.executable, "-m", "fusion_bench", "tune", str(experiment), "--out", folder]
+        command += ["--set", f"tune.trials={trials}"] if trials else []
+        subprocess.run(command, cwd=root, check=True, capture_output=True)  # noqa: S603 - ours
+        return TuningReport.model_validate_json((root / "tuning.json").read_bytes())
+
+
+def format_tuned(report: TuningReport) -> str:
+    """The tuned numbers against the default and the best untuned system, and the front."""
+    gain, match, front = report.held_out, report.untuned_match, report.front
+    lines = ["| held out | nDCG@10 | difference |", "|:--|--:|--:|"]
+    change = _format_change(gain.difference, gain.low, gain.high)
+    p = format_p_value(gain.p, alpha=0.05)
+    lines.append(f"| tuned − default | {_format(gain.tuned)} | {change}, p {p} |")
+    if match is not None:
+        change = _format_change(match.difference, match.low, match.high)
+        lines.append(f"| `{match.name}`, not tuned, − tuned | {_format(match.mean)} | {change} |")
+    if front is not None:
+        least = min(front.points, key=lambda point: (not point.efficient, point.depth))
+        over = least.over_best
+        change = _format_change(over.mean, over.low, over.high)
+        name = f"depth {least.depth} − depth {front.best.depth}"
+        lines.append(f"| efficient points: {name} | {_format(least.held_out)} | {change} |")
+    verdict = (
+        f"Verdict against the default: `{report.verdict}`. Recommendation: {recommend(report)}"
+    )
+    return "\n".join([*lines, "", verdict])
+
+
+def _format_change(mean: float, low: float | None, high: float | None) -> str:
+    interval = format_interval(low, high, signed=True).replace("0.", ".")
+    return f"{_format(mean, signed=True)} {interval}".replace("-", "−")
 
 
 def format_thresholds(report: ThresholdReport) -> str:
@@ -137,11 +178,30 @@ def _format_rule(rule: ThresholdRule) -> Iterator[str]:
     yield _format(rule.utility)
 
 
+def make_quick_tables() -> Iterator[tuple[str, str]]:
+    """What takes some seconds, each table after its mark."""
+    yield "types", format_comparisons(compare_systems("as hybrid"), TYPES, {})
+    english = compare_systems("rrf", overrides=["where={language: en}"])
+    rows = {
+        "rrf": f"`rrf`, {len(english.queries)} English questions",
+        "question x2": "`question x2`",
+    }
+    yield "english", format_comparisons(english, rows, {})
+    counts = count_dilutions()
+    dilutions = {
+        name: f"{each.failures} of {each.exposed}" if name == "rrf" else f"{each.failures}"
+        for name, each in counts
+    }
+    yield "weights", format_comparisons(compare_systems("rrf"), WEIGHTS, dilutions)
+    yield "dilutions", format_dilutions(counts)
+
+
 def make_tables(trials: int) -> Iterator[tuple[str, str]]:
     """Each table after its mark."""
-    yield "weights", format_comparisons(compare_systems("rrf"), WEIGHTS, count_dilutions())
-    yield "types", format_comparisons(compare_systems("as hybrid"), TYPES, {})
-    yield "thresholds", format_thresholds(fit_thresholds(trials))
+    yield from make_quick_tables()
+    report = run_tuning(trials)
+    yield "thresholds", format_thresholds(next(t for t in report.thresholds if t.kind == "system"))
+    yield "tuned", format_tuned(report)
 
 
 def make_toy_tables() -> Iterator[tuple[str, str]]:

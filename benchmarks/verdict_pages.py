@@ -42,6 +42,7 @@ class Part:
 #: The short ones first.
 PARTS = (
     Part("referee", "docs/referee.md", "benchmarks.referee", mark="weights"),
+    Part("classify", "docs/classify.md", "benchmarks.classify_table", mark="types"),
     Part("guidance", "docs/choosing.md", "benchmarks.guidance", mark="strategies"),
     Part("adr-005", "docs/tuning.md", "benchmarks.adr_005", mark="adr-005"),
     Part("front-example", "docs/tuning.md", "benchmarks.front_example", (), "front-example"),
