@@ -161,6 +161,7 @@ def _check_lists(qrels: Qrels, runs: Sequence[Run], rerankers: Sequence[Run]) ->
                 raise AlignmentError(f"two {kind}s are named {name!r}: give each its own name")
         for run in lists:
             _check_common_query(kind, run, qrels)
+            _check_bare_lists(run, [qrels, *(r for r in (*runs, *rerankers) if r is not run)])
 
 
 def _check_common_query(kind: str, run: Run, qrels: Qrels) -> None:
@@ -174,3 +175,17 @@ def _check_common_query(kind: str, run: Run, qrels: Qrels) -> None:
             f"(for example {example} in the {kind}, {qrels.queries[0]!r} in the qrels): "
             "check that both use the same query ids"
         )
+
+
+def _check_bare_lists(run: Run, others: Sequence[Run | Qrels]) -> None:
+    """Refuse an object of numbers, such as ``{"code": 429}``, without a document that is known."""
+    if not run.bare:
+        return
+    known = {name for t in others for name in t.vocabulary.decode(np.unique(t.documents))}
+    for query in set(run.queries) & set(run.bare):
+        if not known & set(run.to_dict()[query]):
+            raise AlignmentError(
+                f"{run.bare[query]}: no key of this object is a document that the judgments or "
+                "another list name, so it may be no ranking: if it is one, write 'format: json' "
+                'beside the path in dataset.yaml, or {"hits": [{"id": …, "score": …}]}'
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, cast, overload
@@ -47,6 +47,7 @@ class Run(DocumentTable):
         duplicates: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows whose score is exactly 0, whether or not they were dropped.
         switch: The queries for which it is on; it is empty for the others. None = for all.
+        bare: Query whose list may be no ranking, but any object of numbers → where it stands.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Run(DocumentTable):
     duplicates: int = 0
     zero_scores: int = 0
     switch: Switch | None = None
+    bare: Mapping[str, str] = field(default_factory=dict)
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -99,7 +100,7 @@ def make_run(
         scores = _score_ranks(rows, ranks) if rows.values is None else parse_scores(rows.values)
         if score_space is not None:
             check_score_space(scores, score_space)
-        return Run.from_rows(
+        made = Run.from_rows(
             name,
             rows.queries,
             _encoded_documents(rows),
@@ -108,6 +109,7 @@ def make_run(
             roles=roles,
             read_options=read_options,
         )
+        return replace(made, bare=rows.bare)
 
 
 def _encoded_documents(rows: RawTable) -> Sequence[str] | CategoricalIds:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -39,6 +39,7 @@ class RawTable:
         ranks: The rank column, if it was asked for or stands in for the scores.
         lines: 1-based line (or record) of each row; or a text that follows the path in a message,
             such as ``": query 'q1'"``.
+        bare: Query whose list may be no ranking, but any object of numbers → where it stands.
     """
 
     queries: Sequence[str] | CategoricalIds
@@ -46,3 +47,4 @@ class RawTable:
     values: Sequence[str | float] | NDArray[np.number] | None
     ranks: Sequence[str | int] | NDArray[np.number] | None
     lines: Sequence[int | str]
+    bare: Mapping[str, str] = field(default_factory=dict)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, get_args
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, did_you_mean
+from fusion_bench.util.formatting import is_encodable
 
 #: Score spaces with limits: least and greatest score, and both in words.
 LIMITS: Mapping[ScoreSpace, tuple[float, float, str]] = {
@@ -85,7 +87,8 @@ def _read_hit(item: object, source: str, number: int) -> Hit:
     if type(item) is tuple and len(item) in {2, 3}:  # by far the most frequent, and the fastest
         name, score, text = item if len(item) == 3 else (*item, None)
         is_text = text is None or type(text) is str
-        if type(name) is str and name and type(score) is float and math.isfinite(score) and is_text:
+        is_score = type(score) is float and math.isfinite(score)
+        if type(name) is str and name and is_encodable(name) and is_score and is_text:
             return Hit(name, score, text)
     return _read_fields(item, f"list {source!r}, item {number}")
 
@@ -117,15 +120,24 @@ def _read_fields(item: object, where: str) -> Hit:
 
 
 def _read_id(value: object, where: str) -> str:
-    is_text = isinstance(value, str) and value != ""
-    if not is_text and (not isinstance(value, int) or isinstance(value, bool)):
-        raise DataError(f"{where}: an id is text or a whole number, given {value!r:.80}")
-    return str(value)
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    with suppress(ValueError):  # a whole number of 5,000 digits
+        if is_whole or (isinstance(value, str) and value != "" and is_encodable(value)):
+            return str(value)
+    raise DataError(f"{where}: an id is text or a whole number, given {_show(value)}")
 
 
 def _read_score(value: object, where: str) -> float:
     # numpy's numbers are Real, or turn into one.
     number: Any = getattr(value, "item", lambda: value)()
-    if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(number):
-        raise DataError(f"{where}: a score is a finite number, given {value!r:.80}")
-    return float(number)
+    with suppress(OverflowError):  # a whole number of 400 digits
+        if not isinstance(number, bool) and isinstance(number, Real) and math.isfinite(number):
+            return float(number)
+    raise DataError(f"{where}: a score is a finite number, given {_show(value)}")
+
+
+def _show(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "a whole number of more than 4,300 digits"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from numbers import Real
@@ -54,7 +54,7 @@ def check_elapsed(elapsed_ms: float) -> None:
     Raises:
         ConfigError: It is not a finite number from 0 on.
     """
-    if not _lies_within(elapsed_ms, math.inf) or math.isinf(elapsed_ms):
+    if not _lies_within(elapsed_ms, sys.float_info.max):
         raise ConfigError(
             f"elapsed_ms: a finite number of milliseconds from 0 on is needed, given "
             f"{elapsed_ms!r:.80}"
@@ -90,4 +90,4 @@ def _lies_within(value: object, high: float) -> bool:
     """Whether it is a number from 0 to this one."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
-    return 0 <= float(value) <= high
+    return bool(0 <= value <= high)  # type: ignore[operator] # a Real has an order

@@ -50,7 +50,7 @@ def group_rows(
         sort_queries: Queries in the order of their ids, by bytes, in place of the file's.
 
     Raises:
-        DataError: There is no row, or an id is empty.
+        DataError: There is no row, or an id is empty or holds the character NUL.
     """
     if len(queries) == 0:
         raise DataError(f"no {kind} in it: at least one row is needed")
@@ -58,6 +58,10 @@ def group_rows(
     for what, column in (("query", query), ("document", document)):
         if column.vocabulary[0] == "":  # it is sorted
             raise DataError(f"empty {what} id", row=int(np.argmin(column.codes)))
+        if not column.vocabulary.data.all():  # some id, perhaps of another file, holds NUL
+            holds = np.array(["\0" in name for name in column.vocabulary])[column.codes]
+            if holds.any():
+                raise DataError(f"a {what} id holds NUL (\\0)", row=int(np.argmax(holds)))
     if sort_queries:
         codes, names = query.codes, tuple(query.vocabulary)
     else:

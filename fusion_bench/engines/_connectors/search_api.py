@@ -22,6 +22,7 @@ from fusion_bench.engines._connectors.answers import (
     value_at,
 )
 from fusion_bench.engines._connectors.fused_answers import FusedByDialect
+from fusion_bench.io.json_shapes import UNFINISHED
 from fusion_bench.util.http import BASIC, BEARER, JsonClient, KeyHeader, open_client
 
 Authentication: TypeAlias = Literal["api_key", "basic", "bearer"]
@@ -146,8 +147,9 @@ def check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
     Raises:
         ProviderError: Kind ``server``.
     """
-    if value_at(data, "timed_out"):
-        raise incomplete_error("the search timed out")
+    for key, flaw in UNFINISHED.items():
+        if value_at(data, key):
+            raise incomplete_error(flaw)
     failed = value_at(data, "_shards", "failed")
     if failed:
         total = value_at(data, "_shards", "total")

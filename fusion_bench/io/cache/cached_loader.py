@@ -244,6 +244,7 @@ def _store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) ->
     arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
     if isinstance(table, Run):
         facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
+        facts["bare"] = dict(table.bare)
         arrays["scores"] = table.scores
         if table.read_options.rank_from == "column":  # otherwise they count
             arrays["ranks"] = table.ranks

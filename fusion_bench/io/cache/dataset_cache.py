@@ -36,7 +36,7 @@ from fusion_bench.util.files.regular_files import open_regular
 log = logging.getLogger("fusion_bench.io")
 
 #: Raised when the same files give other arrays than before.
-FORMAT: Final = 6
+FORMAT: Final = 7
 FOLDER: Final = ".fusion_bench_cache"
 #: Bytes of input below which reading costs less than looking.
 MIN_INPUT: Final = 1 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +49,7 @@ def read_raw_table(
     table = file_format.read_table(path, kind, has_ranks=has_ranks, columns=layout.columns)
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
-    return table
+    return table if layout.format is None else replace(table, bare={})
 
 
 def check_format(name: str) -> str:

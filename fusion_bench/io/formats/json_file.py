@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from fusion_bench.io.formats._json_hits import HitReader
 from fusion_bench.io.formats._uniform_objects import read_uniform_objects
 from fusion_bench.io.json_items import JsonItem, read_items
 from fusion_bench.io.json_objects import require_text
-from fusion_bench.io.json_shapes import RankedList, find_lists
+from fusion_bench.io.json_shapes import RankedList, find_lists, refuse_incomplete
 from fusion_bench.io.raw_table import Kind, RawTable
 
 #: The key of an answer that stands inside an object with the id of its query.
@@ -62,6 +63,7 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
         values=None if is_order_only else values,
         ranks=ranks if has_order and (has_ranks or is_order_only) else None,
         lines=[row.place for row in rows],
+        bare=reader.bare,
     )
 
 
@@ -72,10 +74,12 @@ class RowReader:
         path: Their file or folder, for messages.
         kind: What it holds.
         columns: What a key holds → its name, where it has none of the usual names.
+        bare: Query whose answer is nothing but an object of numbers → where it stands.
     """
 
     def __init__(self, path: Path, kind: Kind, columns: ColumnNames) -> None:
         self.path, self.kind, self.columns = path, kind, columns
+        self.bare: dict[str, str] = {}
         self._hits = HitReader(kind, columns)
         self._row_names: dict[tuple[str, ...], dict[str, str] | None] = {}
         self._places: dict[str, int | str] = {}  # of each query's first list
@@ -93,9 +97,13 @@ class RowReader:
         where = item.locate(self.path)
         body, envelope = _open_envelope(item.value)
         try:
+            if item.query is not None or not _is_query_mapping(item.value):
+                refuse_incomplete(envelope)
+                refuse_incomplete(body)
             lists = find_lists(body)
             if lists is None and item.query is not None:
                 lists = find_lists({item.query: body})
+                self.bare[item.query] = where
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
         if lists is None:
@@ -131,6 +139,7 @@ class RowReader:
         self, item: JsonItem, ranked: RankedList, query: str | None, envelope: dict[str, Any]
     ) -> Iterator[Row]:
         name, place, ids = query, item.place, envelope.get("ids")
+        _refuse_repeated_ids(ids, item.locate(self.path))
         if ranked.query is not None:
             line = f":{place}" if isinstance(place, int) else place
             name, place = ranked.query, f"{line}: query {ranked.query!r}"
@@ -195,6 +204,18 @@ class RowReader:
             f'{{"query": …, "document": …, "{value}": …}}, a list is '
             f'{{"qid": …, "hits": [{{"id": …, "{value}": …}}]}}; docs/formats.md has the others'
         )
+
+
+def _is_query_mapping(value: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether each key may be a query's id, ``error`` too: below each stand its documents."""
+    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+
+
+def _refuse_repeated_ids(ids: object, where: str) -> None:
+    names = [str(name) for name in ids] if isinstance(ids, list) else []
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DataError(f"{where}: ids: {name!r} stands twice: name each document once")
 
 
 def _open_envelope(value: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - any JSON

@@ -7,9 +7,23 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from fusion_bench.config.fields.column_names import COLUMN_NAMES
 from fusion_bench.config.registry import Registry
+from fusion_bench.errors import DataError
 
 #: Keys that can only be a document's id.
 DOCUMENT_IDS: Final = {"id", "_id", *COLUMN_NAMES["document"]} - {"document", "doc"}
+
+
+#: Keys of an answer that is not whole, true there → what they say.
+UNFINISHED: Final = {
+    "timed_out": "the search timed out",
+    "is_partial": "the answer is partial",
+    "is_running": "the search is still running",
+}
+#: What parts of a search may have become of which the hits are missing.
+MISSING: Final = {
+    "_shards": ("a shard", ("failed",)),
+    "_clusters": ("a cluster", ("skipped", "partial", "failed", "running")),
+}
 
 
 class RankedList(NamedTuple):
@@ -51,6 +65,27 @@ def find_lists(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
         if lists is not None:
             return lists
     return None
+
+
+def refuse_incomplete(answer: Any) -> None:  # noqa: ANN401 - any JSON
+    """Refuse an answer that states an error, or that it is not whole.
+
+    Raises:
+        DataError: Says which.
+    """
+    facts = answer if isinstance(answer, dict) else {}
+    flaws = [what for key, what in UNFINISHED.items() if _is_set(facts.get(key))]
+    for key, (part, states) in MISSING.items():
+        counts = facts[key] if isinstance(facts.get(key), dict) else {}
+        flaws += [f"{part} {state}" for state in states if _is_set(counts.get(state))]
+    flaws += [f"it states an {key[:5]}" for key in ("error", "errors") if facts.get(key)]
+    if flaws:
+        raise DataError(f"{flaws[0]}, so that hits may be missing: ask again")
+
+
+def _is_set(value: object) -> bool:
+    """Whether a flag is true, or a count is not 0, also as text; no list or object is one."""
+    return isinstance(value, str | int | float) and str(value).lower() not in {"", "0", "false"}
 
 
 def find_indexed(body: Any) -> list[Any] | None:  # noqa: ANN401 - any JSON

@@ -43,6 +43,9 @@ def test_group_refuses_nothing_and_empty_ids() -> None:
     with pytest.raises(DataError, match="empty document id") as caught:
         group_rows(["q", "q", "q"], ["a", "b", ""], "row")
     assert caught.value.row == 2
+    with pytest.raises(DataError, match="a document id holds NUL") as caught:
+        group_rows(["q", "q", "q"], ["a", "b\0", "c"], "row")
+    assert caught.value.row == 1
 
 
 def test_duplicates_are_per_query_and_name_the_row() -> None:

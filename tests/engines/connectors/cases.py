@@ -62,6 +62,8 @@ def merge(path: str | tuple[str, ...], value: Json) -> Callable[[Json], Json]:
 SHARD = {"total": 2, "successful": 1, "skipped": 0, "failed": 1}
 SEARCH_API = {
     "timed out": merge("timed_out", value=True),
+    "partial": merge("is_partial", value=True),
+    "running": merge("is_running", value=True),
     "a shard failed": merge("_shards", SHARD),
     "a cluster was skipped": merge("_clusters", {"total": 2, "successful": 1, "skipped": 1}),
     "an error with status 200": merge("error", {"type": "boom", "reason": "no luck"}),

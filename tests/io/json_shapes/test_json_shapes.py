@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.rows.read_options import ReadOptions
-from fusion_bench.errors import DataError
+from fusion_bench.data.run import Run
+from fusion_bench.errors import AlignmentError, DataError
+from fusion_bench.io.cache.dataset_cache import Cache
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.json_shapes._base import SHAPES
 from fusion_bench.io.load_records import load_qrels, load_run
@@ -247,6 +252,19 @@ def test_keys_of_the_file_s_own(
         ({"q1": {"d1": 1}, "q2": {"": 1}}, "query 'q2': empty document id"),
         ({"qid": "q", "response": {**ELASTICSEARCH, "timed_out": True}}, "the search timed out"),
         ({"qid": "q", "response": {**ELASTICSEARCH, "_shards": {"failed": 1}}}, "a shard failed"),
+        ({"qid": "q", "response": {**ELASTICSEARCH, "timed_out": "true"}}, "the search timed out"),
+        ({"qid": "q", "response": {**QDRANT, "is_partial": True}}, "the answer is partial"),
+        ({"qid": "q", "response": ELASTICSEARCH, "is_partial": True}, "the answer is partial"),
+        ({"qid": "q", "response": ELASTICSEARCH, "is_running": 1}, "the search is still running"),
+        (
+            {"qid": "q", "response": {**ELASTICSEARCH, "_clusters": {"skipped": "1"}}},
+            "a cluster skipped",
+        ),
+        ({"qid": "q", "error": {"reason": "x"}, "hits": [["d1", 1]]}, "it states an error"),
+        ({"qid": "q", "response": {"errors": ["x"], "data": [["d1", 1]]}}, "it states an error"),
+        ({"qid": "q", "response": {"error": {"code": 429}}}, "it states an error"),
+        ({"qid": "q", "ids": ["a", 1, "1"], "response": TEI}, "ids: '1' stands twice"),
+        ({"q1": {"d\0": 1}}, "query 'q1': a document id holds NUL"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -293,6 +311,8 @@ def test_a_document_that_cannot_be_read(content: str, problem: str, tmp_path: Pa
         ({".json": '["d"]'}, ": a folder, and a file is needed, or a folder of .json files"),
         ({"q1.json": '["d"]', "q1.JSON": '["e"]'}, ": q1.JSON and q1.json are both answers"),
         ({"q1.json": '{"hits": []}'}, ": the file is empty"),
+        ({"q1.json": '{"error": {"code": 429}}'}, "/q1.json: it states an error"),
+        ({"q1.json": '{"is_partial": true, "d1": 1}'}, "/q1.json: the answer is partial"),
     ],
 )
 def test_a_folder_that_cannot_be_read(files: dict[str, str], problem: str, tmp_path: Path) -> None:
@@ -301,6 +321,49 @@ def test_a_folder_that_cannot_be_read(files: dict[str, str], problem: str, tmp_p
     with pytest.raises(DataError) as caught:
         load_run(tmp_path)
     assert str(caught.value).startswith(f"{tmp_path}{problem}")
+
+
+def test_whole_answers_and_queries_of_any_name_are_read(tmp_path: Path) -> None:
+    whole = {"timed_out": "false", "is_partial": False, "is_running": 0, "error": None}
+    answer = {**ELASTICSEARCH, **whole, "_clusters": {"skipped": 0, "partial": "0"}, "errors": []}
+    path = write_lines(tmp_path / "a.jsonl", {"qid": "q", "response": answer})
+    assert load_run(path).to_dict() == {"q": FOUND}
+    names = dict.fromkeys(("error", "timed_out", "is_partial", "_shards"), FOUND)
+    (tmp_path / "a.json").write_text(json.dumps(names))
+    assert load_run(tmp_path / "a.json").to_dict() == names
+
+
+def test_an_object_of_numbers_is_a_ranking_where_a_document_is_known(tmp_path: Path) -> None:
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    (folder / "q1.json").write_text('{"d1": 1.5, "d2": 0.5}')
+    (folder / "q2.json").write_text('{"code": 429, "took": 3}')
+    run = load_run(folder)
+    qrels = Qrels.from_dict({"q1": {"d2": 1}, "q2": {"d9": 1}})
+    with pytest.raises(AlignmentError) as caught:
+        align(qrels, [run])
+    assert str(caught.value).startswith(f"{folder}/q2.json: no key of this object is a document")
+    assert "write 'format: json' beside" in str(caught.value)
+    other = Run.from_dict("b", {"q1": {"code": 1.0}})
+    assert align(qrels, [run, other]).queries == ("q1", "q2")
+    stated = load_run(folder, layout=FileLayout(format="json"))
+    assert align(qrels, [stated]).queries == ("q1", "q2")
+    (folder / "q2.json").write_text('{"hits": 5}')
+    with pytest.raises(AlignmentError, match=r"q2\.json: no key"):
+        align(qrels, [load_run(folder)])
+
+
+def test_the_cache_keeps_what_may_be_no_ranking(tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    (answers / "q1.json").write_text('{"d1": 1.5}')
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
+    spec = "name: mine\nqrels: qrels.txt\nruns:\n  a: {path: answers}\n"
+    (tmp_path / "dataset.yaml").write_text(spec)
+    cache = Cache(tmp_path / "cache", max_bytes=10**9)
+    for _ in range(2):
+        dataset = load_dataset(tmp_path / "dataset.yaml", cache=cache)
+        assert dataset.runs["a"].bare == {"q1": f"{answers}/q1.json"}
 
 
 def test_each_answer_is_of_one_shape() -> None:
