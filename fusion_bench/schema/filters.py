@@ -39,6 +39,9 @@ MIN_RELEVANCE = 0.3
 class DateRange(Record):
     """From one moment to another, both included (REQ-TYPE-003).
 
+    A date without a time is its first moment in UTC, as JavaScript's ``Date`` reads it:
+    ``2024-12-31`` as the end leaves out noon of that day, ``2024-12-31T23:59:59.999Z`` does not.
+
     Attributes:
         start: The first moment; None = open.
         end: The last moment; None = open.

@@ -123,6 +123,18 @@ def test_its_prices_count() -> None:
     assert summary["cost"] == pytest.approx(2 * 0.02 / 1000)
 
 
+def test_cohere_counts_searches_that_the_server_does_not_state() -> None:
+    scores = [{"index": i, "relevance_score": 0.5} for i in range(50)]
+    keys = {"method": "cohere_v1", "key": None, "price": None}
+    with serving(Loopback("cohere_v1", reply={"results": scores})) as state:
+        chain = {"reranker": {**keys, "base_url": state.url}}
+        with Pipeline.profile("nablarch", rerankers=chain) as pipeline:
+            for query in ("q1", "q2"):
+                pipeline.search_sync(query, {"hybrid": HYBRID})
+            summary = pipeline.summarize_calls()["reranker"]
+    assert (summary["searches"], summary["cost"]) == (2, None)
+
+
 def test_switched_off_it_returns_the_hybrid_list() -> None:
     found = search({"enabled": False})
     assert found.ranked == tuple((name, score) for name, score, _ in HYBRID[:10])

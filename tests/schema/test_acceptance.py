@@ -104,6 +104,9 @@ def test_ac_type_003_2_a_range_that_runs_backwards() -> None:
 
 
 def test_ac_type_003_3_a_range_with_one_end() -> None:
+    day = DateRange.model_validate({"end": "2024-12-31"})  # midnight in UTC, as new Date(…)
+    assert day.contains(datetime(2024, 12, 31))
+    assert not day.contains(datetime(2024, 12, 31, 12))
     dates = DateRange.model_validate({"start": datetime(2024, 1, 1), "end": None})
     assert dates.end is None
     assert dates.contains(datetime(2999, 1, 1))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -24,11 +24,27 @@ from fusion_bench.experiment.crag_settings import Verdict
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
-class CragThresholds(NamedTuple):
-    """Where the verdict changes; ``lower`` is at most ``upper``."""
+@dataclass(frozen=True)
+class CragThresholds:
+    """Where the verdict changes; ``lower`` is at most ``upper``.
+
+    Raises:
+        ConfigError: NaN, or ``lower`` above ``upper``.
+    """
 
     upper: float = CORRECT_FROM
     lower: float = INCORRECT_TO
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.lower) or math.isnan(self.upper):
+            raise ConfigError(
+                f"thresholds: numbers are needed, given upper {self.upper:g} and lower "
+                f"{self.lower:g}"
+            )
+        if self.lower > self.upper:
+            raise ConfigError(
+                f"thresholds: lower {self.lower:g} is above upper {self.upper:g}: swap them"
+            )
 
 
 DEFAULT_THRESHOLDS = CragThresholds()
@@ -67,22 +83,15 @@ def judge_list(
         refined_query: A better query, where one is known.
 
     Raises:
-        ConfigError: A score that is no number or outside [0, 1], NaN as a
-            threshold, or ``lower`` above ``upper``.
+        ConfigError: A score that is no number, or a score or a threshold outside [0, 1].
     """
-    if math.isnan(thresholds.lower) or math.isnan(thresholds.upper):
-        raise ConfigError(
-            f"thresholds: numbers are needed, given upper {thresholds.upper:g} and lower "
-            f"{thresholds.lower:g}"
-        )
-    if thresholds.lower > thresholds.upper:
-        raise ConfigError(
-            f"thresholds: lower {thresholds.lower:g} is above upper {thresholds.upper:g}: swap them"
-        )
+    for name, value in vars(thresholds).items():
+        if not 0 <= value <= 1:
+            raise ConfigError(f"thresholds: {name} {value:g} is outside [0, 1], as no score is")
     given: Sequence[object] = scores[:top]
-    for value in given:
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise ConfigError(f"scores: numbers are needed, given {value!r}: NaN = not scored")
+    for score in given:
+        if isinstance(score, bool) or not isinstance(score, Real):
+            raise ConfigError(f"scores: numbers are needed, given {score!r}: NaN = not scored")
     known = [score for score in scores[:top] if not math.isnan(score)]
     for score in known:
         if not 0 <= score <= 1:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from fusion_bench.rerank.clients._base import HttpProvider, providers
-from fusion_bench.rerank.protocol import Usage
+from fusion_bench.rerank.protocol import Reply, Usage
 from fusion_bench.util.http.json_fields import count_at, mapping_at
 
 #: Documents of one search unit.
@@ -33,6 +34,12 @@ class CohereV1(HttpProvider):
         """``meta.billed_units``."""
         billed = mapping_at(data, "meta", "billed_units")
         return Usage(count_at(billed, "search_units"), count_at(billed, "input_tokens"))
+
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+        """With the search units of our own count where the server states none."""
+        reply = super().parse_reply(data, count)
+        units = reply.usage.searches or math.ceil(count / DOCUMENTS_PER_SEARCH)
+        return replace(reply, usage=replace(reply.usage, searches=units))
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - see Provider
         """One search unit per hundred documents, rounded up."""

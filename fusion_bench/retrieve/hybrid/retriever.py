@@ -67,14 +67,15 @@ class HybridRetriever:
         tokens: Tokens = "whitespace",
         zero_padding: bool = True,
     ) -> None:
-        if chroma_manager.vectorstore is None:
+        if getattr(chroma_manager, "vectorstore", None) is None:
             raise HybridRetrieverError(
                 "the vector store is not initialized: give ChromaDBManager an embedding_function"
             )
         for name, weight in (("dense_weight", dense_weight), ("sparse_weight", sparse_weight)):
-            if not (math.isfinite(weight) and weight >= 0):
+            is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not (is_number and 0 <= weight < math.inf):
                 raise HybridRetrieverError(
-                    f"{name} {weight}: a finite number of at least 0 is needed"
+                    f"{name} {weight!r}: a finite number of at least 0 is needed"
                 )
         self._manager = chroma_manager
         self._weights = dense_weight, sparse_weight
@@ -125,7 +126,7 @@ class HybridRetriever:
             index = self._index_texts(items)
             results: list[list[Result]] = []
             for query in queries:
-                dense = self._search_densely(query, where, depth)
+                dense = self._search_densely(query, where, depth, items)
                 sparse = [] if index is None else self._sparse_scores(query, index, items, depth)
                 results.append(self._fuse(dense, sparse, rrf_constant)[:top_k])
                 on_progress(len(results))
@@ -135,15 +136,20 @@ class HybridRetriever:
             raise HybridRetrieverError(f"the hybrid search failed: {error}") from error
         return results
 
-    def _search_densely(self, query: str, where: dict[str, Any] | None, depth: int) -> list[Result]:
-        """The nearest documents, best first."""
+    def _search_densely(
+        self, query: str, where: dict[str, Any] | None, depth: int, items: Sequence[Result]
+    ) -> list[Result]:
+        """The nearest documents, best first; one without an id is the item of the same text."""
         store = self._manager.vectorstore
         if store is None:
             raise HybridRetrieverError("the vector store is not initialized any more")
         pairs = store.similarity_search_with_relevance_scores(query, k=depth, filter=where or None)
+        ids = {item["document"]: item["id"] for item in reversed(items)}
         return [
             {
-                "id": _find_id(document.metadata or {}, document.id),
+                "id": _find_id(
+                    document.metadata or {}, document.id or ids.get(document.page_content)
+                ),
                 "document": document.page_content,
                 "metadata": dict(document.metadata or {}),
                 "score": relevance,
@@ -191,8 +197,15 @@ class HybridRetriever:
 
 
 def _find_id(metadata: Mapping[str, Any], chroma_id: str | None) -> str:
-    """``filepath`` of the metadata, or else Chroma's id."""
-    return str(metadata.get(FILEPATH) or chroma_id)
+    """``filepath`` of the metadata, or else Chroma's id.
+
+    Raises:
+        HybridRetrieverError: It has neither.
+    """
+    name = metadata.get(FILEPATH) or chroma_id
+    if not name:
+        raise HybridRetrieverError("a document has neither an id nor 'filepath': give it one")
+    return str(name)
 
 
 def _check_number(name: str, value: int, least: int) -> int:

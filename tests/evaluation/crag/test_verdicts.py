@@ -97,7 +97,9 @@ def test_crossed_thresholds_are_refused(settings: type[CragRule]) -> None:
     with pytest.raises(ValueError, match=r"lower 0\.9 is above upper 0\.1"):
         settings(upper=0.1, lower=0.9)
     with pytest.raises(ConfigError, match=r"lower 0\.9 is above upper 0\.1"):
-        judge_list([0.5], CragThresholds(0.1, 0.9))
+        CragThresholds(0.1, 0.9)
+    with pytest.raises(ConfigError, match=r"upper 1\.1 is outside \[0, 1\]"):
+        judge_list([0.5], CragThresholds(1.1, 0.3))
 
 
 def test_the_example_of_the_page() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from fusion_bench.retrieve.hybrid import (
     HybridRetriever,
     HybridRetrieverError,
 )
+from fusion_bench.retrieve.hybrid.chroma import StoredDocument
 from fusion_bench.retrieve.okapi import OkapiIndex
 from tests.retrieve.hybrid.store import METADATA, TEXTS, WordVectors, filled_manager
 from tests.retrieve.server import word_vector
@@ -174,12 +175,40 @@ def test_a_collection_without_documents_or_words() -> None:
 def test_a_vector_store_that_is_not_initialized() -> None:
     with pytest.raises(HybridRetrieverError, match="vector store is not initialized"):
         HybridRetriever(ChromaDBManager())
+    with pytest.raises(HybridRetrieverError, match="vector store is not initialized"):
+        HybridRetriever(cast("Any", None))
 
 
-@pytest.mark.parametrize("weights", [(-0.1, 0.5), (0.5, float("nan")), (float("inf"), 0.5)])
-def test_weights_that_are_not_allowed(
-    manager: ChromaDBManager, weights: tuple[float, float]
-) -> None:
+class WithoutIds:
+    """A vector store whose documents have no id, which LangChain allows."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    @property
+    def vectorstore(self) -> WithoutIds:
+        return self
+
+    def similarity_search_with_relevance_scores(self, *_: Any, **__: Any) -> list[Any]:  # noqa: ANN401
+        return [(StoredDocument(text, {}), 1.0) for text in self.texts]
+
+    def get_all_documents(self, **_: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+        texts = {"a": "one storm", "b": "two ships"}
+        return [{"id": name, "document": text, "metadata": {}} for name, text in texts.items()]
+
+
+def test_documents_without_an_id_are_those_of_the_same_text() -> None:
+    found = HybridRetriever(cast("Any", WithoutIds("two ships", "one storm"))).search("storm")
+    assert {item["id"]: item["document"] for item in found} == {"a": "one storm", "b": "two ships"}
+    with pytest.raises(HybridRetrieverError, match="neither an id nor 'filepath'"):
+        HybridRetriever(cast("Any", WithoutIds("another"))).search("storm")
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [(-0.1, 0.5), (0.5, float("nan")), (float("inf"), 0.5), ("0.5", 0.5), (True, 0.5), (0.5, None)],
+)
+def test_weights_that_are_not_allowed(manager: ChromaDBManager, weights: tuple[Any, Any]) -> None:
     with pytest.raises(HybridRetrieverError, match=r"_weight .*a finite number"):
         HybridRetriever(manager, *weights)
 
