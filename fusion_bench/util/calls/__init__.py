@@ -1,1 +1,1 @@
-"""Calls of services: their rate, and their retries."""
+"""Calls of services and of user code: their rate, their retries, and what they may raise."""
