@@ -151,7 +151,8 @@ def describe_coverage(rows: Sequence[Coverage]) -> str:
     shares = [row.share for row in crossed]
     return (
         f"The crossed model covers {_percent(min(shares))}–{_percent(max(shares))} %: "
-        f"{sum(row.holds for row in crossed)} of {len(crossed)} designs lie in 93–97 %. Trials "
+        f"{sum(row.holds for row in crossed)} of {len(crossed)} designs lie in 93–97 %, "
+        f"{sum(row.share > HIGH and not row.holds for row in crossed)} above. Trials "
         f"counted as queries cover {_percent(min(naive))}–{_percent(max(naive))} %. The plain "
         f"paired test of the means over trials is already right where trials have no effect of "
         f"their own ({sum(row.holds for row in exact)} of {len(exact)} designs); with one it "
@@ -203,7 +204,7 @@ def describe_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
     )
     alarms, pairs = count_alarms(agents)
     return (
-        f"Of {len(contrasts)} contrasts {same} have no estimated effect of trials: their crossed "
+        f"Of {len(contrasts)} contrasts {same} have no added variance of trials: their crossed "
         f"interval is the plain one. The widest is {wider:.2f} times as wide as the plain one. At "
         f"equal cost one more trial narrows {trials} of the intervals most, and more queries the "
         f"others. Of {pairs} pairs of trials of one agent, {alarms} alarm in the gate at max_drop "
@@ -213,7 +214,8 @@ def describe_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
 
 def _prefers_trials(contrast: Contrast, by_queries: MeanEstimate) -> bool:
     sides = [side for side in (contrast.first, contrast.second) if len(side) > 1]
-    plan = plan_narrowing(by_queries, [measure_trial_spread(side) for side in sides])
+    spreads = [measure_trial_spread(side) for side in sides]
+    plan = plan_narrowing(by_queries, spreads, is_fixed=len(sides) == 1)
     return plan is not None and plan.prefers_trials
 
 
