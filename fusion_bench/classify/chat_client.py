@@ -132,7 +132,7 @@ class ChatClassifierClient(HttpProvider):
             ConfigError: The key is missing.
             MissingExtraError: httpx is not installed.
         """
-        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+        async with open_client(self.base_url, self) as remote:
             yield _ConnectedClassifier(self, remote, store)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Final
 
-from fusion_bench.config.fields.server import ServerModel
+from fusion_bench.config.fields.server import HttpServerModel
 from fusion_bench.connector._base import Connector
 from fusion_bench.util.http import BEARER, JsonClient, KeyHeader, open_client
 
@@ -14,7 +14,7 @@ HIT_BYTES: Final = 4 * 2**10
 TEXT_BYTES: Final = 64 * 2**10
 
 
-class HttpConnector(Connector, ServerModel):
+class HttpConnector(Connector, HttpServerModel):
     """A search engine behind HTTP.
 
     A session posts with :meth:`open_http`; the answer to a question is limited by
@@ -26,6 +26,7 @@ class HttpConnector(Connector, ServerModel):
         key: Environment variable that holds the API key; None = no authentication.
     """
 
+    operational: ClassVar[frozenset[str]] = Connector.operational | {"allow_http"}
     key_header: ClassVar[KeyHeader] = BEARER
 
     url: str
@@ -38,9 +39,7 @@ class HttpConnector(Connector, ServerModel):
             ConfigError: The key is missing.
             MissingExtraError: httpx is not installed.
         """
-        return open_client(
-            self.url, self.key, self.timeout, self.concurrency, key_header=self.key_header
-        )
+        return open_client(self.url, self, self.key_header)
 
     def answer_bytes(self, depth: int, *, texts: bool) -> int:
         """By how much an answer may be longer than 2 MB: ``extra_bytes`` of a request."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from fusion_bench.errors import ProviderError
 from fusion_bench.util.http.json_fields import malformed_error
+from fusion_bench.util.http.server_text import hidden_reason
 
 #: Characters of a document's id, and of its text.
 LONGEST_ID: Final = 1_000
@@ -50,8 +51,12 @@ def make_hit(document: object, score: object, text: object = None) -> Hit:
         text: Text or None.
 
     Raises:
-        ProviderError: Kind ``malformed``: a value is of another kind, or cannot be stored.
+        ProviderError: Kind ``malformed``: a value is of another kind, cannot be stored, or shows
+            the API key: without it, it would be another document.
     """
+    for what, value in (("id", document), ("text", text)):
+        if (reason := hidden_reason(value)) is not None:
+            raise malformed_error(f"the {what} of a hit: {reason}")
     if isinstance(document, int) and not isinstance(document, bool):
         document = str(document)
     if not isinstance(document, str) or not document.strip():

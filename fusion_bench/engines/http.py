@@ -150,7 +150,7 @@ class GenericHttpConnector(HttpConnector):
     def open_http(self) -> AbstractAsyncContextManager[JsonClient]:
         """A client that sends the key as it is configured."""
         header = KeyHeader(self.key_name, self.key_prefix)
-        return open_client(self.url, self.key, self.timeout, self.concurrency, key_header=header)
+        return open_client(self.url, self, header)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[EngineSession]:

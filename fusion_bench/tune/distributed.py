@@ -26,6 +26,7 @@ from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
 from fusion_bench.tune.local_cluster import START_SECONDS, start_cluster
+from fusion_bench.tune.search.database_address import show_address, show_reason
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
 from fusion_bench.tune.worker_calls import (
@@ -257,8 +258,9 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         except (OSError, ValueError, TypeError, KeyError, ImportError) as error:
             reason = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
             raise ConfigError(
-                f"cluster {address}: {reason} (an address reads tcp://host:8786, as 'dask "
-                f"scheduler' prints it; {LOCAL}4 starts four processes here)"
+                f"cluster {show_address(address)}: {show_reason(address, reason)} (an address "
+                f"reads tcp://host:8786, as 'dask scheduler' prints it; {LOCAL}4 starts four "
+                "processes here)"
             ) from None
         client.run(clear_caches)
         stack.callback(lambda: client.status == "running" and client.run(clear_caches))

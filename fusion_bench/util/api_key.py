@@ -7,7 +7,7 @@ import re
 from typing import Final, NoReturn
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.secret_matcher import SecretMatcher
+from fusion_bench.util.secret_matcher import KEPT_PIECE, SecretMatcher
 
 #: A name that nobody takes for a key: words of capitals, such as ``JINA_API_KEY``.
 _VARIABLE: Final = re.compile(r"[A-Z]{2,12}(_([A-Z]{1,12}|[0-9]{1,3}))*")
@@ -52,6 +52,15 @@ class ApiKey:
                 f"the environment variable {name} is no API key: only ASCII without blanks"
             )
         return cls(value, name=name)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it cannot be told from other texts, so that none of an answer is kept."""
+        return len(self.__value) < KEPT_PIECE
+
+    def is_shown_in(self, text: str) -> bool:
+        """Whether a message may show it."""
+        return self.is_short or self.matcher.is_shown_in(text)
 
     def reveal_key(self) -> str:
         """The key itself, for a request."""

@@ -1,4 +1,4 @@
-"""No part of a database's password is printed, wherever it stands in the address."""
+"""No part of the password of a database or a cluster is printed, wherever it stands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ ADDRESSES = {
     "PostgreSQL://me:topsecret@h/db": "(not shown)",
     "sqlite:///a@b/study.db": "sqlite:///a@b/study.db",
     "sqlite:///study.db?key=topsecret": "sqlite:///study.db",
-    "study.db": "study.db",
+    "tcp://me:topsecret@h:8786": "tcp://h:8786",
+    "study.db": "(not shown)",  # a word may be the password
 }
 
 
@@ -54,6 +55,7 @@ def test_an_address_is_shown_without_its_password(url: str, shown: str) -> None:
         ("postgresql://h/db?x=topsecret", "terces pot"),
         ("postgresql://me:top@secret@h/db", "could not translate host name 'secret@h'"),
         ("postgresql://me:p@h/db", "no host p"),
+        ("tcp://me:topsecret@h:8786", "timed out: tcp://me%3Atopsecret@h:8786"),
     ],
 )
 def test_a_message_that_holds_the_password_is_not_shown(url: str, reason: str) -> None:
@@ -64,6 +66,8 @@ def test_other_messages_are_shown() -> None:
     reason = "connection to server at 'h', port 5432 failed: no user 'me'"
     assert show_reason("postgresql://me:topsecret@h/db", reason) == reason
     assert show_reason("postgresql://h/db?user=me&password=topsecret", reason) == reason
+    assert show_reason("tcp://topsecret@h:1", "no tcp://topsecret@h:1") == "no tcp://h:1"
+    assert show_reason("topsecret", "cannot parse topsecret") == "cannot parse (not shown)"
 
 
 @pytest.mark.parametrize(
@@ -73,11 +77,15 @@ def test_other_messages_are_shown() -> None:
         ("--storage", "postgresql://me:top@secret@127.0.0.1:9/db"),
         ("--storage", "nonsense://me:topsecret@h/db"),
         ("--export", "me:topsecret@h"),
+        ("--storage", "topsecret"),
+        ("--cluster", "tcp://me:topsecret@127.0.0.1:9"),
+        ("--cluster", "topsecret"),
     ],
 )
 def test_tune_prints_no_password(option: str, url: str, project: Path) -> None:
+    said = "cluster " if option == "--cluster" else "storage "
     attack = Attack(
-        url, (*TUNE, option, url), says=("storage ",), never=("topsec", "secret"),
+        url, (*TUNE, option, url), says=(said,), never=("topsec", "secret"),
         writes=("reports/**", "datasets/**"),
     )  # fmt: skip
     run_attack(attack, project)

@@ -21,7 +21,10 @@ from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.retrieve.answers.chat import PassageWriter
 from fusion_bench.retrieve.encoders import encoders
 from fusion_bench.util.api_key import ApiKey
+from fusion_bench.util.http import JsonClient
+from fusion_bench.util.http.server_text import HIDDEN, NOT_KEPT, hide_key
 from fusion_bench.util.secret_matcher import SecretMatcher
+from tests.attacks import hostile_engines
 from tests.attacks.attack import Attack
 from tests.attacks.hostile_server import Request, respond, serve_answers
 from tests.attacks.http_answers import plain_json
@@ -233,3 +236,86 @@ def test_a_redacted_text_shows_no_key(form: str) -> None:
     assert matcher.is_shown_in(text)
     assert not matcher.is_shown_in("before after")
     assert matcher.redact_text("before, after") == "before, after"
+
+
+@pytest.mark.parametrize("form", hostile_engines.FORMS)
+@pytest.mark.parametrize("piece", [KEY, KEY[3:11], KEY[-8:]], ids=["whole", "eight", "last eight"])
+def test_no_form_of_eight_characters_is_kept(form: str, piece: str) -> None:
+    key, echo = ApiKey(KEY, name=VARIABLE), hostile_engines.FORMS[form](piece)
+    answer = {"a": [f"before {echo} after", 1.5, 7, None], f"x{echo}": "the sea is calm"}
+    hidden = json.dumps(hide_key(answer, key))
+    assert_hidden(hidden, echo)
+    assert "the sea is calm" in hidden
+    honest = {"a": ["the sea", "4f1c9a70-88de-4b31-9a52-0c5d7e6f8a91"], "b": {"c": 10**9}}
+    assert hide_key(honest, key) is honest
+
+
+def test_a_number_may_be_the_key_and_a_short_key_may_be_any_text() -> None:
+    digits, short = ApiKey("8412230957", name="A"), ApiKey("abc1234", name="B")
+    assert hide_key({"count": 8412230957, "n": 7, "x": 0.5}, digits) == {
+        "count": HIDDEN, "n": 7, "x": 0.5
+    }  # fmt: skip
+    (text,) = hide_key(["the sea", 3, None], short)[:1]
+    assert text.endswith(NOT_KEPT)
+    assert hide_key(["the sea", 3, None], short)[1:] == [3, None]
+
+
+@pytest.mark.parametrize(
+    "name", ["judge", "classify", "queries generate", "rerank chat", "pull http"]
+)
+def test_no_text_is_kept_of_a_server_that_got_a_short_key(name: str, tmp_path: Path) -> None:
+    """It ends with the reason; scores of a reranker are numbers, and are taken."""
+    clients = hostile_engines.CLIENTS
+    said = hostile_engines.ask_server(clients[name], tmp_path, "abc1234", lambda _, given: given)
+    assert "has fewer than 8 characters" in said
+    assert "storm" not in said.replace("queries.jsonl", "").lower() or name == "classify"
+    (tmp_path / "scores").mkdir()
+    said = hostile_engines.ask_server(
+        clients["rerank jina"], tmp_path / "scores", "abc1234", lambda _, given: given
+    )
+    assert said.startswith("0"), said
+
+
+@pytest.mark.parametrize(
+    ("url", "is_refused"),
+    [
+        ("http://elsewhere.example", True),
+        ("HTTP://10.0.0.1:9200/", True),
+        ("http://localhost.elsewhere.example", True),
+        ("http://[fe80::1]", True),
+        ("https://elsewhere.example", False),
+        ("http://localhost:1", False),
+        ("http://127.3.2.1", False),
+        ("http://[::1]:9", False),
+    ],
+)
+def test_a_key_goes_to_another_machine_by_https_alone(url: str, *, is_refused: bool) -> None:
+    async def go(*, key: ApiKey | None, allow_http: bool) -> None:
+        await JsonClient(url, key=key, timeout=1, allow_http=allow_http).close()
+
+    asyncio.run(go(key=ApiKey(KEY, name=VARIABLE), allow_http=True))
+    asyncio.run(go(key=None, allow_http=False))
+    if not is_refused:
+        return asyncio.run(go(key=ApiKey(KEY, name=VARIABLE), allow_http=False))
+    with pytest.raises(ConfigError, match=f"{VARIABLE} would be sent .* in clear.*allow_http"):
+        asyncio.run(go(key=ApiKey(KEY, name=VARIABLE), allow_http=False))
+    return None
+
+
+@pytest.mark.parametrize(
+    "name", ["elasticsearch", "qdrant", "weaviate", "vespa", "azure", "chroma"]
+)
+def test_a_key_as_a_document_or_its_text_is_an_error(name: str, tmp_path: Path) -> None:
+    """Without it, it would be another document."""
+    for number, known in enumerate(("d1", "red apple pie")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+
+        def change(_: str, answer: object, known: str = known) -> object:
+            return json.loads(json.dumps(answer).replace(known, f"{known} {KEY}"))
+
+        client = hostile_engines.CLIENTS[f"pull {name}"]
+        said = hostile_engines.ask_server(client, folder, KEY, change)
+        assert said.startswith("2"), said
+        assert "of a hit: it shows the API key" in said
+        hostile_engines.assert_hidden(said, KEY, KEY)

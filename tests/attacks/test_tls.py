@@ -84,18 +84,21 @@ def send_noise(connection: socket.socket) -> bytes:
     return b""
 
 
-def attack(root: Path, port: int, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def attack(
+    root: Path, port: int, says: str, monkeypatch: pytest.MonkeyPatch, scheme: str = "https"
+) -> None:
     make(root)
     monkeypatch.setenv(VARIABLE, KEY)
     words = ("rerank", "--dataset", "tiny", "--system", "rrf", "--provider", "tei")
-    where = ("--set", f"base_url=https://127.0.0.1:{port}", "--set", f"key={VARIABLE}")
+    where = ("--set", f"base_url={scheme}://127.0.0.1:{port}", "--set", f"key={VARIABLE}")
     options = (*words, *where, "--store", "s.sqlite")
     said = (f"error: https://127.0.0.1:{port}/info: ", says)
     run_attack(Attack("tls", options, says=said, never=(KEY[:6],), writes=("s.sqlite",)), root)
 
 
+@pytest.mark.parametrize("scheme", ["https", "HTTPS", "hTTps"])
 def test_a_certificate_that_nobody_signed_is_refused(
-    certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scheme: str, certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -105,7 +108,7 @@ def test_a_certificate_that_nobody_signed_is_refused(
             return wrapped.recv(2**16)
 
     with serve(handle) as (port, received):
-        attack(tmp_path, port, "certificate verify failed", monkeypatch)
+        attack(tmp_path, port, "certificate verify failed", monkeypatch, scheme)
     assert received == [b""]
 
 

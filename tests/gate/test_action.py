@@ -186,6 +186,11 @@ def test_what_cannot_be_posted_is_a_warning(
         {"GITHUB_TOKEN": None},
         {"GITHUB_EVENT_PATH": "absent.json"},
         {"GITHUB_API_URL": "http://elsewhere.example"},
+        {"GITHUB_API_URL": "http://localhost:1@elsewhere.example/"},
+        {"GITHUB_API_URL": "http://127.0.0.1:1@elsewhere.example/"},
+        {"GITHUB_API_URL": "https://me:password@elsewhere.example"},
+        {"GITHUB_API_URL": "http://localhost\\@elsewhere.example"},
+        {"GITHUB_API_URL": "file:///etc/passwd"},
         {"GITHUB_EVENT_PATH": "page.md"},
     ],
 )
@@ -211,7 +216,7 @@ GATE = f'exec "{sys.executable}" -m fusion_bench "$@"'
 
 
 def run_steps(
-    root: Path, environment: dict[str, str], script: str = GATE, *, base: str = ""
+    root: Path, environment: dict[str, str], script: str = GATE, *, base: str = "", **inputs: str
 ) -> tuple[int, str]:
     """Run the steps as a runner does; the exit code of the last, and the summary of the job."""
     for name in ("out", "summary"):
@@ -231,6 +236,7 @@ def run_steps(
         "OUT": "reports/ci",
         "BASE": base,
         "AUTHOR": BOT,
+        **inputs,
     }
     code = 0
     for step in SCRIPTS:
@@ -293,6 +299,23 @@ def test_changed_lists_pass_against_the_baseline_that_they_start_from(
     assert code == 3
     assert "baseline not reproduced (mine: runs/a changed): blocked" in summary
     assert run_steps(root, environment, base="0" * 40)[0] == 3  # it is nowhere: a warning
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"EXPERIMENT": "--help"},
+        {"EXPERIMENT": "--version"},
+        {"EXPERIMENT": "--update"},
+        {"ARGUMENTS": "--help"},
+    ],
+)
+def test_an_option_in_place_of_the_experiment_checks_nothing(
+    tmp_path: Path, environment: dict[str, str], inputs: dict[str, str]
+) -> None:
+    code, summary = run_steps(cases.make_project(tmp_path), environment, **inputs)
+    assert code == 2
+    assert "not checked" in summary
 
 
 def test_no_input_is_pasted_into_a_script() -> None:

@@ -15,6 +15,7 @@ from fusion_bench.queries.generate import fill_prompt, read_query, word_overlap
 from tests.retrieve.server import ModelServer, serving
 
 Capture = pytest.CaptureFixture[str]
+KEY = "sk-secret-of-the-test"
 FILLER = "Sailors watch the sky because a change of wind is the first sign of a storm at sea today."
 
 
@@ -41,9 +42,9 @@ def test_queries_are_marked(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One a document, synthetic, with its origin; a second run asks for nothing."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     documents, out = write_documents(tmp_path, 6), tmp_path / "generated.jsonl"
-    with serving(ModelServer(passage=write_query, key="sk-secret-of-the-test")) as server:
+    with serving(ModelServer(passage=write_query, key=KEY)) as server:
         words = words_of(tmp_path, server.url, "generate", "--documents", str(documents))
         words += ["--out", str(out), "--n", "4", "--json"]
         assert main(words) == 0
@@ -65,7 +66,7 @@ def test_answers_that_are_no_queries(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Refusals and other forms are counted, never filled."""
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     said = ["I cannot help.", '{"query": 3}', '{"query": "x"}', '{"query": "a fine query"}']
     answers = iter(said)
     out = tmp_path / "generated.jsonl"
@@ -162,7 +163,7 @@ def generated(tmp_path: Path) -> Path:
 def test_filter_command(
     generated: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
     def check(prompt: str) -> str:
         number = int(prompt.partition("The query:\n<<<\nstorm ")[2].partition("\n")[0])
@@ -196,7 +197,7 @@ def test_broken_votes(
     capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / "generated.votes.jsonl").write_text(votes)
     documents = write_documents(tmp_path, 24)
     words = words_of(tmp_path, "http://127.0.0.1:9", "filter", str(generated))  # is not asked

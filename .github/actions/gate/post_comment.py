@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
@@ -45,9 +46,7 @@ class Api:
         self._token = environment["GITHUB_TOKEN"]
         event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
         self._number = int(event["pull_request"]["number"])
-        url = environment.get("GITHUB_API_URL", "https://api.github.com").rstrip("/")
-        if not url.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
-            raise ValueError(f"GITHUB_API_URL: an https address is needed, given {url}")
+        url = check_url(environment.get("GITHUB_API_URL", "https://api.github.com"))
         self._base = f"{url}/repos/{environment['GITHUB_REPOSITORY']}/issues"
         self._opener = urllib.request.build_opener(NoRedirects)
 
@@ -82,6 +81,22 @@ class Api:
         )
         with self._opener.open(request, timeout=TIMEOUT_SECONDS) as response:
             return json.load(response)
+
+
+def check_url(url: str) -> str:
+    """The address of an API, to which the token may go.
+
+    Raises:
+        ValueError: It is neither https nor of this machine, or has a user, a query or a fragment;
+            it is not quoted, as a user may have a password.
+    """
+    parts = urllib.parse.urlsplit(url)
+    is_local = parts.scheme == "http" and parts.hostname in {"127.0.0.1", "localhost"}
+    if parts.scheme != "https" and not is_local:
+        raise ValueError("GITHUB_API_URL: an https address is needed")
+    if "@" in parts.netloc or "?" in url or "#" in url or "\\" in url or not url.isprintable():
+        raise ValueError("GITHUB_API_URL: it reads https://HOST/PATH, without a user or a query")
+    return url.rstrip("/")
 
 
 def make_marker(key: str) -> str:

@@ -39,3 +39,14 @@ class ServerModel(StrictModel):
             "the name of an environment variable is needed, such as MY_API_KEY, which holds the "
             "API key (what was given is not shown)"
         )
+
+
+class HttpServerModel(ServerModel):
+    """A server that is asked by HTTP.
+
+    Attributes:
+        allow_http: Whether a key may be sent to another machine without TLS, where whoever is
+            between reads it.
+    """
+
+    allow_http: bool = False

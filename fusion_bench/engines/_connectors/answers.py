@@ -38,6 +38,18 @@ def value_at(data: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
     return data
 
 
+def number_at(data: Any, *keys: str) -> int | float | None:  # noqa: ANN401 - JSON
+    """The count or the share under ``keys``; None if nothing is there.
+
+    Raises:
+        ProviderError: Kind ``malformed``: it is no number.
+    """
+    value = value_at(data, *keys)
+    if value is None or type(value) in {int, float}:  # True is no number
+        return value  # type: ignore[no-any-return]
+    raise malformed_error(f"{'.'.join(keys) or 'the count'} is no number")
+
+
 def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
     """A digest of a JSON value, whatever the order of its keys."""
     return hash_values(json.dumps(data, sort_keys=True))[:DIGEST_DIGITS]

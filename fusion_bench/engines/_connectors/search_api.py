@@ -15,6 +15,7 @@ from fusion_bench.engines._connectors.answers import (
     digest_of,
     field_at,
     get_permitted,
+    number_at,
     path_of,
     refuse_error,
     require_text_field,
@@ -54,7 +55,7 @@ class SearchApiConnector(FusedByDialect, HttpConnector):
     def open_http(self) -> AbstractAsyncContextManager[JsonClient]:
         """A client that sends the key as ``authentication`` says."""
         header = HEADERS[self.authentication]
-        return open_client(self.url, self.key, self.timeout, self.concurrency, key_header=header)
+        return open_client(self.url, self, header)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[EngineSession]:
@@ -136,7 +137,7 @@ class SearchApiSession:
         return {
             "version": value_at(root, "version", "number"),
             "index": index,
-            "documents": value_at(count, "count"),
+            "documents": number_at(count, "count"),
             "configuration": digest_of([mapping, settings]),
         }
 
@@ -145,17 +146,17 @@ def check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
     """Refuse an answer to which a shard or a cluster gave nothing, or that came too late.
 
     Raises:
-        ProviderError: Kind ``server``.
+        ProviderError: Kind ``server``; kind ``malformed`` where a count is no number.
     """
     for key, flaw in UNFINISHED.items():
         if value_at(data, key):
             raise incomplete_error(flaw)
-    failed = value_at(data, "_shards", "failed")
+    failed = number_at(data, "_shards", "failed")
     if failed:
-        total = value_at(data, "_shards", "total")
+        total = number_at(data, "_shards", "total")
         raise incomplete_error(f"{failed} of {total} shards failed")
     for state in ("skipped", "partial", "failed", "running"):  # of a search across clusters
-        count = value_at(data, "_clusters", state)
+        count = number_at(data, "_clusters", state)
         if count:
-            total = value_at(data, "_clusters", "total")
+            total = number_at(data, "_clusters", "total")
             raise incomplete_error(f"{count} of {total} clusters: {state}")

@@ -15,6 +15,7 @@ from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._connectors.answers import (
     digest_of,
     get_permitted,
+    number_at,
     path_of,
     refuse_error,
     require_text_field,
@@ -43,7 +44,7 @@ class AzureSession(RequestSession):
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
         refuse_error(self._client, data)
-        coverage = value_at(data, "@search.coverage")
+        coverage = number_at(data, "@search.coverage")
         if coverage is not None and coverage != 100:
             raise incomplete_error(f"{coverage} % of the index was searched")
         if value_at(data, "@odata.nextLink") or value_at(data, "@search.nextPageParameters"):
@@ -74,7 +75,7 @@ class AzureSession(RequestSession):
         return {
             "api_version": self._connector.api_version,
             "index": self._connector.index,
-            "documents": count if isinstance(count, int) else None,
+            "documents": number_at(count),
             "configuration": digest_of(stable) if stable else None,
         }
 

@@ -14,6 +14,7 @@ from fusion_bench.connector import (
 )
 from fusion_bench.engines._connectors.answers import (
     digest_of,
+    number_at,
     path_of,
     refuse_error,
     signed_score,
@@ -80,7 +81,7 @@ class ChromaSession:
             "version": version if isinstance(version, str) else None,
             "collection": self._connector.collection,
             "collection_id": self._collection_id,
-            "documents": count if isinstance(count, int) else None,
+            "documents": number_at(count),
             "configuration": digest_of(
                 [description.get(key) for key in ("configuration_json", "dimension", "schema")]
             ),

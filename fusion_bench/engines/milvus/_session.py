@@ -14,6 +14,7 @@ from fusion_bench.connector import (
 )
 from fusion_bench.engines._connectors.answers import (
     digest_of,
+    number_at,
     require_text_field,
     rows_at,
     signed_score,
@@ -103,7 +104,7 @@ class MilvusSession:
         return {
             "collection": self._connector.collection,
             "database": self._connector.database,
-            "documents": value_at(stats, "rowCount"),
+            "documents": number_at(stats, "rowCount"),
             "configuration": digest_of(stable),
         }
 

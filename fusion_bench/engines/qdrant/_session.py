@@ -13,6 +13,7 @@ from fusion_bench.connector import (
 )
 from fusion_bench.engines._connectors.answers import (
     digest_of,
+    number_at,
     path_of,
     refuse_error,
     rows_at,
@@ -104,6 +105,6 @@ class QdrantSession:
         return {
             "version": value_at(root, "version"),
             "collection": collection,
-            "documents": value_at(count, "result", "count"),
+            "documents": number_at(count, "result", "count"),
             "configuration": digest_of(value_at(info, "result", "config")),
         }

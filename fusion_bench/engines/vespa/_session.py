@@ -15,6 +15,7 @@ from fusion_bench.connector.hits import incomplete_error
 from fusion_bench.engines._connectors.answers import (
     field_at,
     get_permitted,
+    number_at,
     refuse_error,
     require_text_field,
     rows_at,
@@ -60,7 +61,7 @@ class VespaSession(RequestSession):
         refuse_error(self._client, data, "root", "errors")
         coverage = value_at(data, "root", "coverage")
         if coverage is not None and value_at(coverage, "full") is not True:
-            percent = value_at(coverage, "coverage")
+            percent = number_at(coverage, "coverage")
             raise incomplete_error(f"{percent} % of the documents were searched")
         return data
 
@@ -70,7 +71,7 @@ class VespaSession(RequestSession):
         data = await self._ask({"yql": COUNT, "hits": 0}, 0)
         return {
             "version": value_at(version, "version"),
-            "documents": value_at(data, "root", "fields", "totalCount"),
+            "documents": number_at(data, "root", "fields", "totalCount"),
         }
 
 

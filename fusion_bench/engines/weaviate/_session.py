@@ -15,6 +15,7 @@ from fusion_bench.connector import (
 from fusion_bench.engines._connectors.answers import (
     digest_of,
     get_permitted,
+    number_at,
     path_of,
     refuse_error,
     rows_at,
@@ -86,7 +87,7 @@ class WeaviateSession:
         return {
             "version": value_at(meta, "version"),
             "collection": name,
-            "documents": value_at(row, "meta", "count"),
+            "documents": number_at(row, "meta", "count"),
             "configuration": digest_of(schema),
         }
 

@@ -94,7 +94,7 @@ class JudgeModel(HttpProvider):
             ConfigError: The key is missing.
             MissingExtraError: httpx is not installed.
         """
-        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+        async with open_client(self.base_url, self) as remote:
             yield _ConnectedJudge(self, remote, store, grades)
 
 

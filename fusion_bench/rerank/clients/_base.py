@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fusion_bench.config.fields.server import ServerModel
+from fusion_bench.config.fields.server import HttpServerModel
 from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.registry import Method, MethodRegistry
@@ -114,7 +114,7 @@ class Provider(Method):
         )
 
 
-class HttpProvider(Provider, ServerModel):
+class HttpProvider(Provider, HttpServerModel):
     """A provider behind HTTP, by default with requests and responses like Jina's and Cohere's.
 
     Attributes:
@@ -175,7 +175,7 @@ class HttpProvider(Provider, ServerModel):
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[ConnectedProvider]:
         """Connect; see :meth:`Provider.open_reranker`."""
-        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+        async with open_client(self.base_url, self) as remote:
             model = remote.read_name(await self.resolve_model(remote))
             identity = replace(self.model_identity, model=model or self.model)
             yield ConnectedProvider(self, remote, identity)

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from fusion_bench.config.fields.server import ServerModel
+from fusion_bench.config.fields.server import HttpServerModel
 from fusion_bench.config.limits import MOST_WORKERS
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.retrieve.answers.collect import Model, Reply
@@ -32,7 +32,7 @@ Question: {query}
 Passage:"""
 
 
-class ChatSettings(ServerModel):
+class ChatSettings(HttpServerModel):
     """A model that answers one message.
 
     Attributes:
@@ -64,7 +64,7 @@ class ChatSettings(ServerModel):
         Raises:
             ConfigError: The key is missing.
         """
-        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+        async with open_client(self.base_url, self) as remote:
             yield _ConnectedChat(self, remote, "chat", FIELD, refuses_empty=False)
 
 
@@ -101,7 +101,7 @@ class PassageWriter(ChatSettings):
             ConfigError: The key is missing, or the prompt is wrong.
         """
         prompt = self.read_prompt()
-        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+        async with open_client(self.base_url, self) as remote:
             yield _ConnectedChat(self, remote, "passage", prompt, refuses_empty=True)
 
 
@@ -157,7 +157,7 @@ class _ConnectedChat:
         """The message; a refusal, which is none, is empty where that is allowed."""
         try:
             return message_at(data).strip()
-        except ProviderError:
-            if self._refuses_empty:
+        except ProviderError as error:
+            if self._refuses_empty or error.kind == "refused":
                 raise
             return ""

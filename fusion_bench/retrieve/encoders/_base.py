@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fusion_bench.config.fields.server import ServerModel
+from fusion_bench.config.fields.server import HttpServerModel
 from fusion_bench.config.limits import MOST_BATCH, MOST_WORKERS
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.errors import FusionBenchError, ProviderError
@@ -100,7 +100,7 @@ class _LocalModel:
         return Reply(pack_vectors(vectors, len(texts)))
 
 
-class HttpEncoder(TextEncoder, ServerModel):
+class HttpEncoder(TextEncoder, HttpServerModel):
     """An encoder behind HTTP.
 
     Attributes:
@@ -141,7 +141,7 @@ class HttpEncoder(TextEncoder, ServerModel):
     @asynccontextmanager
     async def open_model(self) -> AsyncIterator[Model]:
         """Connect."""
-        async with open_client(self.base_url, self.key, self.timeout, self.concurrency) as remote:
+        async with open_client(self.base_url, self) as remote:
             model = remote.read_name(await self.resolve_model(remote)) or self.model
             yield _RemoteModel(self, remote, identify(self.method, model, self.endpoint))
 

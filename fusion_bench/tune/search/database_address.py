@@ -1,4 +1,4 @@
-"""The address of a database as it may be shown: without user, password and options."""
+"""The address of a database or a cluster as it may be shown: without user, password and options."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ _ADDRESS: Final = re.compile(
     r"(?P<place>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._ -]*)?)"
     r"(?:\?(?P<options>[^@]*))?"
 )
-#: No address, such as the name of a file.
-_NAME: Final = re.compile(r"[A-Za-z0-9._/ -]*")
 #: Options whose value is no secret.
 _OPEN_OPTIONS: Final = {"user", "host", "port", "dbname", "sslmode", "connect_timeout"}
 _FILE: Final = re.compile(r"(?P<scheme>sqlite(?:\+pysqlite)?):///(?P<place>[^?]*)(?:\?.*)?")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9_]{0,20}(?:\+[a-z0-9_]{1,20})?(?=://)")
-NOT_SHOWN: Final = "(the database's message is not shown: it resembles the password)"
+NOT_SHOWN: Final = "(the message is not shown: it may hold the password)"
 
 
 def show_address(url: str) -> str:
-    """Scheme, host, port and database of an address; the scheme alone where it can be misread."""
-    if _NAME.fullmatch(url):
-        return url
+    """Scheme, host, port and database of an address; the scheme alone where it can be misread.
+
+    A word without a scheme may be the password itself, and is not shown.
+    """
     file = _FILE.fullmatch(url)
     if file is not None:
         return f"{file['scheme']}:///{file['place']}"
@@ -50,13 +49,16 @@ def find_database_file(url: str) -> Path | None:
 
 def show_reason(url: str, reason: str) -> str:
     """The first line of a driver's message, unless it may show a part of the password."""
-    if _FILE.fullmatch(url) or _NAME.fullmatch(url):
+    reason = reason.replace(url, show_address(url))
+    if _FILE.fullmatch(url):
         return reason
     address = _ADDRESS.fullmatch(url)
-    if address is None:
+    if address is None and re.search("[@?]", url):
         return NOT_SHOWN
-    _, _, password = (address["login"] or "").partition(":")
-    secrets = {password, *_read_options(address["options"] or "")}
+    secrets = {url}
+    if address is not None:
+        _, _, password = (address["login"] or "").partition(":")
+        secrets = {password, *_read_options(address["options"] or "")}
     forms = {form for secret in secrets for form in (secret, urllib.parse.unquote_plus(secret))}
     is_shown = any(SecretMatcher(form).is_shown_in(reason) for form in forms if form)
     return NOT_SHOWN if is_shown else reason

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import urllib.parse
 
 from fusion_bench.errors import ConfigError
 
 
 def check_url(url: str, *, name: str = "base_url") -> str:
-    """A base URL without its trailing slash.
+    """A base URL without its trailing slash, and with its scheme in small letters.
 
     Args:
         url: The URL.
@@ -33,4 +34,12 @@ def check_url(url: str, *, name: str = "base_url") -> str:
         raise ConfigError(f"{name} {url!r}: an http:// or https:// URL is needed")
     if port == 0 or " " in url or not url.isprintable():
         raise ConfigError(f"{name} {url!r}: blanks, control characters and port 0 are not allowed")
-    return url.rstrip("/")
+    return f"{parts.scheme}{url[len(parts.scheme) :]}".rstrip("/")
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host is ``localhost`` or an address of the loopback, which no network sees."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

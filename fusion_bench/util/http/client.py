@@ -15,15 +15,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.cookiejar import CookieJar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.util.api_key import ApiKey
-from fusion_bench.util.http.address import check_url
+from fusion_bench.util.http.address import check_url, is_this_machine
 from fusion_bench.util.http.body import ACCEPTED_ENCODING, BodyError, read_body, read_start
 from fusion_bench.util.http.key_header import BEARER, KeyHeader
 from fusion_bench.util.http.retry_after import retry_after
-from fusion_bench.util.http.server_text import NOT_SHOWN, LogGuard, show_text
+from fusion_bench.util.http.server_text import (
+    MARK,
+    NOT_KEPT,
+    NOT_SHOWN,
+    LogGuard,
+    hide_key,
+    show_text,
+)
 from fusion_bench.util.http.strict_json import parse_strict_json
 from fusion_bench.util.optional_imports import import_optional
 
@@ -77,7 +84,8 @@ class JsonClient:
     """A client of one server that takes and returns JSON.
 
     A response has at most 2 MB and four bytes for each byte of the request, after decompression.
-    Redirects are not followed, and cookies are not kept.
+    Redirects are not followed, cookies are not kept, and no text of an answer shows the key: see
+    :func:`~fusion_bench.util.http.server_text.hide_key`.
 
     Args:
         base_url: URL of the server.
@@ -85,9 +93,10 @@ class JsonClient:
         timeout: Seconds for a whole request, from the connection to the last byte.
         connections: Most concurrent connections.
         key_header: How the key is sent.
+        allow_http: Whether the key may be sent to another machine without TLS.
 
     Raises:
-        ConfigError: The base URL is not valid.
+        ConfigError: The base URL is not valid, or the key would be sent in clear.
         MissingExtraError: httpx is not installed.
     """
 
@@ -99,21 +108,28 @@ class JsonClient:
         timeout: float,
         connections: int = 100,
         key_header: KeyHeader = BEARER,
+        allow_http: bool = False,
     ) -> None:
         self.base_url = check_url(base_url)
         self._key, self._timeout = key, timeout
         library = _import_httpx()
         try:
-            library.URL(self.base_url)
+            url = library.URL(self.base_url)
         except (library.InvalidURL, UnicodeError):
             raise ConfigError(f"base_url {self.base_url!r}: the host is not valid") from None
+        is_safe = url.scheme == "https" or allow_http or is_this_machine(url.host)
+        if key is not None and not is_safe:
+            raise ConfigError(
+                f"{self.base_url}: {key.name} would be sent to another machine in clear: use "
+                "https, key: null where the server needs none, or allow_http: true"
+            )
         self._client: httpx.AsyncClient = library.AsyncClient(
             auth=None if key is None else _make_auth(key, key_header),
             headers={"Accept-Encoding": ACCEPTED_ENCODING, "Content-Type": "application/json"},
             cookies=_NoCookies(),
             timeout=timeout,
             limits=library.Limits(max_connections=connections),
-            verify=self.base_url.startswith("https"),  # loading certificates is slow
+            verify=url.scheme != "http",  # loading certificates is slow
             trust_env=False,  # no proxy and no .netrc may see the key
         )
         self._guard = LogGuard(key)
@@ -164,12 +180,15 @@ class JsonClient:
     def quote_text(self, text: str) -> str:
         """A server's text as an error may show it."""
         shown = show_text(text, self._key)
-        return NOT_SHOWN if shown is None else repr(shown)
+        if shown is None:
+            return NOT_KEPT if self._key is not None and self._key.is_short else NOT_SHOWN
+        return repr(shown)
 
     def redact_text(self, text: str) -> str:
         """A passage or another text that a model wrote, as it may be stored: without the key."""
         plain = text.encode(errors="replace").decode()  # without halves of surrogate pairs
-        return plain if self._key is None else self._key.matcher.redact_text(plain)
+        shown = plain if self._key is None else self._key.matcher.redact_text(plain)
+        return shown.replace(MARK, "")
 
     async def _request_json(self, method: str, path: str, limit: int, content: bytes | None) -> Any:  # noqa: ANN401 - JSON
         where = f"{self.base_url}{path}"
@@ -180,7 +199,9 @@ class JsonClient:
         if not 200 <= answer.status < 300:
             raise self._status_error(where, answer)
         try:
-            return parse_strict_json(answer.body)
+            return hide_key(parse_strict_json(answer.body), self._key)
+        except RecursionError:
+            message = f"{where}: the response shows the API key, in brackets that are too deep"
         except ValueError as error:
             quoted = self.quote_text(answer.body[:ERROR_BYTES].decode(errors="replace"))
             message = f"{where}: the response is not valid JSON ({error}): {quoted}"
@@ -228,32 +249,50 @@ class JsonClient:
         )
 
 
+class ServerSettings(Protocol):
+    """What the settings of every server have."""
+
+    @property
+    def key(self) -> str | None:
+        """The environment variable that holds the API key; None = no authentication."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds for a whole request."""
+
+    @property
+    def concurrency(self) -> int:
+        """Most concurrent connections."""
+
+    @property
+    def allow_http(self) -> bool:
+        """Whether the key may be sent to another machine without TLS."""
+
+
 @asynccontextmanager
 async def open_client(
-    base_url: str,
-    key_name: str | None,
-    timeout: float,
-    connections: int,
-    *,
-    key_header: KeyHeader = BEARER,
+    base_url: str, settings: ServerSettings, key_header: KeyHeader = BEARER
 ) -> AsyncIterator[JsonClient]:
     """A client, closed in the end.
 
     Args:
         base_url: URL of the server.
-        key_name: The environment variable that holds the API key; None = no authentication.
-        timeout: Seconds for a whole request.
-        connections: Most concurrent connections.
+        settings: How it is called.
         key_header: How the key is sent.
 
     Raises:
-        ConfigError: The key is missing, or the base URL is not valid.
+        ConfigError: The key is missing, or would be sent in clear; or the base URL is not valid.
         MissingExtraError: httpx is not installed.
     """
-    key = None if key_name is None else ApiKey.from_environment(key_name)
+    key = None if settings.key is None else ApiKey.from_environment(settings.key)
     await _import_transport()
     client = JsonClient(
-        base_url, key=key, timeout=timeout, connections=connections, key_header=key_header
+        base_url,
+        key=key,
+        timeout=settings.timeout,
+        connections=settings.concurrency,
+        key_header=key_header,
+        allow_http=settings.allow_http,
     )
     try:
         yield client

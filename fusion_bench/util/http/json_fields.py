@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fusion_bench.errors import ProviderError
+from fusion_bench.util.http.server_text import NOT_KEPT, hidden_reason
 
 #: No call is billed more units or tokens.
 MAX_COUNT: Final = 10**12
@@ -46,13 +47,16 @@ def message_at(data: Any) -> str:  # noqa: ANN401 - JSON
     """The text of the first choice in the response of a chat endpoint.
 
     Raises:
-        ProviderError: Kind ``malformed``: there is none, or it is too long.
+        ProviderError: Kind ``malformed``: there is none, or it is too long. Kind ``refused``: the
+            key is too short for a text to be kept.
     """
     choices = mapping_at(data).get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     content = mapping_at(first, "message").get("content")
     if not isinstance(content, str):
         raise malformed_error("it holds no message")
+    if hidden_reason(content) == NOT_KEPT:
+        raise ProviderError(f"the answer's message is {NOT_KEPT}", kind="refused")
     if len(content) > MAX_MESSAGE:
         raise malformed_error(f"its message is longer than {MAX_MESSAGE:,} characters")
     return content

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fusion_bench.connector import Hit
@@ -13,7 +15,7 @@ from tests.engines.connectors.cases import CASES
 from tests.engines.connectors.fake_hybrid import FakeAzure, FakeVespa
 from tests.engines.connectors.fake_search import FakeElasticsearch
 from tests.engines.connectors.fake_vectors import FakeChroma, FakeMilvus, FakeQdrant
-from tests.engines.connectors.loopback import BadRequestError, Json, serving
+from tests.engines.connectors.loopback import DOCUMENTS, BadRequestError, Json, serving
 from tests.engines.connectors.test_contract import ask, build, read
 
 
@@ -147,3 +149,32 @@ def test_a_distance_of_zero_has_no_sign() -> None:
         engine.change = lambda answer: {**answer, "scores": [[0.0] * len(answer["ids"][0])]}
         hits = read(build("chroma", engine), "words", 2)
     assert [str(hit.score) for hit in hits] == ["0.0", "0.0"]
+
+
+@pytest.mark.parametrize("count", ["7", True, [7], {"value": 7}])
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_count_is_a_number_or_an_error(name: str, count: Json) -> None:
+    engine = CASES[name].engine()
+    plain = engine.answer
+
+    def change(path: str, body: Json) -> Json:
+        answer = plain(path, body)
+        return json.loads(json.dumps(answer), object_hook=replace) if answer != 7 else count
+
+    def replace(fields: Json) -> Json:
+        names = {"count", "rowCount", "totalCount"} & fields.keys()
+        return fields | dict.fromkeys((n for n in names if fields[n] == len(DOCUMENTS)), count)
+
+    engine.answer = change  # type: ignore[method-assign]
+    with serving(engine), pytest.raises(ProviderError, match="is no number") as caught:
+        ask(build(name, engine), lambda session: session.read_fingerprint())
+    assert caught.value.kind == "malformed"
+
+
+@pytest.mark.parametrize("part", ["failed", "total"])
+def test_what_stands_in_place_of_a_count_of_shards_is_not_shown(part: str) -> None:
+    shards = {"total": 2, "successful": 1, "skipped": 0, "failed": 1, part: "so many"}
+    engine = FakeElasticsearch(change=lambda answer: answer | {"_shards": shards})
+    with serving(engine), pytest.raises(ProviderError) as caught:
+        read(build("elasticsearch", engine), "words", 2)
+    assert str(caught.value) == f"malformed answer: _shards.{part} is no number"
