@@ -92,7 +92,7 @@ def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> Gat
     earlier = None if base is None else read_base(baseline, base)
     refusal = describe_unaccepted(changes, update_command(path, baseline))
     if refusal is None and earlier is not None:
-        refusal = earlier.refuse_older(committed)
+        refusal = earlier.refuse_other_history(committed)
         verdict = verdict.model_copy(update={"base": base, "is_base": earlier.is_same})
     if refusal is not None:
         return verdict.model_copy(update={"refusals": (refusal,)})

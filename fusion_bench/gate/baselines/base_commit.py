@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,23 +32,40 @@ class BaseCommit(NamedTuple):
     baseline: Baseline | None
     candidates: tuple[CheckedCandidate, ...] = ()
 
-    def refuse_older(self, baseline: Baseline) -> str | None:
+    def refuse_other_history(self, baseline: Baseline) -> str | None:
         """Why a baseline does not follow that of the commit; None where it does, or none is there.
 
-        An older baseline from the repository, or one written anew, lacks updates of its history.
+        An older baseline of the repository, or one written anew, lacks updates of its history; one
+        that was edited has other contents without an update.
         """
         if self.baseline is None:
             return None
-        lost = [update.updated_at for update in self.baseline.history]
-        kept = [update.updated_at for update in baseline.history]
-        pairs = zip_longest(lost, kept[: len(lost)])
-        first = next((before for before, now in pairs if before != now), None)
-        if first is None:
+        old, new = (_list_updates(each) for each in (self.baseline, baseline))
+        pairs = zip_longest(old, new[: len(old)])
+        lost = next((before for before, now in pairs if before != now), None)
+        if lost is not None:
+            reason = f"its history lacks the update of {lost['updated_at']}"
+        elif len(old) == len(new) and self._differs(baseline):
+            reason = "it differs without an update in its history"
+        else:
             return None
         return (
-            f"the baseline does not follow that of {self.name}: its history lacks the update of "
-            f"{first}: restore it, and update it from there"
+            f"the baseline does not follow that of {self.name}: {reason}: restore it, and update "
+            "it from there"
         )
+
+    def _differs(self, baseline: Baseline) -> bool:
+        """Whether anything differs that only an update changes."""
+        old = self.baseline
+        if old is None or old.contents != baseline.contents:
+            return True
+        return old.anchor != baseline.anchor and not baseline.history[-1].is_anchor
+
+
+def _list_updates(baseline: Baseline) -> list[dict[str, Any]]:
+    """The history, without what may be added later: reasons, and whether it is the anchor."""
+    parts = {"updated_at", "config_sha256", "means"}
+    return [update.model_dump(include=parts) for update in baseline.history]
 
 
 def read_base(path: Path, commit: str) -> BaseCommit:

@@ -7,6 +7,13 @@ from typing import Final
 
 from fusion_bench.report.text.markdown import escape_markdown
 from tests.attacks.gate.baseline_tricks import BASELINES
+from tests.attacks.gate.belief_tricks import (
+    CACHES,
+    CANDIDATES,
+    COMMITS,
+    REPEATS,
+    VALUES_AND_LISTS,
+)
 from tests.attacks.gate.experiment_tricks import QUERIES_AND_LISTS, SURROUNDINGS, SYSTEMS
 from tests.attacks.gate.policy_tricks import LOOSER, VALUES
 from tests.attacks.gate.trick import (
@@ -20,6 +27,11 @@ TRICKS: Final = {
     "Another system": SYSTEMS,
     "Other queries, judgments and lists": QUERIES_AND_LISTS,
     "Another baseline": BASELINES,
+    "A baseline that nothing can reproduce": VALUES_AND_LISTS,
+    "Another commit": COMMITS,
+    "More repeats, or fewer": REPEATS,
+    "A cache that came with the change": CACHES,
+    "Many candidates": CANDIDATES,
     "Surroundings": SURROUNDINGS,
 }
 
@@ -32,7 +44,8 @@ def render_table() -> str:
         "",
         f"{count} ways to let a worse candidate pass. In each, list `a` was accepted, and the",
         "worse list `b` is gated under the same name. None ends with exit code 0; the tests run",
-        "them all. Code 1 is a regression, code 2 a refusal. The rules are in",
+        "them all. Code 1 is a regression, code 2 a refusal. Code 3 means that nothing proves the",
+        "baseline's values. The rules are in",
         "[The gate](gate.md#the-policy-is-part-of-the-baseline).",
     ]
     for title, tricks in TRICKS.items():

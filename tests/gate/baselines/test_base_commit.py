@@ -51,11 +51,28 @@ def test_changed_lists_block_without_a_commit_that_holds_the_baseline(root: Path
 
 def test_a_baseline_that_came_with_the_lists_blocks(root: Path) -> None:
     path = root / BASELINE
-    forged = read_baseline(path)
-    assert forged is not None
-    write_baseline(forged.model_copy(update={"v2_enabled": False}), path)
+    path.write_text(f"{path.read_text()}\n")
     verdict = gate_against(root, "main")
     assert (verdict.exit_code, verdict.is_base) == (3, False)
+
+
+@pytest.mark.parametrize("field", ["seed", "anchor"])
+def test_a_baseline_that_was_edited_without_an_update_is_refused(root: Path, field: str) -> None:
+    path = root / BASELINE
+    old = read_baseline(path)
+    assert old is not None
+    forged = {"seed": 7, "anchor": old.anchor.model_copy(update={"reason": "another"})}
+    edited = old.model_copy(update={field: forged[field]})
+    newest = old.history[-1].model_copy(update={"is_anchor": False})
+    write_baseline(edited.model_copy(update={"history": (newest,)}), path)
+    edit(root, EXPERIMENT, "dataset: mine", f"dataset: mine\nseed: {edited.seed}")
+    assert "it differs without an update" in gate_against(root, "main").refusals[0]
+
+
+def test_a_reason_may_be_added_and_the_anchor_blessed(root: Path) -> None:
+    edit(root, "datasets/mine/a.trec", "q7 Q0 n0 2 0.81 a", "q7 Q0 n0 2 0.8 a")
+    renew_baseline(root, "another reason")
+    assert gate_against(root, "main").exit_code == 0
 
 
 def test_a_new_baseline_that_is_reproduced_passes(root: Path) -> None:
