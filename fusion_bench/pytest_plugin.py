@@ -56,20 +56,18 @@ class FusionGate:
         Returns:
             The verdict, where the gate does not block.
         """
+        from fusion_bench.api.gate import gate
         from fusion_bench.errors import FusionBenchError
-        from fusion_bench.experiment.experiment import read_experiment
         from fusion_bench.gate.baselines.storage import baseline_path
-        from fusion_bench.gate.inputs import GateInputs
         from fusion_bench.gate.pages.gate_page import format_text
-        from fusion_bench.gate.run import run_gate
         from fusion_bench.gate.verdict import ACCEPTED
 
         path = self.root / experiment
         folders = [self.root / folder for folder in datasets]
         folders = folders or [path.parent.parent / "datasets", self.root / "datasets"]
+        file = self.root / (baseline or baseline_path(path))
         try:
-            inputs = GateInputs(*read_experiment(path), folders=folders)
-            verdict = run_gate(inputs, self.root / (baseline or baseline_path(path)), base)
+            verdict = gate(path, baseline=file, folders=folders, base=base)
         except FusionBenchError as error:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
         if verdict.exit_code:

@@ -37,9 +37,6 @@ from fusion_bench.gate.verdict import ACCEPTED, ALARMS, CheckStatus
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
-#: So many changed lists are named in the headline.
-MAX_LISTS = 3
-
 
 class GateVerdict(TableView, StoredRecord):
     """The verdict of a run of the gate.
@@ -196,14 +193,14 @@ class GateVerdict(TableView, StoredRecord):
         """What of the baseline could not be computed again; empty where all of it was."""
         if not self.unreproduced:
             return ""
-        named, others = ", ".join(self.unreproduced[:MAX_LISTS]), len(self.unreproduced) - MAX_LISTS
-        more = f" and {others} more" if others > 0 else ""
+        others = len(self.unreproduced) - 1
+        named = self.unreproduced[0] + (f" and {others:,} more" if others else "")
         reasons = {
             "base": f"; its file is that of {self.base}",
             "policy": "; its policy accepts it",
         }
         accepted = reasons.get(self.unreproduced_accepted_by or "", "")
-        return f"baseline not reproduced ({named}{more} changed{accepted}): "
+        return f"baseline not reproduced ({named} changed{accepted}): "
 
     @property
     def _switch_note(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,9 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.anchor import find_anchor_breaks
 from fusion_bench.gate.baselines.base_commit import BaseCommit, read_base
 from fusion_bench.gate.baselines.candidates import (
-    CheckedCandidate,
     candidates_path,
     count_candidate,
-    digest_values,
+    make_candidate,
 )
 from fusion_bench.gate.baselines.comparability import (
     find_changed_values,
@@ -204,15 +202,12 @@ def _count_candidate(
     )
     if all(unchanged):
         return None, None
-    tried = CheckedCandidate(
-        baseline=committed.checksum,
-        candidate=digest_values({pair.task.dataset.name: pair.after for pair in pairs}),
-        system=inputs.candidate.name,
-        checked_at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    known = () if earlier is None else earlier.candidates
-    path, limit = candidates_path(baseline), inputs.policy.runs
-    return count_candidate(path, committed, tried, limit=limit, known=known)
+    values = {pair.task.dataset.name: pair.after for pair in pairs}
+    tried = make_candidate(values, inputs.candidate.name, committed.checksum)
+    needed = [line for line in (committed.ledger,) if line is not None]
+    needed += () if earlier is None else earlier.candidates
+    path = candidates_path(baseline)
+    return count_candidate(path, tried, limit=inputs.policy.runs, needed=needed)
 
 
 def _search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates, ...]:

@@ -21,10 +21,9 @@ from fusion_bench.gate.anchor import (
     new_anchor,
 )
 from fusion_bench.gate.baselines.candidates import (
-    CheckedCandidate,
     append_candidate,
     candidates_path,
-    digest_values,
+    make_candidate,
     read_candidates,
 )
 from fusion_bench.gate.baselines.comparability import (
@@ -98,13 +97,7 @@ def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
     """The line of an update in the ledger of candidates: those after it are counted anew."""
     path = candidates_path(baseline)
     values = {record.collection: record.value_arrays() for record in new.collections}
-    accepted = CheckedCandidate(
-        baseline="",
-        candidate=digest_values(values),
-        system=new.system,
-        checked_at=new.history[-1].updated_at,
-    )
-    return append_candidate(path, accepted, read_candidates(path))
+    return append_candidate(path, make_candidate(values, new.system), read_candidates(path))
 
 
 def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Baseline | None:

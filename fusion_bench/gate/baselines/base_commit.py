@@ -8,12 +8,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from fusion_bench.gate.baselines.candidates import (
-    CheckedCandidate,
-    candidates_path,
-    parse_candidates,
-)
-from fusion_bench.gate.baselines.record import Baseline
+from fusion_bench.gate.baselines.candidates import candidates_path, parse_candidates
+from fusion_bench.gate.baselines.record import Baseline, LedgerLine
 from fusion_bench.util.files.git_files import read_committed
 
 
@@ -30,7 +26,7 @@ class BaseCommit(NamedTuple):
     name: str
     is_same: bool
     baseline: Baseline | None
-    candidates: tuple[CheckedCandidate, ...] = ()
+    candidates: tuple[LedgerLine, ...] = ()
 
     def refuse_other_history(self, baseline: Baseline) -> str | None:
         """Why a baseline does not follow that of the commit; None where it does, or none is there.
@@ -45,7 +41,7 @@ class BaseCommit(NamedTuple):
         lost = next((before for before, now in pairs if before != now), None)
         if lost is not None:
             reason = f"its history lacks the update of {lost['updated_at']}"
-        elif len(old) == len(new) and self._differs(baseline):
+        elif len(old) == len(new) and _differ(self.baseline, baseline):
             reason = "it differs without an update in its history"
         else:
             return None
@@ -54,12 +50,11 @@ class BaseCommit(NamedTuple):
             "it from there"
         )
 
-    def _differs(self, baseline: Baseline) -> bool:
-        """Whether anything differs that only an update changes."""
-        old = self.baseline
-        if old is None or old.contents != baseline.contents:
-            return True
-        return old.anchor != baseline.anchor and not baseline.history[-1].is_anchor
+
+def _differ(old: Baseline, new: Baseline) -> bool:
+    """Whether anything differs that only an update changes."""
+    is_blessed = new.history[-1].is_anchor
+    return old.contents != new.contents or (old.anchor != new.anchor and not is_blessed)
 
 
 def _list_updates(baseline: Baseline) -> list[dict[str, Any]]:
@@ -81,6 +76,7 @@ def read_base(path: Path, commit: str) -> BaseCommit:
         baseline = Baseline.model_validate_json(data)
     except ValidationError:
         baseline = None
-    lines = read_committed(candidates_path(path), commit) or b""
-    candidates = tuple(parse_candidates(lines.decode(errors="replace"), candidates_path(path)))
+    file = candidates_path(path)
+    lines = parse_candidates((read_committed(file, commit) or b"").decode(errors="replace"), file)
+    candidates = tuple(line.place for line in lines)
     return BaseCommit(commit, data == path.read_bytes(), baseline, candidates)

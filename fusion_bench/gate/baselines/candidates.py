@@ -10,6 +10,7 @@ cut before that line is missed. Each line names the one before it, see ``util.ch
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from fusion_bench.config.files.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.gate.baselines.record import Baseline, LedgerLine, digest_json
+from fusion_bench.gate.baselines.record import LedgerLine, digest_json
 from fusion_bench.util.chained_lines import digest_line, find_gap, follow_lines
 from fusion_bench.util.files.atomic_files import append_whole
 from fusion_bench.util.files.folder_lock import lock_folder
@@ -60,13 +61,23 @@ def candidates_path(baseline: Path) -> Path:
     return baseline.with_name(f"{baseline.stem}.candidates.jsonl")
 
 
-def digest_values(values: Mapping[str, Mapping[str, FloatArray]]) -> str:
-    """SHA-256 of a candidate's values by collection and measure; NaN has its own text."""
-    return digest_json(
-        {
-            name: {measure: list(map(repr, row.tolist())) for measure, row in rows.items()}
-            for name, rows in values.items()
-        }
+def make_candidate(
+    values: Mapping[str, Mapping[str, FloatArray]], system: str, baseline: str = ""
+) -> CheckedCandidate:
+    """A candidate of now.
+
+    Args:
+        values: By collection and measure; NaN has its own text.
+        system: Its name.
+        baseline: Checksum of what it is compared with; empty = it becomes the baseline.
+    """
+    texts = {
+        name: {measure: list(map(repr, row.tolist())) for measure, row in rows.items()}
+        for name, rows in values.items()
+    }
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return CheckedCandidate(
+        baseline=baseline, candidate=digest_json(texts), system=system, checked_at=now
     )
 
 
@@ -101,12 +112,7 @@ def parse_candidates(text: str, path: Path) -> list[CheckedCandidate]:
 
 
 def count_candidate(
-    path: Path,
-    baseline: Baseline,
-    tried: CheckedCandidate,
-    *,
-    limit: int,
-    known: Iterable[CheckedCandidate] = (),
+    path: Path, tried: CheckedCandidate, *, limit: int, needed: Iterable[LedgerLine]
 ) -> tuple[int, LedgerLine | None]:
     """The number of a candidate, from 1, among those checked against a baseline, and its line.
 
@@ -115,10 +121,9 @@ def count_candidate(
 
     Args:
         path: The file.
-        baseline: What it is compared with.
         tried: The candidate.
         limit: So many are allowed.
-        known: Lines that the file must have.
+        needed: Lines that the file must have.
 
     Raises:
         DataError: A line of the file is no candidate, or one is missing.
@@ -126,31 +131,19 @@ def count_candidate(
     """
     with lock_folder(path.parent):
         ledger = read_candidates(path)
-        _refuse_missing(path, ledger, baseline, known)
-        listed = [line for line in ledger if line.baseline == baseline.checksum]
+        known = {line.digest for line in ledger}
+        lost = next((line for line in needed if line.digest not in known), None)
+        if lost is not None:
+            raise DataError(
+                f"{path}: line {lost.line}, on which the baseline relies, is missing: restore the "
+                "file, or candidates are miscounted; --update --reason begins a new count"
+            )
+        listed = [line for line in ledger if line.baseline == tried.baseline]
         for number, line in enumerate(listed, 1):
             if line.candidate == tried.candidate:
                 return number, line.place
-        if len(listed) >= limit:
-            return len(listed) + 1, None
-        return len(listed) + 1, append_candidate(path, tried, ledger)
-
-
-def _refuse_missing(
-    path: Path,
-    ledger: Sequence[CheckedCandidate],
-    baseline: Baseline,
-    known: Iterable[CheckedCandidate],
-) -> None:
-    """Raise where the file lacks the line that the baseline names, or a known one."""
-    places = {line.digest for line in ledger}
-    needed = [] if baseline.ledger is None else [baseline.ledger]
-    for place in (*needed, *(line.place for line in known)):
-        if place.digest not in places:
-            raise DataError(
-                f"{path}: line {place.line}, on which the baseline relies, is missing: restore the "
-                "file, or candidates are miscounted; --update --reason begins a new count"
-            )
+        is_allowed = len(listed) < limit
+        return len(listed) + 1, append_candidate(path, tried, ledger) if is_allowed else None
 
 
 def append_candidate(

@@ -8,13 +8,11 @@ lines before it; lines of two branches of a repository can be merged.
 Format history:
     1   first version
     2   each line has a digest
-    3   ``line``, ``previous``, ``judgments``; lines of version 2 are read, too
+    3   ``line``, ``previous``, ``judgments``; lines of earlier versions are read, too
 """
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
@@ -33,8 +31,6 @@ from fusion_bench.util.os_errors import explain_error
 
 #: The name of the file, beside a dataset's ``dataset.yaml``.
 LEDGER_NAME = "looks.jsonl"
-#: The module that gives the lines of version 1 their digests.
-RENEW = "fusion_bench.tune.looks.renew_ledger"
 Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
 
 
@@ -73,7 +69,7 @@ class Look(StrictModel):
         previous: Digests of the lines that it follows, see ``util.chained_lines``.
     """
 
-    version: Literal[2, 3] = 3
+    version: Literal[1, 2, 3] = 3
     experiment: str
     system: str
     measure: str
@@ -105,12 +101,13 @@ class Look(StrictModel):
 
 def format_look(look: Look) -> str:
     """A line of a ledger."""
-    return f"{add_line_digest(_dump_look(look))}\n"
+    text = _dump_look(look)
+    return f"{text if look.version == 1 else add_line_digest(text)}\n"
 
 
 def _dump_look(look: Look) -> str:
-    """JSON in which a line of version 2 has its own fields."""
-    newer = {"judgments", "line", "previous"} if look.version == 2 else None
+    """JSON in which a line of an earlier version has its own fields."""
+    newer = {"judgments", "line", "previous"} if look.version < 3 else None
     return look.model_dump_json(exclude=newer)
 
 
@@ -136,22 +133,16 @@ def read_looks(path: Path) -> list[Look]:
 
 def _parse_line(line: str, where: str) -> Look:
     text = strip_line_digest(line)
-    if text is None:
-        if is_undigested_look(line):
-            file = shlex.quote(where.rpartition(":")[0])
-            raise DataError(
-                f"{where}: an earlier version wrote this line, without a digest: look whether it "
-                f"is as it was committed, then: python -m {RENEW} {file}"
-            )
+    if text is None and not line.startswith('{"version":1,'):
         _refuse_line(where, "its digest does not match: it was edited or damaged")
     try:
-        look = Look.model_validate_json(text)
+        look = Look.model_validate_json(text or line)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         _refuse_line(where, f"{place}: {first['msg']}" if place else first["msg"])
-    if (look.version == 2) is not (look.line is None):
-        _refuse_line(where, "line: a line of version 3 has a number, one of version 2 has none")
+    if (look.version == 3) is not (look.line is not None):
+        _refuse_line(where, "line: a line of version 3 has a number, an earlier one has none")
     return look
 
 
@@ -160,15 +151,6 @@ def _refuse_line(where: str, reason: str) -> NoReturn:
         f"{where}: not a line of a ledger of looks ({reason}): restore the file, for example "
         "from version control; without it looks are miscounted"
     )
-
-
-def is_undigested_look(line: str) -> bool:
-    """Whether a line is one of version 1."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and record.get("version") == 1 and "sha256" not in record
 
 
 def related_looks(looks: Sequence[Look], contents: Iterable[str]) -> list[Look]:
@@ -210,7 +192,7 @@ def update_ledger(path: Path, change: Callable[[list[Look]], list[Look]]) -> lis
         before = read_looks(path)
         after: list[Look] = []
         for look in change(list(before)):
-            is_new = look.version != 2 and look.line is None
+            is_new = look.version == 3 and look.line is None
             after.append(look.model_copy(update=follow_lines(after)) if is_new else look)
         if after != before:
             write_atomic(path, "".join(map(format_look, after)).encode())

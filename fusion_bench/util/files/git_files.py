@@ -51,16 +51,11 @@ def _find_root(folder: Path) -> Path | None:
 
 def _ask_git(root: Path, *words: str) -> bytes | None:
     """What git prints; None where it fails or is not installed."""
-    # Others, which hooks have set, point to another repository or change what a path means.
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith("GIT_CONFIG")
-    }
-    command = ["git", "-C", str(root), *words]
+    # Hooks have variables set that name another repository, or change what a path means.
+    kept = {n: v for n, v in os.environ.items() if n[:4] != "GIT_" or n.startswith("GIT_CONFIG")}
     try:
         done = subprocess.run(  # noqa: S603 - the words are ours, a commit cannot be an option
-            command,
+            ["git", "-C", str(root), *words],  # noqa: S607 - the user's git
             env=kept | {"GIT_NO_LAZY_FETCH": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -61,7 +61,7 @@ def test_a_baseline_that_was_edited_without_an_update_is_refused(root: Path, fie
     path = root / BASELINE
     old = read_baseline(path)
     assert old is not None
-    forged = {"seed": 7, "anchor": old.anchor.model_copy(update={"reason": "another"})}
+    forged = {"seed": 11, "anchor": old.anchor.model_copy(update={"reason": "another"})}
     edited = old.model_copy(update={field: forged[field]})
     newest = old.history[-1].model_copy(update={"is_anchor": False})
     write_baseline(edited.model_copy(update={"history": (newest,)}), path)

@@ -16,12 +16,11 @@ from fusion_bench.tune.looks.ledger import (
     related_looks,
     update_ledger,
 )
-from fusion_bench.tune.looks.renew_ledger import main
 from fusion_bench.util.digests import add_line_digest
 
 
 def look(
-    *queries: str, numbers: str = "0", verdict: str | None = None, version: Literal[2, 3] = 3
+    *queries: str, numbers: str = "0", verdict: str | None = None, version: Literal[1, 2, 3] = 3
 ) -> Look:
     return Look(
         version=version,
@@ -66,7 +65,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         (format_look(look("a")).rstrip()[:-1], "its digest does not match"),
         (add_line_digest('{"version":4}'), "version: "),
         (add_line_digest('{"version":2}'), "experiment: Field required"),
-        ('{"version": 1}', "python -m fusion_bench.tune.looks.renew_ledger "),
+        ('{"version":1,"numbers":"0"}', "experiment: Field required"),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_written(
@@ -115,21 +114,17 @@ def test_links_between_looks_are_followed(held_out: list[set[str]], asked: set[s
     assert related_looks(looks, sorted(asked)) == _slow_related(looks, asked)
 
 
-def test_a_ledger_of_version_1_is_renewed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_of_version_1_are_read_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "looks.jsonl"
-    looks = [look("a", version=2), look("b", verdict="keep", version=2)]
-    text = format_look(looks[0]).rpartition(',"sha256"')[0].replace('"version":2', '"version":1')
-    path.write_text(f"{text}}}\n{format_look(looks[1])}")
-    with pytest.raises(DataError, match=rf"looks.jsonl:1: .*renew_ledger {path}$"):
+    old = [look("a", version=1), look("b", verdict="keep", version=2)]
+    path.write_text("".join(map(format_look, old)))
+    assert "sha256" not in lines_of(path)[0]
+    assert read_looks(path) == old
+    add(path, look("a", numbers="5"))
+    assert [made.line for made in read_looks(path)] == [None, None, 3]
+    path.write_text(path.read_text().replace("2026", "2027", 1))
+    with pytest.raises(DataError, match=r":3: .*a line before it was removed or edited"):
         read_looks(path)
-    assert main([str(path)]) == 0
-    assert "1 line renewed" in capsys.readouterr().out
-    assert read_looks(path) == looks
-    path.write_text('{"version": 1}\n')
-    assert main([str(path)]) == 2
-    assert path.read_text() == '{"version": 1}\n'
 
 
 def lines_of(path: Path) -> list[str]:
