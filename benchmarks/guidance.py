@@ -29,6 +29,9 @@ DEPTHS = (10, 25, 50, 100)
 #: Candidates that a reranker sees in the first table.
 DEPTH = 50
 RERANKED = f"reranker, first {DEPTH}"
+#: Depths that are compared with it.
+OTHER_DEPTHS = (25, 100)
+MARKS_OF_TABLES = ("strategies", "depths", "other-depths")
 #: Row of the first table → keys of its system.
 STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "weighted score, raw": {"fusion": {"method": "weighted_score"}},
@@ -45,9 +48,9 @@ def with_reranker(dataset: Dataset, depth: int) -> dict[str, Any]:
 
 
 def compare_systems(dataset: Dataset, systems: Mapping[str, Mapping[str, Any]]) -> Collection:
-    """Each system over all lists of a collection, against RRF."""
+    """Each system over all lists of a collection, against the first."""
     runs = list(dataset.runs)
-    configs = {name: {"runs": runs, **keys} for name, keys in {"rrf": {}, **systems}.items()}
+    configs = {name: {"runs": runs, **keys} for name, keys in systems.items()}
     experiment, source = make_experiment(
         "guidance", configs, dataset=dataset.name, measures=list(DEFAULT_MEASURES[:1])
     )
@@ -70,9 +73,9 @@ def list_datasets(work: Path, only: str) -> Iterator[Dataset]:
             yield load_dataset(path)
 
 
-def make_rows(dataset: Dataset) -> tuple[str, str | None]:
-    """A row of the table of strategies, and one of the table of depths."""
-    systems: dict[str, Mapping[str, Any]] = dict(STRATEGIES)
+def make_rows(dataset: Dataset) -> tuple[str, ...]:
+    """A row of the table of strategies, and one of each table of depths."""
+    systems: dict[str, Mapping[str, Any]] = {"rrf": {}, **STRATEGIES}
     depths = [f"first {depth}" for depth in DEPTHS] if dataset.rerankers else []
     systems |= {f"first {depth}": with_reranker(dataset, depth) for depth in DEPTHS if depths}
     collection = compare_systems(dataset, systems)
@@ -82,33 +85,42 @@ def make_rows(dataset: Dataset) -> tuple[str, str | None]:
     cells = [format_difference(collection, system) for system in shown] + ["–"] * (not depths)
     first = " | ".join((name, f"{mean:.4f}", *cells))
     if not depths:
-        return f"| {first} |", None
+        return (f"| {first} |",)
+    start = (name, next(iter(dataset.rerankers)))
     cells = [format_difference(collection, depth) for depth in depths]
-    return f"| {first} |", f"| {' | '.join((name, next(iter(dataset.rerankers)), *cells))} |"
+    around = [f"first {depth}" for depth in (DEPTH, *OTHER_DEPTHS)]
+    against = compare_systems(dataset, {name: systems[name] for name in around})
+    others = [format_difference(against, name) for name in around[1:]]
+    rows = (first, " | ".join((*start, *cells)), " | ".join((*start, *others)))
+    return tuple(f"| {row} |" for row in rows)
 
 
-def make_tables(datasets: Iterator[Dataset]) -> tuple[str, str]:
-    """Both tables as Markdown; each row is printed when it is done."""
-    columns = ("collection", "RRF, no reranker", *STRATEGIES, RERANKED)
-    strategies = [f"| {' | '.join(columns)} |", "|:--|--:|--:|--:|--:|"]
-    columns = ("collection", "reranker", *(f"first {depth}" for depth in DEPTHS))
-    depths = [f"| {' | '.join(columns)} |", "|:--|:--|--:|--:|--:|--:|"]
+def make_tables(datasets: Iterator[Dataset]) -> tuple[str, ...]:
+    """The tables as Markdown; each row is printed when it is done."""
+    columns = (
+        ("collection", "RRF, no reranker", *STRATEGIES, RERANKED),
+        ("collection", "reranker", *(f"first {depth}" for depth in DEPTHS)),
+        ("collection", "reranker", *(f"first {depth} − first {DEPTH}" for depth in OTHER_DEPTHS)),
+    )
+    tables = [
+        [f"| {' | '.join(names)} |", f"|:--|{'--:|' * (len(names) - 1)}"] for names in columns
+    ]
     for dataset in datasets:
-        first, second = make_rows(dataset)
-        strategies.append(first)
-        depths += [] if second is None else [second]
-        print(first, second or "", sep="\n", flush=True)
-    return "\n".join(strategies), "\n".join(depths)
+        rows = make_rows(dataset)
+        for table, row in zip(tables, rows, strict=False):  # no depths without a reranker
+            table.append(row)
+        print(*rows, sep="\n", flush=True)
+    return tuple("\n".join(table) for table in tables)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure every collection, and write both tables."""
+    """Measure every collection, and write the tables."""
     options = parse_options(arguments, __doc__, {}, {})
     with tempfile.TemporaryDirectory() as work:
         only = "attack" if options.toy else options.only
         tables = make_tables(list_datasets(Path(work), only))
     if options.write:
-        for mark, table in zip(("strategies", "depths"), tables, strict=True):
+        for mark, table in zip(MARKS_OF_TABLES, tables, strict=True):
             replace_between_marks(PAGE, f"\n{table}\n\n", mark)
 
 
