@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.simulations.promise import Estimate, Promise, Side
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups.find_groups import QueryGroups, find_query_groups
 from fusion_bench.data.records import Query
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.data.run import Run
+from fusion_bench.evaluation.in_memory import make_dataset
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.validation.splits import hashed_split
 
@@ -93,6 +95,21 @@ def run(*, draws: int) -> list[Promise | Estimate]:
 
 def search_queries(random: np.random.Generator, originals: Sequence[int]) -> QueryGroups:
     """The groups found among queries whose texts and lists are drawn."""
+    dataset = draw_dataset(random, originals)
+    runs = [*dataset.runs.values()]
+    return find_query_groups([*dataset.declared], dataset.declared, runs, dataset.qrels)
+
+
+def draw_dataset(
+    random: np.random.Generator, originals: Sequence[int], *, identical: bool = False
+) -> Dataset:
+    """Queries with texts and two lists each.
+
+    Args:
+        random: Where they are drawn from.
+        originals: (Q,): the number of each query's original.
+        identical: Whether a copy has the text and the lists of its original, not similar ones.
+    """
     words = [
         "".join(map(chr, row))
         for row in random.integers(97, 123, (1 + max(originals)) * WORDS * 6).reshape(-1, 6)
@@ -103,7 +120,7 @@ def search_queries(random: np.random.Generator, originals: Sequence[int]) -> Que
     lists: tuple[dict[str, dict[str, float]], ...] = ({}, {})
     for name, original in zip(names, originals, strict=True):
         text = words[original * WORDS : (original + 1) * WORDS]
-        is_copy = original in seen
+        is_copy = original in seen and not identical
         seen.add(original)
         records[name] = Query(name, " ".join(_rephrase(random, text) if is_copy else text))
         for ranked in lists:
@@ -114,7 +131,7 @@ def search_queries(random: np.random.Generator, originals: Sequence[int]) -> Que
             ranked[name] = {document: -float(r) for r, document in enumerate(documents)}
     runs = [Run.from_dict(f"run{i}", ranked) for i, ranked in enumerate(lists)]
     qrels = Qrels.from_dict({name: {f"{name}-relevant": 1} for name in names})
-    return find_query_groups(names, records, runs, qrels)
+    return make_dataset("drawn", qrels, {run.name: run for run in runs}, queries=records)
 
 
 def draw_differences(random: np.random.Generator, originals: Sequence[int]) -> FloatArray:
@@ -126,10 +143,17 @@ def draw_differences(random: np.random.Generator, originals: Sequence[int]) -> F
 
 def ships(differences: FloatArray, groups: Sequence[str], *, seed: str) -> bool:
     """Whether the best parameter set of one half has an interval above 0 on the other."""
+    return estimate_mean(*hold_out_best(differences, groups, seed=seed)).low > 0
+
+
+def hold_out_best(
+    differences: FloatArray, groups: Sequence[str], *, seed: str
+) -> tuple[FloatArray, IntArray]:
+    """The best parameter set of one half on the other: its differences, and codes of groups."""
     split = hashed_split(groups, [None] * len(groups), split_seed=seed)
     best = differences[differences[:, split.tune].mean(axis=1).argmax()]
     codes = number_by_appearance(groups)[0]
-    return estimate_mean(best[split.held_out], codes[split.held_out]).low > 0
+    return best[split.held_out], codes[split.held_out]
 
 
 def _rephrase(random: np.random.Generator, words: list[str]) -> list[str]:

@@ -138,7 +138,7 @@ def tune(
             target = _markdown_target(markdown, files, options.out)
             _print_report(report, files, datasets, as_json=json, markdown=target)
             verdicts.append(report.verdict)
-    if "unjudged decide" in verdicts:
+    if {"unjudged decide", "groups decide"}.intersection(verdicts):
         raise typer.Exit(ExitCode.INCONCLUSIVE)
 
 

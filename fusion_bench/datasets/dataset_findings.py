@@ -59,7 +59,7 @@ def find_in_dataset(
     """
     runs = align(dataset.qrels, [*dataset.runs.values()])
     queries = dataset.qrels.queries
-    groups = find_query_groups(queries, dataset.queries, [*dataset.runs.values()], dataset.qrels)
+    groups = find_query_groups(queries, dataset.declared, [*dataset.runs.values()], dataset.qrels)
     return [
         *_check_coverage(dataset, runs),
         _check_duplicate_queries(groups),
@@ -114,7 +114,8 @@ def _check_duplicate_queries(groups: QueryGroups) -> Finding:
         "duplicate queries",
         "look",
         f"{pluralize(linked, 'query')} depend on others (for example {pair}).",
-        "Counted singly, they make intervals too narrow: write 'groups: auto' into dataset.yaml.",
+        "Counted singly, they make intervals too narrow. Identical ones are one group unless too "
+        "few groups remain; for the others write 'groups: auto' into dataset.yaml.",
     )
 
 

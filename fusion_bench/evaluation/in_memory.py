@@ -17,10 +17,13 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.sweeps.expansion import expand_sweeps
 from fusion_bench.io.cache.cached_loader import FileRequest
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import AUTO_GROUPS, DECLARED_GROUPS, DatasetSpec
+from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
-from fusion_bench.io.query_groups.assign_groups import find_and_assign_groups
+from fusion_bench.io.query_groups.assign_groups import (
+    find_and_assign_groups,
+    join_identical,
+)
 from fusion_bench.util.files.real_paths import resolve_path
 
 #: Stands where a file is named, for what was read from none.
@@ -81,13 +84,16 @@ def make_dataset(
         **options,
     }
     spec, known = parse_model(DatasetSpec, data), dict(queries or {})
+    declared = known
     if spec.group_file is not None:
         raise ConfigError(
-            f"groups: without a dataset.yaml it is {AUTO_GROUPS!r} or {DECLARED_GROUPS!r}, not "
+            "groups: without a dataset.yaml it is 'identical', 'auto' or 'none', not "
             f"{spec.groups!r}: give each query its group in the queries"
         )
-    if spec.groups == AUTO_GROUPS:
+    if spec.grouping == "auto":
         known = find_and_assign_groups(known, [*runs.values()], qrels, name)
+    elif spec.grouping == "identical":
+        known = join_identical(known, [*runs.values()], qrels)
     read = {
         f"{kind}/{name}": FileRequest(files[name], name, layout=layout)
         for kind, names in (("runs", runs), ("rerank", lists))
@@ -100,6 +106,7 @@ def make_dataset(
         runs=dict(runs),
         rerankers=dict(lists),
         queries=known,
+        declared_queries=declared,
         files=read,
         has_file=False,
     )

@@ -148,6 +148,7 @@ def load_lists(
     *,
     cache: bool | Cache = True,
     needs_judgments: bool = True,
+    groups: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Load a dataset with only the lists that some system uses."""
     progress(f"reading {path.parent.name}", 0, 1)
@@ -157,6 +158,7 @@ def load_lists(
         rerankers={name for system in systems for name in system.reranker_names},
         cache=cache,
         every_query=False if needs_judgments else None,
+        groups=groups,
     )
 
 
@@ -247,6 +249,7 @@ def _collection(
         types=task.runs.types,
         slices=slice_values(task),
         groups=task.runs.groups,
+        grouping=spec.grouping,
         has_irrelevant_judgments=task.has_irrelevant_judgments,
         grades=list_grades(dataset.qrels, task.runs.queries),
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),

@@ -95,10 +95,16 @@ class GateInputs:
             seed=self.experiment.seed,
         )
 
-    def load_collections(self, *others: System) -> list[EvaluationSet]:
+    def load_collections(
+        self, *others: System, committed: Baseline | None = None
+    ) -> list[EvaluationSet]:
         """Load every dataset with the lists that the candidate and ``others`` use.
 
         Only the candidate's lists must exist; a missing list of another system is left out.
+
+        Args:
+            others: Further systems.
+            committed: The baseline whose groups are taken; None = those found now.
 
         Returns:
             The datasets with one measure for each of the policy, in its order.
@@ -108,14 +114,19 @@ class GateInputs:
         """
         systems = (self.candidate, *others)
         paths = find_datasets(self.experiment, self.source, self.folders)
-        return [self._load_collection(path, systems) for _, path in paths]
+        return [self._load_collection(path, systems, committed) for _, path in paths]
 
-    def _load_collection(self, path: Path, systems: tuple[System, ...]) -> EvaluationSet:
+    def _load_collection(
+        self, path: Path, systems: tuple[System, ...], committed: Baseline | None
+    ) -> EvaluationSet:
         spec, _ = read_spec(path)
+        stored = committed and committed.by_collection.get(spec.name)
+        groups = stored.groups if stored else None if committed is None else {}
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(roles, spec.rerank, self.source)
-        dataset = load_lists(path, systems, self.progress, cache=open_own_cache(path) or False)
+        cache = open_own_cache(path) or False
+        dataset = load_lists(path, systems, self.progress, cache=cache, groups=groups)
         self._check_slices(dataset)
         fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
@@ -194,6 +205,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         definitions={m.name: m.model_dump(mode="json") for m in task.measures},
         values={},
         unjudged=unjudged,
+        groups=dataset.found_groups,
     )
     # NaN is for the checks to refuse.
     return description.model_copy(update={"values": values.means, "trials": values.trials})

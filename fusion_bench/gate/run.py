@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
@@ -31,7 +29,7 @@ from fusion_bench.gate.baselines.comparability import (
 from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, LedgerLine
 from fusion_bench.gate.baselines.sealed_policy import describe_unaccepted
 from fusion_bench.gate.baselines.storage import read_baseline, update_command
-from fusion_bench.gate.comparison import PairedValues, check_policy, pair_values
+from fusion_bench.gate.comparison import PairedValues, check_policy, pair_values, search_queries
 from fusion_bench.gate.data_warnings import find_warnings
 from fusion_bench.gate.inputs import (
     GateInputs,
@@ -108,11 +106,11 @@ def _compare(
     policy, candidate = inputs.policy, inputs.candidate
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
-    collections = inputs.load_collections(reference)
+    collections = inputs.load_collections(reference, committed=committed)
     notices = {
         "lint": lint_candidate(inputs),
         "data_warnings": tuple(find_warnings(collections, candidate)),
-        "near_duplicates": _search_queries(collections),
+        "near_duplicates": search_queries(collections),
         "synthetic_queries": sum(
             count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
         ),
@@ -208,12 +206,6 @@ def _count_candidate(
     needed += () if earlier is None else earlier.candidates
     path = candidates_path(baseline)
     return count_candidate(path, tried, limit=inputs.policy.runs, needed=needed)
-
-
-def _search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates, ...]:
-    """Near-duplicate queries of each collection that has some."""
-    records = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
-    return tuple(record for record in records if record is not None)
 
 
 def _refuse_too_many(number: int | None, runs: int) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from fusion_bench.gate.baselines.comparability import (
 from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, LedgerLine, digest_json
 from fusion_bench.gate.baselines.storage import is_older_format, read_baseline, write_baseline
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.comparison import check_policy, pair_values
+from fusion_bench.gate.comparison import check_policy, pair_values, search_queries
 from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
 from fusion_bench.gate.records.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.result import GateVerdict
@@ -262,6 +262,7 @@ def _describe_changes(
         baseline=str(baseline),
         system=candidate.name,
         blocking=find_blocking(inputs.policy),
+        near_duplicates=search_queries(collections),
     )
     pairs = pair_values(inputs, previous, collections)
     verdict = check_policy(inputs, previous, pairs, list_changes, verdict)

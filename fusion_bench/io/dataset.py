@@ -51,6 +51,7 @@ class Dataset(TableView):
         runs: The runs that were asked for, by name.
         rerankers: The rerank lists that were asked for, by name.
         queries: What is known of the queries, by id.
+        declared_queries: The same before groups were found; None = none were looked for.
         cache: Where it and its alignments are kept; None = nowhere.
         keys: The tables as they were read, and the key of each in the cache.
         provenance: What is known of the making of the rerank lists, by name.
@@ -68,6 +69,7 @@ class Dataset(TableView):
     runs: Mapping[str, Run]
     rerankers: Mapping[str, Run]
     queries: Mapping[str, Query]
+    declared_queries: Mapping[str, Query] | None = None
     cache: Cache | None = None
     keys: Sequence[tuple[Qrels | Run, str | None]] = field(default=(), repr=False)
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
@@ -135,6 +137,17 @@ class Dataset(TableView):
         return frozenset(key for key, file in self.files.items() if file.later_paths)
 
     @property
+    def declared(self) -> Mapping[str, Query]:
+        """What is known of the queries, with no group but the declared ones."""
+        return self.declared_queries or self.queries
+
+    @property
+    def found_groups(self) -> dict[str, str]:
+        """The group of each query whose group is not the declared one."""
+        pairs = self.queries.items() - self.declared.items()
+        return {query: record.group for query, record in sorted(pairs) if record.group}
+
+    @property
     def is_judged(self) -> bool:
         """Whether any document is judged."""
         return len(self.qrels.grades) > 0
@@ -187,8 +200,11 @@ class Dataset(TableView):
         return next(m.describe_degradation(reranker) for m in metas if m is not None and m.degraded)
 
     def digests(self) -> dict[str, str]:
-        """SHA-256 of each loaded part; of the queries every field that decides a value."""
-        known = fingerprint_queries(self.qrels, self.queries)
+        """SHA-256 of each loaded part; of the queries every field that decides a value.
+
+        Of groups those that were declared: found ones follow from the other parts.
+        """
+        known = fingerprint_queries(self.qrels, self.declared)
         parts = {"qrels": self.qrels.digest(), **known.parts}
         parts |= {f"runs/{name}": run.digest() for name, run in self.runs.items()}
         parts |= {f"rerank/{name}": run.digest() for name, run in self.rerankers.items()}
@@ -238,6 +254,7 @@ def load_dataset(
     cache: bool | Cache = True,
     refined: bool = False,
     every_query: bool | None = False,
+    groups: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Read a dataset and check it.
 
@@ -248,6 +265,7 @@ def load_dataset(
         cache: Whether what was read before may be taken from the cache beside it; or a cache.
         refined: Read the lists of the refined queries in place of those that have some.
         every_query: Keep queries without judgments, and allow none at all; None = where none are.
+        groups: Groups by query that stand for those that a search would find; None = search.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule, or names no judgments.
@@ -275,9 +293,8 @@ def load_dataset(
     if is_whole:
         tables[0], keys[0] = add_unjudged(qrels, keys[0], known, tables[1:])
         qrels = cast("Qrels", tables[0])
-    if spec.groups is not None:
-        read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
-        known = resolve_groups(spec, paths, known, qrels, read, store)
+    read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
+    declared, known = resolve_groups(spec, paths, known, qrels, read, store, groups)
     switches = make_switches(spec, source, qrels, known)
     switch_runs(requests, tables, keys, switches)
     lists = [*zip(requests, cast("list[Run]", tables[1:]), strict=True)]
@@ -286,6 +303,7 @@ def load_dataset(
         spec=spec,
         qrels=qrels,
         queries=known,
+        declared_queries=declared,
         documents=documents,
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, field_serializer, field_validator
 
@@ -12,6 +12,7 @@ from fusion_bench.config.fields.conditions import FieldConditions
 from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.query_groups.find_groups import Grouping
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.switches import Switch, check_field
@@ -22,8 +23,14 @@ from fusion_bench.io.specs.judgment_specs import JudgeSpec, QrelsSpec
 from fusion_bench.io.trials.trial_files import expand_path
 
 FILE = "dataset.yaml"
-#: Values of ``groups`` that name no file: search for groups; the declared groups are all.
-AUTO_GROUPS, DECLARED_GROUPS = "auto", "declared"
+#: What values of ``groups`` mean; another one names a file.
+GROUPINGS: Final[Mapping[str | None, Grouping]] = {
+    None: "identical",
+    "identical": "identical",
+    "auto": "auto",
+    "none": "none",
+    "declared": "none",
+}
 
 
 class RunColumns(FileColumns):
@@ -88,10 +95,11 @@ class DatasetSpec(StrictModel):
             None = nothing is judged yet.
         judges: Files with the grades of further judges, by name.
         queries: JSON Lines of queries: text, type, intent, confidence, group, split, and others.
-        groups: ``auto``: queries with equal or similar texts, lists or judgments are one group.
-            ``declared``: no other queries than those of a declared group depend on each other. Or
-            JSON Lines with the ``id`` and ``group`` of queries. None = the groups of ``queries``,
-            and reports warn of near-duplicates.
+        groups: How the groups of ``queries`` are joined. ``identical``: queries with the same
+            normalized text, or the same lists, are one group, and reports warn of
+            near-duplicates. ``auto``: so are those with similar texts or equal judgments.
+            ``none`` (or ``declared``): no other queries than those of a declared group depend on
+            each other. Or JSON Lines with the ``id`` and ``group`` of queries.
         documents: JSON Lines of documents: id, text.
         judgments: How the judgments came about; says what an unjudged document means.
         runs: Run files by name.
@@ -129,9 +137,14 @@ class DatasetSpec(StrictModel):
         return any(each.refined for each in (*self.runs.values(), *self.rerank.values()))
 
     @property
+    def grouping(self) -> Grouping:
+        """How the declared groups are joined."""
+        return GROUPINGS.get(self.groups, "file")
+
+    @property
     def group_file(self) -> str | None:
         """The path of the file of groups; None = there is none."""
-        return None if self.groups in (AUTO_GROUPS, DECLARED_GROUPS) else self.groups
+        return self.groups if self.grouping == "file" else None
 
     @property
     def files(self) -> tuple[str, ...]:

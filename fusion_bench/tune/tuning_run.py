@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.ordering import BoolArray
+from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.run_experiment import (
@@ -93,7 +94,10 @@ class TuningRun:
             run = replace(self, tuning=tuning)
         else:
             split = frozen_split(objective, split, plan)
-        evaluation = HeldOutEvaluation(objective, split, tuning, self.alpha)
+        duplicates = find_near_duplicates(self.dataset, objective.runs.queries)
+        evaluation = HeldOutEvaluation(
+            objective, split, tuning, self.alpha, near_duplicates=duplicates
+        )
         if plan is None:
             outcome = run._search_all(evaluation, name)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.simulations import cr2, groups
+from benchmarks.simulations import cr2, groups, undeclared_groups
 from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.stats.intervals import estimate_mean
 
@@ -43,3 +43,22 @@ def test_what_is_measured() -> None:
         "share of the true pairs found",
         "false links",
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("position", "groups_left", "withheld"), [(0, 200, 2), (1, 100, 0), (2, 140, 0), (3, 200, 2)]
+)
+def test_the_default_joins_what_is_identical_and_withholds_the_rest(
+    monkeypatch: pytest.MonkeyPatch, position: int, groups_left: int, withheld: int
+) -> None:
+    design = undeclared_groups.DESIGNS[position]
+    drawn = groups.draw_dataset(
+        np.random.default_rng(4), design.originals, identical=design.identical
+    )
+    names = [query.group or query.id for query in drawn.queries.values()]
+    assert len(set(names)) == groups_left if design.identical else groups_left >= 190
+    monkeypatch.setattr(undeclared_groups, "DESIGNS", (design,))
+    counts = {each.event: each.count for each in undeclared_groups.run(draws=2)}
+    assert counts["ship is withheld"] == withheld
+    if withheld:
+        assert counts["ships by default"] == 0

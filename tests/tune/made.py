@@ -11,6 +11,7 @@ DATASET = """\
 name: made
 qrels: qrels.txt
 queries: queries.jsonl
+groups: none
 runs:
   good: {path: good.trec, roles: [question, semantic]}
   bad: {path: bad.trec, roles: [keyword]}

@@ -16,7 +16,6 @@ from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import DECLARED_GROUPS
 from fusion_bench.io.dataset_search import find_dataset, find_folders
 from fusion_bench.io.load_records import check_score_space
 
@@ -94,7 +93,7 @@ def read_dataset(
     if dataset is not None:
         spec = dataset.spec.model_dump(include=set(DATA_OPTIONS))
         if dataset.spec.group_file is not None:
-            spec["groups"] = DECLARED_GROUPS  # the queries have those of the file
+            spec["groups"] = "none"  # the queries have those of the file
         options = spec | options
     made = make_dataset(
         _name_of(qrels) if dataset is None else dataset.name,
@@ -102,7 +101,7 @@ def read_dataset(
         read_runs(runs) if runs is not None or dataset is None else dict(dataset.runs),
         rerankers=lists,
         score_spaces=spaces,
-        queries=read_queries(queries) or ({} if dataset is None else dataset.queries),
+        queries=read_queries(queries) or ({} if dataset is None else dataset.declared),
         **options,
     )
     if dataset is None:

@@ -37,11 +37,15 @@ from fusion_bench.data.run import Run
 LinkReason: TypeAlias = Literal[
     "same text", "similar text", "same lists", "same relevant documents"
 ]
+#: How the declared groups of a dataset are joined.
+Grouping: TypeAlias = Literal["identical", "auto", "none", "file"]
 #: Least Jaccard index of the shingles of similar texts, and least overlap of their lists.
 MIN_SIMILARITY: Final = 0.4
 MIN_OVERLAP: Final = 0.5
 #: A grouping is refused as automatic where one group holds more of the queries than this.
 MAX_SHARE: Final = 0.2
+#: Nor are identical queries joined by themselves where fewer groups than this would remain.
+MIN_GROUPS: Final = 20
 
 
 class QueryLink(NamedTuple):
@@ -103,6 +107,23 @@ class QueryGroups:
         """Whether a joined group holds more than a fifth of the queries: a chain, or a category."""
         return bool(self.sizes.max(initial=0) > MAX_SHARE * len(self.queries))
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether nobody needs to look at the groups before they are used.
+
+        At least 20 groups remain, at least half as many as were declared, and none is too large.
+        """
+        count = int(self.codes.max(initial=-1)) + 1
+        is_enough = count >= MIN_GROUPS and 2 * count >= len(set(self.declared))
+        return is_enough and not self.is_too_large
+
+    @property
+    def joined_names(self) -> dict[str, str]:
+        """The group of each query of the joined groups, by query."""
+        joined = set(self.joined.tolist())
+        members = zip(self.queries, self.codes.tolist(), self.names(), strict=True)
+        return {query: name for query, code, name in members if code in joined}
+
     def names(self) -> tuple[str, ...]:
         """(Q,): the name of each query's group: the first of the declared ones it joins.
 
@@ -120,6 +141,8 @@ def find_query_groups(
     records: Mapping[str, Query],
     runs: Sequence[Run],
     qrels: Qrels,
+    *,
+    identical: bool = False,
 ) -> QueryGroups:
     """Look for queries that depend on each other.
 
@@ -133,20 +156,24 @@ def find_query_groups(
         records: What is known of them, by id; texts and declared groups are used.
         runs: Their lists.
         qrels: Their judgments.
+        identical: Link the same text or the same lists alone, and no queries of two splits: what
+            is joined without being asked undoes no split that somebody chose.
     """
     known = [records.get(query, Query(query)) for query in queries]
     declared = tuple(record.group or record.id for record in known)
     texts = [normalize_text(record.text) if record.text else "" for record in known]
     pairs: dict[tuple[int, int], LinkReason] = {}
-    keys: tuple[tuple[LinkReason, Sequence[Hashable | None]], ...] = (
+    keys: list[tuple[LinkReason, Sequence[Hashable | None]]] = [
         ("same text", [text or None for text in texts]),
         ("same lists", hash_lists(queries, runs)),
-        ("same relevant documents", hash_relevant(queries, qrels)),
-    )
+    ]
+    if not identical:
+        keys.append(("same relevant documents", hash_relevant(queries, qrels)))
+    parts = [record.split if identical else None for record in known]
     for reason, column in keys:
-        for pair in match_keys(column):
+        for pair in match_keys([k and (part, k) for k, part in zip(column, parts, strict=True)]):
             pairs.setdefault(pair, reason)
-    for pair in _similar_pairs(queries, texts, runs):
+    for pair in () if identical else _similar_pairs(queries, texts, runs):
         pairs.setdefault(pair, "similar text")
     links = (QueryLink(*pair, reason) for pair, reason in sorted(pairs.items()))
     crossing = tuple(link for link in links if declared[link.first] != declared[link.second])

@@ -7,7 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 
-from fusion_bench.data.query_groups.find_groups import MAX_SHARE, find_query_groups
+from fusion_bench.data.query_groups.find_groups import (
+    MAX_SHARE,
+    MIN_GROUPS,
+    find_query_groups,
+)
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.io.dataset import Dataset
@@ -16,6 +20,13 @@ from fusion_bench.util.formatting import format_percent, pluralize
 
 #: Reports warn where so large a part of the queries is linked.
 MIN_SHARE = 0.01
+#: Where this part is linked, nothing is shipped before groups are declared or refused.
+WITHHOLDING_SHARE = 0.1
+#: What is said where the dataset chooses how groups are found.
+CHOSEN_GROUPING = {
+    "auto": "groups: auto: every link between queries was followed.",
+    "none": "groups: none: nothing was searched for groups but the queries' own field.",
+}
 
 
 def find_near_duplicates(
@@ -30,9 +41,9 @@ def find_near_duplicates(
 
     Returns:
         None where few queries or none are linked, or the dataset says ``groups: auto`` or
-        ``groups: declared``.
+        ``groups: none``.
     """
-    if dataset.spec.groups is not None and dataset.spec.group_file is None:
+    if dataset.spec.grouping in {"auto", "none"}:
         return None
     searched = dataset.qrels.queries if queries is None else tuple(queries)
     groups = find_query_groups(searched, dataset.queries, [*dataset.runs.values()], dataset.qrels)
@@ -47,6 +58,8 @@ def find_near_duplicates(
         largest=int(groups.sizes.max()),
         links=dict(Counter(link.reason for link in groups.links)),
         is_too_large=groups.is_too_large,
+        withholds=dataset.spec.grouping == "identical"
+        and linked >= WITHHOLDING_SHARE * len(searched),
     )
 
 
@@ -57,7 +70,7 @@ def write_found_groups(dataset: Dataset, path: Path) -> dict[str, int | str]:
         The file, and the numbers of groups and queries in it.
     """
     runs = [*dataset.runs.values()]
-    groups = find_query_groups(dataset.qrels.queries, dataset.queries, runs, dataset.qrels)
+    groups = find_query_groups(dataset.qrels.queries, dataset.declared, runs, dataset.qrels)
     count = write_groups(groups, path)
     return {"file": str(path), "groups": len(groups.joined), "queries": count}
 
@@ -78,6 +91,17 @@ def describe_near_duplicates(record: NearDuplicates) -> str:
         f"{record.largest:,}. Counted singly, they make intervals too narrow, and a tuning run may "
         "hold out what it was tuned on."
     )
+    if record.withholds:
+        text += (
+            " So many are linked that no 'ship' and no plain 'pass' is said before dataset.yaml "
+            "says 'groups: auto', 'groups: none', or names a file of groups."
+        )
+        if not {"same text", "same lists"}.isdisjoint(record.links):
+            text += (
+                " Identical queries are joined without being asked only in one split, and where "
+                f"at least {MIN_GROUPS} groups and half of them remain, none of over "
+                f"{100 * MAX_SHARE:.0f} % of the queries."
+            )
     if record.dataset is None:
         return (
             f"{text} Write a dataset.yaml ('fusion-bench try … --save DIR' does), then look at "

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_groups.find_groups import Grouping
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
 from fusion_bench.evaluation.report_records.list_info import ListInfo
@@ -43,6 +44,7 @@ class Collection(TableView, ReportRecord):
         types: Their types.
         slices: Other fields by which the page breaks results down: their values by query.
         groups: Their groups.
+        grouping: How the declared groups were joined.
         has_irrelevant_judgments: Whether any document of these queries is judged not relevant;
             where none is, a judged-only difference is shown but vetoes no answer.
         grades: The different grades of their judged documents, ascending; empty = not known.
@@ -76,6 +78,7 @@ class Collection(TableView, ReportRecord):
     types: tuple[str | None, ...]
     slices: dict[str, tuple[str | None, ...]] = Field(default_factory=dict)
     groups: tuple[str, ...]
+    grouping: Grouping = "identical"
     has_irrelevant_judgments: bool = True
     grades: tuple[int, ...] = ()
     queries_without_relevant: int

@@ -18,6 +18,8 @@ class NearDuplicates(ReportRecord):
         links: Number of links by reason.
         is_too_large: Whether the largest holds more than a fifth of the queries, so that
             ``groups: auto`` refuses it.
+        withholds: Whether no ``ship`` and no plain ``pass`` is said before the dataset's groups
+            are declared or refused: a tenth of the queries or more are linked, and it does neither.
     """
 
     dataset: str | None
@@ -27,3 +29,4 @@ class NearDuplicates(ReportRecord):
     largest: int
     links: dict[LinkReason, int]
     is_too_large: bool
+    withholds: bool = False

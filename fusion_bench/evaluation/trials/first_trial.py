@@ -8,7 +8,6 @@ from typing import Final
 from fusion_bench.evaluation.report_records.data_warning import DataWarning
 from fusion_bench.evaluation.trials.select_trial import describe_selection
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import AUTO_GROUPS
 
 FIRST_TRIAL: Final = "first trial"
 
@@ -31,8 +30,9 @@ def describe_first_trial(dataset: Dataset, *results: str) -> tuple[str, ...]:
         names = " and ".join(filter(None, (", ".join(results[:-1]), results[-1])))
         texts.append(f"{names} are those of {trial}. New trials may give others.")
     has_runs = any(part.startswith("runs/") for part in dataset.trial_lists)
-    if dataset.spec.groups == AUTO_GROUPS and has_runs:
-        texts.append(f"'groups: auto' compared {trial}. New trials may give other groups.")
+    if has_runs and (dataset.spec.grouping == "auto" or dataset.found_groups):
+        grouping = f"'groups: {dataset.spec.grouping}'"
+        texts.append(f"{grouping} compared {trial}. New trials may give other groups.")
     return tuple(texts)
 
 

@@ -67,6 +67,8 @@ class CollectionBaseline(StoredRecord):
         values: By measure, the Q values in full precision; of several trials the means.
         trials: By measure, the Q values of each trial; left out with one trial.
         unjudged: What unjudged documents could change in them; left out with complete judgments.
+        groups: The group of each query that was found to depend on others, beside the declared
+            ones: candidates are compared by these, whatever their lists are. Left out without any.
     """
 
     collection: str
@@ -87,6 +89,7 @@ class CollectionBaseline(StoredRecord):
         default_factory=dict, json_schema_extra={OPTIONAL: True}
     )
     unjudged: StoredUnjudged | None = Field(default=None, json_schema_extra={OPTIONAL: True})
+    groups: dict[str, str] = Field(default_factory=dict, json_schema_extra={OPTIONAL: True})
 
     def value_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """The values by measure, each (Q,).
@@ -206,7 +209,7 @@ class Baseline(StoredRecord):
         if self.ledger is None:
             del data["ledger"]
         for collection in (*data["collections"], *data["anchor"]["collections"]):
-            for key in ("where", "unjudged", "trials"):
+            for key in ("where", "unjudged", "trials", "groups"):
                 if not collection[key]:
                     del collection[key]
             for description in collection["lists"].values():

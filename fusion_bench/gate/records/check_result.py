@@ -120,6 +120,17 @@ class CheckResult(CheckOutcome):
     bounds: CompletionBounds | None = None
     trials: CheckTrialsResult | None = None
 
+    def without_pass(self) -> CheckResult:
+        """The same where nothing may be more than ``pass on these queries``."""
+        rates = (self.pass_rate, self.small_pass_rate)
+        return self.model_copy(
+            update={
+                "status": "pass on these queries" if self.status == "pass" else self.status,
+                "pass_rate": None if rates[0] is None else 0.0,
+                "small_pass_rate": None if None in rates else sum(filter(None, rates)),
+            }
+        )
+
 
 class QueryCheck(StoredRecord):
     """A check of single queries.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from fusion_bench.data.qrels import Qrels
@@ -10,7 +10,6 @@ from fusion_bench.data.query_groups.find_groups import MAX_SHARE, find_query_gro
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.dataset_config import DECLARED_GROUPS
 from fusion_bench.util.formatting import pluralize
 
 
@@ -34,11 +33,32 @@ def find_and_assign_groups(
             f"{where}: the largest group found would hold {groups.sizes.max():,} of "
             f"{pluralize(len(groups.queries), 'query')}, and at most {100 * MAX_SHARE:.0f} % are "
             "allowed: take this key out, look at the groups (fusion-bench dataset check NAME "
-            f"--write-groups FILE), then name that file here, or say {DECLARED_GROUPS!r}"
+            f"--write-groups FILE), then name that file here, or say 'none'"
         )
-    joined = set(groups.joined.tolist())
-    members = zip(groups.queries, groups.codes.tolist(), groups.names(), strict=True)
-    return assign_groups(records, {query: name for query, code, name in members if code in joined})
+    return assign_groups(records, groups.joined_names)
+
+
+def join_identical(
+    records: Mapping[str, Query],
+    runs: Sequence[Run],
+    qrels: Qrels,
+    load_all: Callable[[], Sequence[Run]] | None = None,
+) -> dict[str, Query]:
+    """The queries with the declared groups, joined where queries of two of them are identical.
+
+    They stay as they are where the groups found are not usable as they are; reports warn then.
+
+    Args:
+        records: What is known of the queries, by id.
+        runs: The lists that were read.
+        qrels: The judgments.
+        load_all: Reads all runs of the dataset. It is called where the lists alone would join
+            queries, so that the systems of an experiment change no group; None = these are all.
+    """
+    groups = find_query_groups(qrels.queries, records, runs, qrels, identical=True)
+    if load_all is not None and any(link.reason == "same lists" for link in groups.links):
+        groups = find_query_groups(qrels.queries, records, load_all(), qrels, identical=True)
+    return assign_groups(records, groups.joined_names if groups.is_usable else {})
 
 
 def assign_groups(records: Mapping[str, Query], groups: Mapping[str, str]) -> dict[str, Query]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusion_bench.evaluation.dataset_checks.near_duplicates import CHOSEN_GROUPING
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.paired_difference import paired_difference
@@ -10,10 +11,14 @@ from fusion_bench.util.formatting import pluralize
 
 
 def group_finding(report: Report, collection: Collection) -> Finding | None:
-    """The design effects of the differences from the baseline; None without groups."""
+    """The design effects of the differences from the baseline; None without groups.
+
+    Where the dataset says which groups are searched, that is said even if there are none.
+    """
     queries, groups = len(collection.queries), len(set(collection.groups))
+    chosen = CHOSEN_GROUPING.get(collection.grouping, "")
     if groups == queries:
-        return None
+        return Finding(chosen, key="groups") if chosen else None
     primary = collection.primary_measure
     baseline = collection.system(collection.baseline).measures[primary].values
     estimates = [
@@ -22,7 +27,7 @@ def group_finding(report: Report, collection: Collection) -> Finding | None:
         if row.name != collection.baseline
     ]
     effects = [e.design_effect for e in estimates if e is not None and e.design_effect is not None]
-    text = f"{pluralize(queries, 'query')} in {pluralize(groups, 'group')}"
+    text = f"{chosen} {pluralize(queries, 'query')} in {pluralize(groups, 'group')}".strip()
     if not effects:
         return Finding(f"{text}.", key="groups")
     ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(effects), max(effects))))

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.config.query_classes import CLASS_KEYS
-from fusion_bench.evaluation.dataset_checks.near_duplicates import warn_near_duplicates
+from fusion_bench.evaluation.dataset_checks.near_duplicates import (
+    CHOSEN_GROUPING,
+    warn_near_duplicates,
+)
 from fusion_bench.evaluation.synthetic_queries import warn_synthetic
 from fusion_bench.report.evaluation.data_warnings import (
     list_findings,
@@ -44,7 +47,12 @@ from fusion_bench.util.formatting import (
 NARROW_PLATEAU = 0.01
 #: Nearer to an end of its range than this share of it: the range may be too narrow.
 END_DISTANCE = 0.02
-TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "unjudged decide": "warning"}
+TONES: dict[str, Tone] = {
+    "ship": "better",
+    "worse": "worse",
+    "unjudged decide": "warning",
+    "groups decide": "warning",
+}
 #: By selection rule: which trial it takes.
 RULES = {
     "best": "the highest mean",
@@ -89,6 +97,7 @@ def _evidence(report: TuningReport, tuned: str) -> Iterator[Finding]:
         "split": describe_split(report.split_choice),
         "list trials": _describe_list_trials(report),
         "look": describe_look(report.look),
+        "groups": CHOSEN_GROUPING.get(report.grouping, ""),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
         "plateau": _describe_plateau(report),

@@ -19,6 +19,8 @@ ADVICE = {
     "keep": "keep the default. These parameters hold no gain worth a change; try another run or "
     "another reranker.",
     "ship": "use the tuned parameters (tuned.yaml).",
+    "groups decide": "keep the default until dataset.yaml says which queries are one group ("
+    "groups: auto, none, or a file): so many depend on others that the gain may be theirs alone.",
 }
 
 

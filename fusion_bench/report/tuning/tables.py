@@ -34,6 +34,7 @@ TONES: dict[str | None, Tone] = {
     "too few queries": "warning",
     "too few tuning queries": "warning",
     "unjudged decide": "warning",
+    "groups decide": "warning",
 }
 
 #: Of intervals that are not those of the cross-fitting test.

@@ -15,6 +15,7 @@ from fusion_bench.util.formatting import (
 #: By verdict: what may be said of one system against another.
 CLAIMS: dict[str, str] = {
     "ship": "is better than",
+    "groups decide": "is better, if its queries are independent, than",
     "worse": "is worse than",
     "keep": "gains less than {least} over",
     "too few queries": "is not shown to differ from",

@@ -11,7 +11,13 @@ from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportR
 Value: TypeAlias = bool | int | float | str | None
 #: What held-out queries allow to be said of tuned parameters; see ``tune.validation.verdict``.
 TuningVerdict: TypeAlias = Literal[
-    "unjudged decide", "too few tuning queries", "worse", "keep", "ship", "too few queries"
+    "unjudged decide",
+    "too few tuning queries",
+    "worse",
+    "keep",
+    "ship",
+    "groups decide",
+    "too few queries",
 ]
 
 #: Two means of the same numbers differ by less.

@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fusion_bench.data.query_groups.find_groups import Grouping
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
@@ -109,6 +110,7 @@ class TuningReport(TableView, ReportRecord):
             judgments are complete.
         floor: Untuned systems and single sources on the held-out queries, the best first.
         synthetic_queries: Queries that a model wrote; where there are any, all are.
+        grouping: How the declared groups were joined.
         near_duplicates: Queries that depend on each other though no group says so; None = few or
             none.
         data: What speaks against the held-out values; None = not measured.
@@ -154,6 +156,7 @@ class TuningReport(TableView, ReportRecord):
     look: Look | None = None
     unjudged: UnjudgedResult | None = None
     floor: tuple[FloorRow, ...] = ()
+    grouping: Grouping = "identical"
     near_duplicates: NearDuplicates | None = None
     synthetic_queries: int = 0
     data: DataFacts | None = None

@@ -11,6 +11,7 @@ import numpy as np
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning.format_values import format_gain
@@ -126,7 +127,11 @@ def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluat
     means = _mean_values(session, candidate)
     trials = (Trial(0, {}, means[0], "default"), Trial(1, params, means[1], "frozen"))
     evaluation = HeldOutEvaluation(
-        objective, session.split, session.tuning, session.experiment.alpha
+        objective,
+        session.split,
+        session.tuning,
+        session.experiment.alpha,
+        near_duplicates=find_near_duplicates(session.dataset, session.runs.queries),
     )
     return evaluation, SearchOutcome(SearchResult(trials), trials[1])
 

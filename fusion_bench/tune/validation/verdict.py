@@ -24,6 +24,7 @@ def decide_verdict(
     level: float = LEVEL,
     chosen: ChosenTrial = "tuned",
     unjudged_decide: bool = False,
+    groups_decide: bool = False,
 ) -> TuningVerdict:
     """The verdict on the held-out gain of tuned − default.
 
@@ -33,13 +34,16 @@ def decide_verdict(
         level: One-sided level of ``ship``.
         chosen: What the search chose.
         unjudged_decide: Whether unjudged documents decide the answer that would be shown.
+        groups_decide: Whether so many queries depend on others that ``ship`` is withheld until the
+            dataset's groups are declared or refused.
 
     Returns:
         The first that applies. ``unjudged decide``: judge documents first. ``too few tuning
         queries``: the default was chosen though trials looked better. ``worse``: the interval is
         below 0. ``keep``: it is below ``min_gain``, with at least 10 changed queries and 20
         groups; or the default was chosen, and no trial looked better. ``ship``: the gain is
-        positive, and its two-sided p is at most 2·``level``. Else ``too few queries``.
+        positive, and its two-sided p is at most 2·``level``; with ``groups_decide`` that is
+        ``groups decide``. Else ``too few queries``.
     """
     if unjudged_decide:
         return "unjudged decide"
@@ -50,7 +54,7 @@ def decide_verdict(
     if chosen == "default" or _excludes_gain(gain, min_gain):
         return "keep"
     if gain.difference > 0 and gain.p <= 2 * level:
-        return "ship"
+        return "groups decide" if groups_decide else "ship"
     return "too few queries"
 
 

@@ -30,10 +30,12 @@ def test_copies_are_counted(tmp_path: Path) -> None:
         "largest": 2,
         "links": {"same text": 1},
         "is_too_large": False,
+        "withholds": True,
     }
     text = describe_near_duplicates(record)
     assert "2 of 12 queries" in text
     assert "'groups: auto'" in text
+    assert "at least 20 groups and half of them remain" in text
     found = collection(system("base", 0.5, 0.4), near_duplicates=record)
     assert [w.key for w in data_warnings(report(found), found)] == ["near-duplicate queries"]
 
@@ -55,7 +57,37 @@ def test_a_large_group_is_said_and_auto_is_not_advised(tmp_path: Path) -> None:
     assert "33.3 %" in describe_near_duplicates(record)
 
 
-@pytest.mark.parametrize("groups", ["auto", "declared"])
+@pytest.mark.parametrize(("copies", "withholds"), [(3, False), (4, True)])
+def test_from_a_tenth_of_the_queries_on_nothing_is_shipped(
+    tmp_path: Path, copies: int, withholds: bool
+) -> None:
+    path = write_dataset(tmp_path, copies=0, queries=40)
+    rows = [
+        row
+        for row in (tmp_path / "qrels.txt").read_text().splitlines()
+        if int(row.split()[0][1:]) >= copies
+    ]
+    (tmp_path / "qrels.txt").write_text("\n".join([*rows, *(f"q{i} 0 d 1" for i in range(copies))]))
+    record = find_near_duplicates(load_dataset(path))
+    assert record is not None
+    assert record.links == {"same relevant documents": copies - 1}
+    assert record.withholds == withholds
+    assert ("no 'ship'" in describe_near_duplicates(record)) == withholds
+    file = tmp_path / "groups.jsonl"
+    file.write_text('{"id": "q9", "group": "g"}')
+    path.write_text(f"{path.read_text()}groups: groups.jsonl\n")
+    record = find_near_duplicates(load_dataset(path))
+    assert record is not None
+    assert not record.withholds
+
+
+def test_the_file_of_groups_has_identical_queries_too(tmp_path: Path) -> None:
+    dataset = load_dataset(write_dataset(tmp_path, queries=40))
+    assert find_near_duplicates(dataset) is None
+    assert write_found_groups(dataset, tmp_path / "groups.jsonl")["queries"] == 2
+
+
+@pytest.mark.parametrize("groups", ["auto", "none", "declared"])
 def test_a_dataset_that_settled_its_groups_is_not_searched(tmp_path: Path, groups: str) -> None:
     dataset = load_dataset(write_dataset(tmp_path, f"groups: {groups}"))
     assert find_near_duplicates(dataset) is None

@@ -10,7 +10,6 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.trials.first_trial import FIRST_TRIAL, describe_first_trial
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import AUTO_GROUPS
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.policies.policy_page import build_policy_page
 from fusion_bench.report.text.markdown import render_page
@@ -54,7 +53,7 @@ def test_crag_judges_the_first_trial_and_says_so(tmp_path: Path) -> None:
 
 def find_groups(dataset: Dataset) -> Dataset:
     """The dataset as 'groups: auto' has it, which so small a one refuses."""
-    return replace(dataset, spec=dataset.spec.model_copy(update={"groups": AUTO_GROUPS}))
+    return replace(dataset, spec=dataset.spec.model_copy(update={"groups": "auto"}))
 
 
 def test_groups_that_are_found_name_the_trial(tmp_path: Path) -> None:

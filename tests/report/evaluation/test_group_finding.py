@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fusion_bench.data.query_groups.find_groups import Grouping
 from fusion_bench.report.evaluation.group_finding import group_finding
 from fusion_bench.stats.intervals import estimate_mean
 from tests.report.cases import collection, fused, report, system
@@ -16,6 +17,16 @@ GROUPS = ("a", "a", "b", "b")
 def test_without_groups_there_is_none() -> None:
     found = collection(BASE, fused("new", 0.5, 0.5, 0.1, 0.1))
     assert group_finding(report(found), found) is None
+
+
+@pytest.mark.parametrize("grouping", ["auto", "none"])
+def test_what_the_dataset_chose_is_said_with_and_without_groups(grouping: Grouping) -> None:
+    for groups in (GROUPS, ("a", "b", "c", "d")):
+        found = collection(BASE, fused("new", 0.5, 0.5, 0.1, 0.1), groups=groups, grouping=grouping)
+        result = group_finding(report(found), found)
+        assert result is not None
+        assert f"groups: {grouping}:" in result.text
+        assert ("2 groups" in result.text) == (groups == GROUPS)
 
 
 @pytest.mark.parametrize(

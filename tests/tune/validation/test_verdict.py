@@ -11,6 +11,13 @@ from fusion_bench.tune.validation.verdict import ChosenTrial, decide_verdict
 from tests.report.tuning.cases import gain
 
 
+def test_linked_queries_that_nobody_declared_withhold_ship_alone() -> None:
+    shown, lost = gain(0.1, 0.05, 0.15, p=0.001), gain(-0.1, -0.15, -0.05, p=0.001)
+    assert decide_verdict(shown, groups_decide=True) == "groups decide"
+    assert decide_verdict(lost, groups_decide=True) == "worse"
+    assert decide_verdict(shown, groups_decide=True, unjudged_decide=True) == "unjudged decide"
+
+
 @pytest.mark.parametrize(
     ("low", "high", "changed", "verdict"),
     [

@@ -84,6 +84,7 @@ def write_dataset(
     spec = {
         "name": NAME,
         "judgments": "complete",
+        "groups": "none",  # but those of the queries: made lists are equal by design
         "qrels": "qrels.txt",
         "queries": "queries.jsonl",
         "runs": {name: {"path": f"{name}.trec"} for name in lists},

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.crag.evidence import require_absolute
+from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.measures.bounds import is_bounded
@@ -38,6 +39,7 @@ class HeldOutEvaluation:
         alpha: Two-sided level of the experiment.
         level: One-sided level of the verdicts; None = half of ``alpha``.
         next_factor: Critical value of the next look ÷ that of this one.
+        near_duplicates: Queries that depend on each other though no group says so; None = few.
     """
 
     objective: TuningObjective
@@ -46,6 +48,7 @@ class HeldOutEvaluation:
     alpha: float = 0.05
     level: float | None = None
     next_factor: float = 1.0
+    near_duplicates: NearDuplicates | None = None
 
     @property
     def is_bounded(self) -> bool:
@@ -139,6 +142,7 @@ class HeldOutEvaluation:
             level=self.verdict_level,
             chosen=chosen,
             unjudged_decide=unjudged_decide,
+            groups_decide=self.near_duplicates is not None and self.near_duplicates.withholds,
         )
 
     def decide_with_unjudged(

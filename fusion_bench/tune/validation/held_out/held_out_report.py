@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.report.tuning_records import trials as trial_model
@@ -168,7 +167,8 @@ class HeldOutReport:
                 for each in by_intent
             ),
             "data": measure_facts(*facts, self._list_first_trial(), bounds),
-            "near_duplicates": find_near_duplicates(gains.dataset, runs.queries),
+            "grouping": gains.dataset.spec.grouping,
+            "near_duplicates": evaluation.near_duplicates,
             "synthetic_queries": count_synthetic(gains.dataset.queries, runs.queries),
         }
 

@@ -100,6 +100,8 @@ class HeldOutUnjudged:
 
 def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
     """What a verdict claims of tuned − default; None where it claims no direction."""
-    if verdict == "ship" or (verdict == "keep" and gain.low is not None and gain.low > 0):
+    if verdict in {"ship", "groups decide"} or (
+        verdict == "keep" and gain.low is not None and gain.low > 0
+    ):
         return 1
     return -1 if verdict == "worse" else None
