@@ -10,6 +10,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.stats.compare_family import ComparedValues, compare_alone, compare_family
 from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.first_group import find_first_group
 
 #: Keys of an experiment that decide p, intervals and answers.
 INFERENCE_KEYS = ("alpha", "correction", "min_gain", "resamples", "seed")
@@ -48,6 +49,10 @@ class Contrast(NamedTuple):
             trials,
             self.trial_lists,
         )
+
+    def first_group(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The systems not shown to be worse than any other on the primary measure."""
+        return find_first_group(self.table(0), seed=settings["seed"], alpha=settings["alpha"])
 
 
 def read_inference_settings(settings: Mapping[str, Any], report: str) -> dict[str, Any]:

@@ -42,6 +42,9 @@ class CollectionComparison(NamedTuple):
         family: So many comparisons with the baseline, of all collections, p and intervals account
             for, whether or not they were asked for.
         comparisons: By measure.
+        first_group: The systems, the baseline included, that are not shown to be worse than any
+            other, over all pairs, whether or not they were asked for.
+        systems: How many these pairs are made of.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said for the baseline and for the candidates;
             false = v2 ran as v1.
         warnings: What speaks against the lists that the compared systems read.
@@ -58,6 +61,8 @@ class CollectionComparison(NamedTuple):
     correction: Correction
     family: int
     comparisons: tuple[Comparison, ...]
+    first_group: tuple[str, ...]
+    systems: int
     v2_enabled: dict[str, bool]
     unjudged: dict[str, UnjudgedResult]
     warnings: tuple[DataWarning, ...] = ()
@@ -136,6 +141,8 @@ def _describe(
         correction=settings["correction"],
         family=family,
         comparisons=tuple(wanted),
+        first_group=plan.contrast.first_group(settings),
+        systems=len(plan.contrast.values),
         v2_enabled={},
         unjudged=unjudged,
         bounds=_list_bounds(plan, left.measures),

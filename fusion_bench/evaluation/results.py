@@ -256,7 +256,10 @@ def add_comparisons(
     compared = compare_contrasts(contrasts, settings)
     return tuple(
         each.model_copy(
-            update={"comparisons": tuple(_comparison_results(each, contrast, results, settings))}
+            update={
+                "comparisons": tuple(_comparison_results(each, contrast, results, settings)),
+                "first_group": contrast.first_group(settings),
+            }
         )
         for each, contrast, results in zip(collections, contrasts, compared, strict=True)
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
-from fusion_bench.gate.betting_bound import betting_bound
 from fusion_bench.gate.power.needed_queries import needed_to_pass
+from fusion_bench.stats.betting_bound import betting_bound
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.trials.trial_variance import TrialTerm, add_trial_variance
 

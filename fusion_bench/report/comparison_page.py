@@ -14,6 +14,7 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     format_compared_interval,
 )
+from fusion_bench.report.evaluation.answer_findings import answer_findings
 from fusion_bench.report.evaluation.data_warnings import list_findings
 from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line, format_pool_line
 from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
@@ -52,6 +53,7 @@ def build_comparison_page(
             parts=(_build_table(item),),
             findings=(
                 *(_describe_switch(item) if i == 0 else ()),
+                *_describe_answers(item),
                 *drop_judge_findings([*list_findings(item.warnings)]),
                 *_describe_unjudged(item, provenances, len(collections)),
             ),
@@ -66,6 +68,17 @@ def build_comparison_page(
     first_section = judge_section(warning for item in collections for warning in item.warnings)
     sections = (*first_section, *sections)
     return Page("Comparison", sections, headline, provenance if origins else None)
+
+
+def _describe_answers(item: CollectionComparison) -> Iterator[Finding]:
+    rows = [each for each in item.comparisons if each.answer is not None]
+    return answer_findings(
+        rows,
+        item.first_group,
+        systems=item.systems,
+        queries=item.queries,
+        groups=item.comparisons[0].groups,
+    )
 
 
 def _describe_switch(item: CollectionComparison) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from fusion_bench.stats.corrections import Correction, infer_family
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, RowResult
 from fusion_bench.stats.power.sample_size import detectable_difference, upper_tail
+from fusion_bench.stats.skew_rule import check_skew
 from fusion_bench.stats.trials.paired_trials import paired_sides
 from fusion_bench.stats.trials.trial_variance import (
     TrialTerm,
@@ -222,7 +223,11 @@ def _describe(
     """The record of one comparison."""
     estimate = row.estimate
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
-    low, high = row.low, row.high
+    low, high, answer, skew = row.low, row.high, None, None
+    if is_primary:
+        codes = number_by_appearance(table.keys)[0]
+        answer = decide_answer(row, changed=wins + losses, alpha=alpha)
+        answer, skew = check_skew(answer, difference, codes, alpha=alpha)
     if table.is_bounded:
         low, high = max(low, -1.0), min(high, 1.0)
     return Comparison(
@@ -240,7 +245,8 @@ def _describe(
         p=_student_p(row),
         p_adjusted=row.p if is_primary else None,
         p_floor=is_primary and row.p_floor,
-        answer=decide_answer(row, changed=wins + losses, alpha=alpha) if is_primary else None,
+        answer=answer,
+        skew=skew,
         few_changes=has_few_changes(wins + losses, estimate.groups),
         wins=wins,
         ties=estimate.queries - wins - losses,

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.answers import Answer
+from fusion_bench.stats.skew_rule import SkewedDifference
 from fusion_bench.util.formatting import format_difference
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -53,6 +54,7 @@ class Comparison(TableView):
         freedom: Its degrees of freedom (Bell–McCaffrey); NaN likewise.
         critical_value: Standard errors from the difference to an end of a two-sided interval of
             the correction; NaN likewise, and where so few groups changed that there is none.
+        skew: What stands beside an answer whose differences are skewed; None = nothing does.
         trial_share: The part of the variance of the difference that comes from trials of all
             queries together; 0 = the plain paired test of means over trials is right. None where
             both systems have one trial.
@@ -82,6 +84,7 @@ class Comparison(TableView):
     freedom: float = math.nan
     critical_value: float = math.nan
     trial_share: float | None = None
+    skew: SkewedDifference | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name."""

@@ -170,6 +170,22 @@ def max_t(
     )
 
 
+def judge_row(
+    row: FamilyRow, share: float, flipped: FlippedShares, alpha: float, size: int
+) -> RowResult:
+    """What the flips of a family say about one of its rows.
+
+    Args:
+        row: The row.
+        share: Its t² / (1 + t²).
+        flipped: The largest of the whole family after each flip.
+        alpha: Level of the family.
+        size: Comparisons of the family where trials add variance to one of them, else 1.
+    """
+    candidate = _prepare_candidate(row, share, alpha, size)
+    return _decide_row(candidate, flipped, flipped.critical(alpha), alpha)
+
+
 class _Part(NamedTuple):
     """The rows of the same queries.
 

@@ -52,6 +52,8 @@ def test_within_a_report_the_numbers_are_its_own(tmp_path: Path) -> None:
     [contrast] = compare_reports(found, None, baseline=None, candidates=[])
     assert contrast.collection == "tiny"
     assert (contrast.queries, contrast.alpha) == (3, 0.1)
+    assert contrast.first_group == found.collections[0].first_group == ("one", "a", "two")
+    assert contrast.systems == 3
     for made, own in zip(contrast.comparisons, found.collections[0].comparisons, strict=True):
         assert (made.measure, made.candidate) == (own.measure, own.candidate)
         assert (made.difference, made.low, made.high) == (own.difference, own.low, own.high)

@@ -99,6 +99,7 @@ def _record(item: CollectionComparison) -> dict[str, Any]:
         "family": item.family,
         "v2_enabled": item.v2_enabled,
         "comparisons": item.comparisons,
+        "first_group": item.first_group,
         "unjudged": item.unjudged,
         "bounds": item.bounds,
         "warnings": item.warnings,

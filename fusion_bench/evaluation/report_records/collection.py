@@ -52,6 +52,7 @@ class Collection(TableView, ReportRecord):
         runs: The input lists.
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
+        first_group: The systems that are not shown to be worse than any other, over all pairs.
         fusion: Whether fusing pays; None = there is no fusion, or no source alone.
         synthetic_queries: Queries that a model wrote; where there are any, all are.
         ignored_queries: Queries of the queries file that lists answer and nobody judged.
@@ -85,6 +86,7 @@ class Collection(TableView, ReportRecord):
     runs: tuple[ListInfo, ...]
     systems: tuple[SystemResult, ...]
     comparisons: tuple[ComparisonResult, ...] = ()
+    first_group: tuple[str, ...] = ()
     fusion: FusionResult | None = None
     near_duplicates: NearDuplicates | None = None
     synthetic_queries: int = 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.gate.betting_bound import log_capital, log_returns
+from fusion_bench.stats.betting_bound import log_capital, log_returns
 from fusion_bench.stats.randomization_tests import TIE_TOLERANCE
 from fusion_bench.stats.resampling import group_codes, random_words
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
-from fusion_bench.gate.betting_bound import log_capital, log_returns
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.power.rule_power import RulePower, compute_power
 from fusion_bench.gate.verdict import ALPHA, CheckStatus, decide_status
+from fusion_bench.stats.betting_bound import log_capital, log_returns
 from fusion_bench.stats.cluster_variance import bell_mccaffrey_freedom, cr2_standard_error
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values

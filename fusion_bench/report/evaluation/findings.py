@@ -7,12 +7,13 @@ claims no more than was tested.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
 from fusion_bench.report.answer_texts import format_adjusted_p, format_answer, format_margin
+from fusion_bench.report.evaluation.answer_findings import answer_findings
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.fusion_finding import fusion_finding
 from fusion_bench.report.evaluation.group_finding import group_finding
@@ -37,6 +38,7 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
     findings = (
         decision_finding(report, collection),
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
+        *compared_findings(collection),
         fusion_finding(report, collection),
         _power_finding(collection, comparisons),
         _headroom(collection),
@@ -45,6 +47,17 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
     )
     warnings = data_warnings(report, collection)
     return (*(finding for finding in findings if finding is not None), *warnings)
+
+
+def compared_findings(collection: Collection) -> Iterator[Finding]:
+    """The first group, and what qualifies the answers."""
+    return answer_findings(
+        collection.ranked_comparisons,
+        collection.first_group,
+        systems=len(collection.competitors),
+        queries=len(collection.queries),
+        groups=len(set(collection.groups)),
+    )
 
 
 def decision_finding(report: Report, collection: Collection) -> Finding:

@@ -10,6 +10,7 @@ from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.evaluation_page import build_page
+from fusion_bench.report.evaluation.findings import compared_findings
 from fusion_bench.report.evaluation.tables import judged_notes, primary_table
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Finding, Page, Section, Table
@@ -27,7 +28,10 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
     full_page = build_page(report)
     systems = Section(
         title=f"{collection.name}: {pluralize(len(collection.queries), 'query')}",
-        findings=(Finding(describe_power(report, collection), key="power"),),
+        findings=(
+            Finding(describe_power(report, collection), key="power"),
+            *compared_findings(collection),
+        ),
         parts=(_systems_table(report, collection, notes),),
     )
     warnings = Section(findings=tuple(data_warnings(report, collection)))

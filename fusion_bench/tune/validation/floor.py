@@ -24,6 +24,7 @@ from fusion_bench.report.tuning_records.floor import FloorKind, FloorRow
 from fusion_bench.stats.answers import decide_answer
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.max_t import FamilyRow, max_t
+from fusion_bench.stats.skew_rule import check_skew
 from fusion_bench.stats.trials.paired_trials import paired_sides
 from fusion_bench.stats.trials.trial_variance import make_trial_terms
 from fusion_bench.tune.space.objective import TuningObjective
@@ -175,6 +176,7 @@ def judge_floor(
     ):
         low, high = clip_ends(result.low, result.high, is_bounded=is_bounded)
         changed = int(np.count_nonzero(row.difference))
+        answer = decide_answer(result, changed=changed, alpha=alpha)
         rows.append(
             FloorRow(
                 name=name,
@@ -184,7 +186,7 @@ def judge_floor(
                 low=low,
                 high=high,
                 p=result.p,
-                answer=decide_answer(result, changed=changed, alpha=alpha),
+                answer=check_skew(answer, row.difference, codes, alpha=alpha)[0],
                 bounds=bounds and bounds.record,
             )
         )

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.gate.betting_bound import betting_bound
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test.whole_command import commands, run
 from fusion_bench.gate.self_test.whole_command.cases import MadeCase, make_cases
 from fusion_bench.gate.self_test.whole_command.damaged import run_damaged_lists
 from fusion_bench.gate.self_test.whole_command.project import MadeProject
 from fusion_bench.gate.self_test.whole_command.slow_rule import SlowCheck, adjust_slowly
+from fusion_bench.stats.betting_bound import betting_bound
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
 from fusion_bench.util.processes.worker_process import WorkerProcess

@@ -6,6 +6,7 @@ from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportR
 from fusion_bench.evaluation.report_records.results.trials import NarrowingResult
 from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.stats.answers import Answer
+from fusion_bench.stats.skew_rule import SkewedDifference
 from fusion_bench.util.formatting import format_difference
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -29,6 +30,8 @@ class ComparisonResult(TableView, ReportRecord):
         unjudged: What unjudged documents could change in the difference (primary measure); None
             with complete judgments.
         answer: What the comparison shows (primary measure); see ``stats.answers``.
+        skew: What stands beside an answer whose differences are skewed (primary measure); None =
+            nothing does.
         trial_share: The part of the variance of the difference that comes from trials of all
             queries together; None where both systems have one trial.
         narrowing: What one more trial, or more queries, would make of the interval (primary
@@ -54,6 +57,7 @@ class ComparisonResult(TableView, ReportRecord):
     min_detectable_difference: OptionalFloat
     unjudged: UnjudgedResult | None = None
     answer: Answer | None = None
+    skew: SkewedDifference | None = None
     trial_share: OptionalFloat = None
     narrowing: NarrowingResult | None = None
 
