@@ -185,6 +185,19 @@ def test_golden_queries_keep_their_document(root: Path) -> None:
     assert result.exit_code == 1
 
 
+@pytest.mark.parametrize(("top", "code"), [(1, 1), (2, 0)])
+def test_a_golden_query_holds_at_its_last_rank_and_breaks_at_the_next(
+    root: Path, top: int, code: int
+) -> None:
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")  # d1 is second there
+    golden = f"  golden: [{{query: q1, document: d1, top: {top}}}]\n"
+    edit(root, EXPERIMENT, "  slices: [local]\n", golden)
+    renew_baseline(root)
+    result = gate_verdict(root)
+    assert [(g.rank, g.holds) for g in result.golden] == [(2, code == 0)]
+    assert result.exit_code == code
+
+
 @pytest.mark.parametrize("policy", ["block", "warn"])
 def test_a_golden_query_that_is_not_there_is_never_a_pass(root: Path, policy: str) -> None:
     golden = f"[{{query: q99, document: d1}}]\n  inconclusive: {policy}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,24 +19,35 @@ from fusion_bench.gate.self_test.whole_command.damaged import run_damaged_lists
 from fusion_bench.gate.self_test.whole_command.project import MadeProject
 from fusion_bench.gate.self_test.whole_command.slow_rule import SlowCheck, adjust_slowly
 from fusion_bench.stats.betting_bound import betting_bound
-from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.intervals import estimate_mean, t_quantile
 from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
 from fusion_bench.util.processes.worker_process import WorkerProcess
 from tests.gate import cases
 from tests.util.processes.worker_functions import exit_at_once
 
 values = st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.0, 0.5]), min_size=4, max_size=12)
+levels = st.sampled_from([0.05, 0.025])
 
 
 def test_every_answer_of_the_command_is_right() -> None:
-    outcomes = run.run_cases()
+    outcomes = [*run.run_cases()]
     assert [outcome.name for outcome in outcomes] == [case.name for case in make_cases()]
     assert [outcome.faults for outcome in outcomes] == [()] * len(outcomes)
     told = {status for outcome in outcomes for status in outcome.statuses}
     assert told == {
-        "unchanged", "pass", "pass on these queries", "fell", "regressed", "inconclusive"
+        "unchanged", "pass", "pass on these queries", "fell", "regressed", "inconclusive",
+        "unjudged decide",
     }  # fmt: skip
-    assert {outcome.exit_code for outcome in outcomes} == {0, 1, 3}
+    assert {outcome.exit_code for outcome in outcomes} == {0, 1, 2, 3}
+
+
+def test_a_stated_case_says_what_every_field_of_a_project_needs() -> None:
+    by_name = {case.name: case for case in make_cases()}
+    assert len(by_name) == len([*make_cases()])
+    case = by_name["one slice loses, the other is as it was"]
+    assert case.project.lists["after"] == [[1] * 60 + [2] * 40]
+    assert case.project.types == ["a"] * 60 + ["b"] * 40
+    assert case.steps == (("before", "update"), ("after", "gate"))
 
 
 def test_damaged_lists_fall(tmp_path: Path) -> None:
@@ -61,11 +73,26 @@ def cases_inputs(folder: Path) -> GateInputs:
     ],
 )
 def test_a_wrong_answer_is_a_fault(status: str, difference: float, code: int, fault: str) -> None:
-    check = {"measure": "RR@10", "reference": "baseline"}
-    policy = {"checks": {"RR@10": {"max_drop": 0.005}}}
-    case = MadeCase("5 lost", MadeProject([1] * 60, [0] * 5 + [1] * 55, policy))
-    found = [*run.find_faults(case, code, [{**check, "status": status, "difference": difference}])]
+    found = [*run.find_faults(five_lost(), code, [check(status=status, difference=difference)])]
     assert found == [fault]
+
+
+def five_lost() -> MadeCase:
+    lists = {"before": [[1] * 60], "after": [[0] * 5 + [1] * 55]}
+    return MadeCase("5 lost", MadeProject(lists, {"checks": {"RR@10": {"max_drop": 0.005}}}))
+
+
+def check(**changed: object) -> dict[str, object]:
+    """The record of the check of five lost queries; an exact sum gives its chance of a pass."""
+    right = {"status": "regressed", "difference": -5 / 60, "false_pass_rate": 0.1139}
+    return {"measure": "RR@10", "reference": "baseline", "slice": None, **right, **changed}
+
+
+def test_a_wrong_chance_and_a_missing_check_are_faults() -> None:
+    found = [*run.find_faults(five_lost(), 1, [check(false_pass_rate=0.02)])]
+    assert found == ["RR@10 (baseline): P(passes at −m) of 0.0200, not 0.1139"]
+    stated = replace(five_lost(), statuses=("regressed", "pass"))
+    assert [*run.find_faults(stated, 1, [check()])] == ["1 checks, and 2 are right"]
 
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,21 +104,34 @@ def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) 
         commands.run_commands([(Path(), ["gate"])], process)
 
 
-@given(values, st.sampled_from([0.0, 0.1, 0.3]))
+@given(values, st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from([1, 2, 3]), levels)
 @settings(deadline=None)
 def test_the_slow_rule_computes_what_the_gate_computes(
-    differences: list[float], max_drop: float
+    differences: list[float], max_drop: float, first: int, level: float
 ) -> None:
-    check, array = SlowCheck(differences, max_drop), np.array(differences)
-    estimate = estimate_mean(array, None, alpha=0.1)
+    codes = np.maximum(np.arange(len(differences)) - first + 1, 0)  # a group of ``first`` queries
+    groups = [f"g{code}" for code in codes] if first > 1 else ()
+    check, array = SlowCheck(differences, max_drop, groups, level), np.array(differences)
+    estimate = estimate_mean(array, codes, alpha=2 * level)
     assert check.mean == pytest.approx(estimate.mean)
     assert check.t_bound == pytest.approx(estimate.low)
     if check.mean < -max_drop:
-        [p] = randomization_p_values(array[None], alternative="less")
+        [p] = randomization_p_values(array[None], codes, alternative="less")
         assert check.p_fell == pytest.approx(p)
-    bound = betting_bound(array, alpha=0.05)
+    bound = betting_bound(array, codes, alpha=level)
     if abs(bound + max_drop) > 1e-6:
         assert check.is_bet_won == (bound > -max_drop)
+
+
+@pytest.mark.parametrize(("different", "step"), [(3, -1.0), (12, -0.5), (4, 0.25)])
+def test_the_chance_of_a_false_pass_is_that_of_drawn_queries(different: int, step: float) -> None:
+    differences = [step] * different + [0.0] * (80 - different)
+    drawn = np.random.default_rng(0).choice(differences, (40_000, 80))
+    shift = drawn.mean(axis=1) - np.mean(differences)
+    errors = drawn.std(axis=1, ddof=1) / np.sqrt(80)
+    simulated = (shift > t_quantile(79, 0.95) * errors).mean()
+    assert SlowCheck(differences, 0.01).false_pass_rate == pytest.approx(simulated, abs=0.01)
+    assert SlowCheck([*differences, step / 2], 0.01).false_pass_rate is None
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))

@@ -111,7 +111,7 @@ def _write_lists(
         demoted[query] = documents[::-1]
     write_dataset(
         folder,
-        groups=groups,
+        queries={query: {"group": group} for query, group in groups.items()},
         grades=grades,
         lists={"whole": lists, "removed": removed, "demoted": demoted},
         binary_relevance=task.dataset.spec.binary_relevance,

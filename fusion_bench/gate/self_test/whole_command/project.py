@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -32,55 +32,63 @@ class MadeProject:
     """One relevant document a query, and where each list has it.
 
     Attributes:
-        before: (Q,): its rank in the baseline's list, 1 to 10; 0 = it is not there.
-        after: (Q,): its rank in the candidate's list.
-        groups: (Q,): the group of each query; empty = every query alone.
+        lists: Name → repeats of the list, each (Q,): the document's rank, 1 to 10; 0 = it is not
+            there.
         policy: The experiment's ``gate:`` key.
+        groups: (Q,): the group of each query; empty = every query alone.
+        types: (Q,): the type of each query; empty = none has one.
+        judgments: Of the ``dataset.yaml``.
+        judged: The list whose other documents are judged not relevant; empty = no list's are.
     """
 
-    before: Sequence[int]
-    after: Sequence[int]
+    lists: Mapping[str, Sequence[Sequence[int]]]
     policy: Mapping[str, Any]
-    groups: Sequence[str] = field(default=())
+    groups: Sequence[str] = ()
+    types: Sequence[str] = ()
+    judgments: str = "complete"
+    judged: str = ""
 
-    def write(self, folder: Path) -> None:
-        """Write the dataset, and the experiment that gates the baseline's list."""
-        queries = [f"q{i}" for i in range(len(self.before))]
-        groups: Sequence[str | None] = self.groups or [None] * len(queries)
+    def write(self, folder: Path, name: str, *, is_alone: bool = False) -> None:
+        """Write the dataset, and the experiment that gates a list, or its first repeat alone."""
+        queries = [f"q{i}" for i in range(len(next(iter(self.lists.values()))[0]))]
+        columns = {"group": self.groups, "type": self.types}
+        rest = {f"{self.judged}{rank}": 0 for rank in range(1, DEPTH + 1) if self.judged}
+        repeats = "1" if is_alone else "*"
         write_dataset(
             folder,
-            groups=dict(zip(queries, groups, strict=True)),
-            grades={query: {"relevant": 1} for query in queries},
-            lists={"before": _make_lists(self.before), "after": _make_lists(self.after)},
+            queries={
+                query: {key: values[i] for key, values in columns.items() if values}
+                for i, query in enumerate(queries)
+            },
+            grades={query: {"relevant": 1, **rest} for query in queries},
+            lists={
+                f"{name}-{number}": _make_lists(name, ranks)
+                for name, every in self.lists.items()
+                for number, ranks in enumerate(every, 1)
+            },
+            judgments=self.judgments,
+            runs={name: {"path": f"{name}-{repeats}.trec"} for name in self.lists},
         )
-        self.gate_list(folder, "before")
-
-    def gate_list(self, folder: Path, name: str) -> None:
-        """Write the experiment: its gated system reads one list."""
         write_experiment(folder, name, self.policy)
 
 
 def write_dataset(
     folder: Path,
     *,
-    groups: Mapping[str, str | None],
+    queries: Mapping[str, Mapping[str, str]],
     grades: Mapping[str, Mapping[str, int]],
     lists: Mapping[str, Lists],
     **options: object,
 ) -> None:
-    """Write a dataset whose judgments are complete.
+    """Write a dataset; its judgments are complete unless an option says otherwise.
 
     Args:
         folder: Of the project.
-        groups: Query → its group; None = alone.
-        grades: Query → document → grade; other queries than those of ``groups`` are left out.
+        queries: Query → its fields.
+        grades: Query → document → grade; other queries than those of ``queries`` are left out.
         lists: The runs, by name.
         options: More of the ``dataset.yaml``.
     """
-    queries = (
-        {"id": query, **({} if group is None else {"group": group})}
-        for query, group in groups.items()
-    )
     spec = {
         "name": NAME,
         "judgments": "complete",
@@ -92,10 +100,12 @@ def write_dataset(
     }
     files = {
         "dataset.yaml": yaml.safe_dump(spec),
-        "queries.jsonl": "".join(f"{json.dumps(query)}\n" for query in queries),
+        "queries.jsonl": "".join(
+            f"{json.dumps({'id': query, **fields})}\n" for query, fields in queries.items()
+        ),
         "qrels.txt": "".join(
             f"{query} 0 {name} {grade}\n"
-            for query in groups
+            for query in queries
             for name, grade in grades[query].items()
         ),
         **{f"{name}.trec": _format_lists(run) for name, run in lists.items()},
@@ -117,10 +127,10 @@ def write_experiment(folder: Path, name: str, policy: Mapping[str, Any]) -> None
     write_atomic(folder / EXPERIMENT, text.encode())
 
 
-def _make_lists(ranks: Sequence[int]) -> Lists:
+def _make_lists(name: str, ranks: Sequence[int]) -> Lists:
     return {
         f"q{query}": [
-            "relevant" if rank == place else f"other{rank}" for rank in range(1, DEPTH + 1)
+            "relevant" if rank == place else f"{name}{rank}" for rank in range(1, DEPTH + 1)
         ]
         for query, place in enumerate(ranks)
     }

@@ -23,17 +23,19 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class SlowCheck:
-    """One check of a family; groups must have one size.
+    """One check of a family.
 
     Attributes:
         differences: (Q,): candidate − baseline, none below −1.
         max_drop: m.
         groups: (Q,): the group of each query; empty = every query alone.
+        level: Of every test and of both bounds.
     """
 
     differences: Sequence[float]
     max_drop: float
     groups: Sequence[str] = ()
+    level: float = LEVEL
 
     @property
     def mean(self) -> float:
@@ -41,19 +43,13 @@ class SlowCheck:
         return math.fsum(self.differences) / len(self.differences)
 
     @property
-    def group_means(self) -> list[float]:
-        """Mean difference of each group.
-
-        Raises:
-            ValueError: The groups differ in size.
-        """
-        names = self.groups or [str(i) for i in range(len(self.differences))]
-        members: dict[str, list[float]] = {}
+    def members(self) -> list[list[float]]:
+        """The differences of each group."""
+        names = self.groups or range(len(self.differences))
+        members: dict[object, list[float]] = {}
         for name, value in zip(names, self.differences, strict=True):
             members.setdefault(name, []).append(value)
-        if len({len(values) for values in members.values()}) > 1:
-            raise ValueError("groups of unequal size")
-        return [math.fsum(values) / len(values) for values in members.values()]
+        return [*members.values()]
 
     @property
     def p_fell(self) -> float:
@@ -61,7 +57,7 @@ class SlowCheck:
 
         1 where the mean did not fall below −m, because then the test decides nothing.
         """
-        changed = [value for value in self.group_means if value]
+        changed = [total for values in self.members if (total := math.fsum(values))]
         if self.mean >= -self.max_drop:
             return 1.0
         if max(changed) < 0:  # every other flip has a greater sum
@@ -77,10 +73,27 @@ class SlowCheck:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean of equally large groups."""
-        means = self.group_means
-        squares = math.fsum((value - self.mean) ** 2 for value in means)
-        return math.sqrt(squares / (len(means) - 1) / len(means))
+        """Of the mean; the mean took a share of each group's variance, which is given back."""
+        queries = len(self.differences)
+        residuals = [(len(v), math.fsum(v) - len(v) * self.mean) for v in self.members]
+        parts = (residual**2 / (1 - size / queries) for size, residual in residuals)
+        return math.sqrt(math.fsum(parts)) / queries
+
+    @property
+    def freedom(self) -> float:
+        """2·E[V]² ÷ Var[V] of the squared standard error V, were the queries independent."""
+        sizes, queries = [len(values) for values in self.members], len(self.differences)
+        if min(sizes) == max(sizes):
+            return len(sizes) - 1
+        weights = [1 / (1 - size / queries) for size in sizes]
+        covariances = {
+            (i, j): (size if i == j else 0) - size * other / queries
+            for i, size in enumerate(sizes)
+            for j, other in enumerate(sizes)
+        }
+        mean = math.fsum(weight * covariances[i, i] for i, weight in enumerate(weights))
+        products = (weights[i] * weights[j] * c**2 for (i, j), c in covariances.items())
+        return mean**2 / math.fsum(products)
 
     @property
     def p_regressed(self) -> float:
@@ -90,31 +103,54 @@ class SlowCheck:
         gap = self.mean + self.max_drop
         if not self.standard_error:
             return 0.0 if gap < 0 else 1.0
-        return float(stdtr(len(self.group_means) - 1, gap / self.standard_error))
+        return float(stdtr(self.freedom, gap / self.standard_error))
 
     @property
     def t_bound(self) -> float:
         """One-sided lower bound of the mean by Student's t."""
+        return self.mean - self._quantile * self.standard_error
+
+    @property
+    def _quantile(self) -> float:
         from scipy.special import stdtrit  # late, as it is slow
 
-        quantile = float(stdtrit(len(self.group_means) - 1, 1 - LEVEL))
-        return self.mean - quantile * self.standard_error
+        return float(stdtrit(self.freedom, 1 - self.level))
 
     @property
     def is_bet_won(self) -> bool:
         """Whether the betting bound is above −m: the mean capital against −m reaches 1/α."""
+        mean_size = len(self.differences) / len(self.members)
+        values = [math.fsum(group) / mean_size for group in self.members]
+        reach = max(map(len, self.members)) / mean_size
         capitals = []
         for share in BETS:
-            bet = share / (1 - self.max_drop)
-            capitals.append(math.prod(1 + bet * (d + self.max_drop) for d in self.group_means))
-        return math.fsum(capitals) / len(capitals) >= 1 / LEVEL
+            bet = share / (reach - self.max_drop)
+            capitals.append(math.prod(1 + bet * (value + self.max_drop) for value in values))
+        return math.fsum(capitals) / len(capitals) >= 1 / self.level
+
+    @property
+    def false_pass_rate(self) -> float | None:
+        """Chance that the t bound passes at a true drop of m, of queries drawn again.
+
+        None where queries are grouped, or more than one difference is not 0: then no formula has
+        it. Of n queries k differ, and j of those drawn.
+        """
+        n, different = len(self.differences), [d for d in self.differences if d]
+        if self.groups or len(set(different)) != 1:
+            return None
+        k, step, quantile, rate = len(different), different[0], self._quantile, 0.0
+        for j in range(n + 1):
+            error = abs(step) * math.sqrt(j * (n - j) / (n - 1)) / n
+            if step * (j - k) / n > quantile * error:
+                rate += math.comb(n, j) * (k / n) ** j * (1 - k / n) ** (n - j)
+        return rate
 
     def decide(self, p_fell: float, p_regressed: float) -> str:
         """The status, from p-values adjusted over the family."""
         if not any(self.differences):
             return "unchanged"
-        if self.mean < -self.max_drop - TINY and p_fell <= LEVEL:
-            return "regressed" if p_regressed <= LEVEL else "fell"
+        if self.mean < -self.max_drop - TINY and p_fell <= self.level:
+            return "regressed" if p_regressed <= self.level else "fell"
         if self.t_bound > -self.max_drop:
             return "pass" if self.is_bet_won else "pass on these queries"
         return "inconclusive"
