@@ -114,9 +114,8 @@ class CollectionResults:
         candidate, baseline = self._evidence(name), self._evidence(BASELINE)
         if self.head.judgments == "complete" or candidate is None or baseline is None:
             return comparison.answer
-        unjudged = compare_unjudged(
-            candidate, baseline, groups=self._groups, is_sparse=self.head.judgments == "sparse"
-        )
+        kind = self.head.judgments
+        unjudged = compare_unjudged(candidate, baseline, groups=self._groups, kind=kind)
         return veto_answer(comparison.answer, unjudged, MIN_GAIN)
 
     def _evidence(self, name: str) -> UnjudgedEvidence | None:

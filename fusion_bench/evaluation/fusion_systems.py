@@ -122,7 +122,7 @@ def _find_contradiction(
             _measure_source(task, source),
             groups=task.groups,
             alpha=task.experiment.alpha,
-            is_sparse=kind == "sparse",
+            kind=kind,
             is_bounded=is_bounded(task.measures[0].name),
         )
         if unjudged.decides(direction, task.experiment.min_gain):

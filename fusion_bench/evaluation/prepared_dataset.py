@@ -19,11 +19,12 @@ from fusion_bench.data.switches import check_field
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.evaluation.synthetic_queries import refuse_mixture
-from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, judgment_kind
+from fusion_bench.evaluation.unjudged.judgment_kind import judgment_kind
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure
+from fusion_bench.stats.unjudged_rule import JudgmentKind
 
 #: The split that means every judged query.
 ALL_QUERIES = "all"
@@ -94,11 +95,8 @@ class EvaluationSet:
 
     @property
     def has_irrelevant_judgments(self) -> bool:
-        """Whether any document of the evaluated queries is judged not relevant, or all are known.
-
-        Where none is, values over judged documents only can be shown, but veto no answer.
-        """
-        return self.judgment_kind != "sparse"
+        """Whether a document of the evaluated queries is judged not relevant, or all are known."""
+        return self.judgment_kind in {"pooled", "complete"}
 
     @cached_property
     def judgment_kind(self) -> JudgmentKind:

@@ -124,7 +124,7 @@ def _compare_unjudged(
         *(UnjudgedEvidence.of_measure(side.unjudged) for side in (exported, system)),
         groups=task.groups,
         alpha=task.experiment.alpha,
-        is_sparse=task.judgment_kind == "sparse",
+        kind=task.judgment_kind,
     )
 
 

@@ -129,7 +129,8 @@ def pair_unjudged(
     """What unjudged documents could change between two records; None with complete judgments."""
     if old.unjudged is None or new.unjudged is None:
         return None
-    return PairedUnjudged(old.unjudged, new.unjudged, old.find_rows(new.queries), task.groups)
+    order = old.find_rows(new.queries)
+    return PairedUnjudged(old.unjudged, new.unjudged, order, task.groups, new.judgments)
 
 
 def pair_trials(old: CollectionBaseline, new: CollectionBaseline) -> PairedTrials | None:

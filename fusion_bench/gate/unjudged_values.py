@@ -23,6 +23,7 @@ from fusion_bench.evaluation.unjudged.unjudged_difference import (
 from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
 from fusion_bench.gate.trials.trial_values import FittedTrial
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckStatus
+from fusion_bench.stats.unjudged_rule import name_kind
 
 
 class StoredUnjudged(StoredRecord):
@@ -78,12 +79,14 @@ class PairedUnjudged:
         candidate: As it would be stored.
         order: Shape (Q,): where each query of the candidate stands in the baseline.
         groups: Shape (Q,): codes of the groups.
+        declared: How the judgments came about.
     """
 
     baseline: StoredUnjudged
     candidate: StoredUnjudged
     order: IntArray
     groups: IntArray
+    declared: str | None
 
     def compare(self, measure: str, keep: BoolArray) -> UnjudgedDifference:
         """The difference in a measure over the queries where ``keep``, shape (Q,), is true."""
@@ -93,7 +96,7 @@ class PairedUnjudged:
             self.baseline.read_evidence(measure).select_queries(self.order[rows]),
             groups=self.groups[rows],
             alpha=ALPHA,
-            is_sparse=self.candidate.is_sparse,
+            kind=name_kind(self.declared, has_irrelevant=not self.candidate.is_sparse),
         )
 
 
@@ -116,7 +119,7 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
         ]
     )
     share, bounds = tuple(values.share.tolist()), _find_bounds(task, fitted)
-    if task.judgment_kind == "sparse":
+    if not task.has_irrelevant_judgments:
         stored = StoredUnjudged(share=share, judged_only={}, filled={})
         stored._bounds = bounds
         return stored

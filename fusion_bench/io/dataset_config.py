@@ -101,7 +101,8 @@ class DatasetSpec(StrictModel):
             ``none`` (or ``declared``): no other queries than those of a declared group depend on
             each other. Or JSON Lines with the ``id`` and ``group`` of queries.
         documents: JSON Lines of documents: id, text.
-        judgments: How the judgments came about; says what an unjudged document means.
+        judgments: How the judgments came about; says what an unjudged document means. None = not
+            declared.
         runs: Run files by name.
         rerank: Rerank lists by name.
         binary_relevance: Grade from which binary measures count a document as relevant.
@@ -120,7 +121,7 @@ class DatasetSpec(StrictModel):
     queries: str | None = None
     groups: Annotated[str, Field(min_length=1)] | None = None
     documents: str | None = None
-    judgments: Literal["pooled", "sparse", "complete"] = "pooled"
+    judgments: Literal["pooled", "sparse", "complete"] | None = None
     runs: dict[str, RunSpec] = Field(default_factory=dict)
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
     binary_relevance: Annotated[int, Field(ge=1)] = 1

@@ -25,6 +25,7 @@ from fusion_bench.report.judging.judged_columns import (
 )
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.report.v2_switch import v2_findings
+from fusion_bench.stats.answers import SHOWN
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.util.formatting import (
     UNADJUSTED,
@@ -134,6 +135,9 @@ def _describe_best(item: CollectionComparison) -> str:
     difference = format_difference(best.difference, best.low, best.high)
     highest = "" if len(candidates) == 1 else f", the highest mean of {len(candidates):,}"
     answer = format_answer(best.answer, item.min_gain, alpha=item.alpha)
+    unjudged = item.unjudged.get(best.candidate)
+    if unjudged is not None and best.answer in SHOWN:
+        answer += unjudged.condition
     return (
         f"{best.candidate} against {best.baseline} on {item.collection}{highest}: {primary} "
         f"{means}, {change} ({difference}, p {format_adjusted_p(best, item.alpha)}): {answer}."

@@ -53,7 +53,7 @@ def test_queries_are_paired_whatever_the_stored_order() -> None:
         judged_only={"RR": (0.4, 0.3, 0.2)},
         filled={"RR": (0.5, 0.2, 0.1)},
     )
-    paired = PairedUnjudged(before, after, np.array([2, 1, 0]), np.arange(3))
+    paired = PairedUnjudged(before, after, np.array([2, 1, 0]), np.arange(3), "pooled")
     found = paired.compare("RR", np.array([True, True, False]))
     assert found.candidate_share == found.baseline_share == pytest.approx(0.3)
     assert found.judged_only is not None

@@ -72,7 +72,7 @@ def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[st
         is_error = check.error is not None or check.status in verdict.blocking
         if is_error or check.status not in ACCEPTED:
             level = "error" if is_error else "warning"
-            text = f"{check.name}: {check.status}: {describe_check(check, verdict)}"
+            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
             yield level, ("gate", "checks", keys[i % len(keys)]), text
     collections = len(verdict.guards) // max(1, len(policy.guards))
     for i, guard in enumerate(verdict.guards):

@@ -20,8 +20,10 @@ from fusion_bench.evaluation.judge_checks.judge_warnings import find_judge_warni
 from fusion_bench.evaluation.list_checks.list_infos import list_infos
 from fusion_bench.evaluation.list_checks.list_notes import list_warnings
 from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.results.unjudged import DECLARE, SPARSE
 from fusion_bench.evaluation.synthetic_queries import count_synthetic
 from fusion_bench.evaluation.trials.first_trial import describe_first_trial
+from fusion_bench.evaluation.unjudged.judgment_kind import judgment_kind
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.judgments.load_judge import load_judge
 from fusion_bench.measures import no_relevant
@@ -146,6 +148,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         notices += [text for key, text in warnings if key not in skipped]
     for info in infos:
         notices += _describe_list(info, len(runs.queries))
+    if dataset.is_judged and judgment_kind(dataset, dataset.qrels.queries) == "undeclared":
+        notices.append(f"{SPARSE} {DECLARE}")
     judge = describe_judge(dataset)
     notices += [warning.text for warning in find_judge_warnings(judge, infos)]
     negative = [info.title for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]

@@ -20,6 +20,7 @@ from fusion_bench.evaluation.report_records.results.crag import CragResult
 from fusion_bench.evaluation.report_records.results.fusion import FusionResult
 from fusion_bench.evaluation.report_records.results.system import SystemResult
 from fusion_bench.stats.answers import BETTER
+from fusion_bench.stats.unjudged_rule import CONDITION, JudgmentKind, name_kind
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -36,7 +37,7 @@ class Collection(TableView, ReportRecord):
         query_type: Which query type; None = all.
         where: Field of the queries → the values that they have; empty = all.
         tuning_split: Where the best single source was chosen; None = on the evaluated queries.
-        judgments: What an unjudged document means here.
+        judgments: What an unjudged document means here; None = not declared.
         binary_relevance: Grade from which binary measures count.
         measures: Measure names as the dataset resolves them; the first is the primary one.
         baseline: The system compared with.
@@ -46,7 +47,7 @@ class Collection(TableView, ReportRecord):
         groups: Their groups.
         grouping: How the declared groups were joined.
         has_irrelevant_judgments: Whether any document of these queries is judged not relevant;
-            where none is, a judged-only difference is shown but vetoes no answer.
+            where none is, no difference corrects for unjudged documents.
         grades: The different grades of their judged documents, ascending; empty = not known.
         queries_without_relevant: Queries without a relevant document; they score 0.
         runs: The input lists.
@@ -71,7 +72,7 @@ class Collection(TableView, ReportRecord):
     query_type: str | None
     where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     tuning_split: str | None
-    judgments: Literal["pooled", "sparse", "complete"]
+    judgments: Literal["pooled", "sparse", "complete"] | None
     binary_relevance: int
     measures: tuple[str, ...]
     baseline: str
@@ -134,6 +135,16 @@ class Collection(TableView, ReportRecord):
         """By system of several trials the lists that differ between these."""
         rows = self.competitors.items()
         return {name: frozenset(row.trials.lists) for name, row in rows if row.trials is not None}
+
+    @property
+    def judgment_kind(self) -> JudgmentKind:
+        """What the judgments say of unjudged documents."""
+        return name_kind(self.judgments, has_irrelevant=self.has_irrelevant_judgments)
+
+    @property
+    def condition(self) -> str:
+        """What every answer needs, to be put behind it; empty = nothing."""
+        return f" {CONDITION}" if self.judgment_kind == "undeclared" else ""
 
     @property
     def primary_measure(self) -> str:

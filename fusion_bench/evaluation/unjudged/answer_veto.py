@@ -52,7 +52,7 @@ def compare_rows(
         _read_evidence(baseline),
         groups=np.asarray(number_by_appearance(collection.groups)[0]),
         alpha=alpha,
-        is_sparse=not collection.has_irrelevant_judgments,
+        kind=collection.judgment_kind,
         is_bounded=is_bounded(collection.primary_measure),
     )
 

@@ -12,7 +12,7 @@ from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResu
 from fusion_bench.evaluation.unjudged.unjudged_values import UnjudgedValues
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
-from fusion_bench.stats.unjudged_rule import Direction, unjudged_decide
+from fusion_bench.stats.unjudged_rule import Direction, JudgmentKind, unjudged_decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,19 +66,25 @@ class UnjudgedDifference:
     Attributes:
         candidate_share: Mean share of unjudged documents in the candidate's top 10.
         baseline_share: In the baseline's.
-        judged_only: The difference over judged documents only; None = sparse judgments.
-        filled: The mean difference with unjudged documents filled; None = sparse judgments or
-            no formula; NaN = no list has a judged document.
+        judged_only: The difference over judged documents only; None = no document is judged not
+            relevant.
+        filled: The mean difference with unjudged documents filled; None likewise, or no formula;
+            NaN = no list has a judged document.
+        kind: Of the judgments.
     """
 
     candidate_share: float
     baseline_share: float
     judged_only: MeanEstimate | None
     filled: float | None
+    kind: JudgmentKind = "pooled"
 
     def decides(self, direction: Direction, m: float, *, is_pass: bool = False) -> bool:
         """Whether unjudged documents decide an answer; see :func:`unjudged_decide`."""
-        return unjudged_decide(direction, self.judged_only, self.filled, m, is_pass=is_pass)
+        share = max(self.candidate_share, self.baseline_share)
+        pool_share = share if self.kind == "dropped zeros" else None
+        views = (self.judged_only, self.filled)
+        return unjudged_decide(direction, *views, m, is_pass=is_pass, pool_share=pool_share)
 
     @property
     def record(self) -> UnjudgedResult:
@@ -91,6 +97,7 @@ class UnjudgedDifference:
             low=None if judged is None else judged.low,
             high=None if judged is None else judged.high,
             filled=self.filled,
+            is_conditional=self.kind == "undeclared",
         )
 
 
@@ -100,7 +107,7 @@ def compare_unjudged(
     *,
     groups: IntArray | None = None,
     alpha: float = 0.05,
-    is_sparse: bool = False,
+    kind: JudgmentKind = "pooled",
     is_bounded: bool = False,
 ) -> UnjudgedDifference:
     """Compare two systems over the same Q queries.
@@ -110,13 +117,14 @@ def compare_unjudged(
         baseline: The system to compare with.
         groups: Shape (Q,), codes of the groups; None = every query is its own.
         alpha: 1 − coverage of the interval.
-        is_sparse: Whether no document is judged not relevant. Then values over judged documents
-            only, and filled ones, see the order among relevant documents alone, and are left out.
+        kind: Of the judgments. Where no document is judged not relevant, values over judged
+            documents only, and filled ones, see the order among relevant documents alone, and are
+            left out.
         is_bounded: Values lie in [0, 1], so that the interval stays within ±1.
     """
     shares = float(candidate.share.mean()), float(baseline.share.mean())
-    if is_sparse:
-        return UnjudgedDifference(*shares, None, None)
+    if kind != "pooled":
+        return UnjudgedDifference(*shares, None, None, kind)
     difference = paired_difference(candidate.judged_only, baseline.judged_only)
     filled = None
     if candidate.filled is not None and baseline.filled is not None:

@@ -57,7 +57,7 @@ class CollectionBaseline(StoredRecord):
         digests: SHA-256 of each part that was loaded: qrels, queries, runs, rerank lists; of a
             list with several trials over all of them.
         lists: The options of each of those lists.
-        judgments: What an unjudged document means.
+        judgments: What an unjudged document means; None = not declared.
         binary_relevance: Grade from which binary measures count.
         split: Which split was evaluated; None = all judged queries.
         query_type: Which query type; None = all.
@@ -75,7 +75,7 @@ class CollectionBaseline(StoredRecord):
     version: str
     digests: dict[str, str]
     lists: dict[str, ListDescription]
-    judgments: str
+    judgments: str | None
     binary_relevance: int
     split: str | None
     query_type: str | None

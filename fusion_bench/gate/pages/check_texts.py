@@ -49,7 +49,7 @@ def check_cells(check: CheckResult) -> tuple[str, ...]:
     """The row of a check, one cell for each of :data:`CHECK_COLUMNS`."""
     return (
         check.display_name,
-        "error" if check.error is not None else check.status,
+        "error" if check.error is not None else check.stated_status,
         format_number(check.baseline_mean),
         format_number(check.candidate_mean),
         format_number(check.difference, signed=True),

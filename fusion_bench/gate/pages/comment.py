@@ -60,7 +60,7 @@ def _number_lines(check: CheckResult) -> Iterator[str]:
             f"{wins:,} better, {check.losses:,} worse of {check.queries:,}",
         )
     )
-    yield f"{escape_markdown(check.display_name)}: {check.status}"
+    yield f"{escape_markdown(check.display_name)}: {check.stated_status}"
     yield ""
     yield from format_table(Table("", COLUMNS, (numbers,)))
 

@@ -182,7 +182,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
-            text = f"{check.name}: {check.status}: {describe_check(check, verdict)}"
+            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")

@@ -46,7 +46,7 @@ def gate_data(verdict: GateVerdict) -> dict[str, Any]:
 def _check_data(check: CheckResult) -> dict[str, Any]:
     return {
         "name": escape_control_chars(check.display_name),
-        "status": check.status,
+        "status": check.stated_status,
         "tone": check_tone(check),
         "difference": check.difference,
         "bound": check.t_bound,

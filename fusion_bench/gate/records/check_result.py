@@ -131,6 +131,12 @@ class CheckResult(CheckOutcome):
             }
         )
 
+    @property
+    def stated_status(self) -> str:
+        """The status, and behind it what it needs where it claims something."""
+        claims = self.status not in {"unchanged", "inconclusive", "unjudged decide"}
+        return self.status + (self.unjudged.condition if claims and self.unjudged else "")
+
 
 class QueryCheck(StoredRecord):
     """A check of single queries.

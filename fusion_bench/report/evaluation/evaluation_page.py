@@ -130,7 +130,7 @@ def _details(report: Report, collection: Collection) -> Section:
             "query type": collection.query_type or "all",
             **{name: ", ".join(values) for name, values in collection.where.items()},
             "best single source chosen on": collection.tuning_split or "the evaluated queries",
-            "judgments": f"{collection.judgments}, relevant from grade "
+            "judgments": f"{collection.judgments or 'not declared'}, relevant from grade "
             f"{collection.binary_relevance}",
             "fingerprint": f"{collection.fingerprint} ({', '.join(collection.digests)})",
         },

@@ -19,7 +19,7 @@ from fusion_bench.report.evaluation.fusion_finding import fusion_finding
 from fusion_bench.report.evaluation.group_finding import group_finding
 from fusion_bench.report.evaluation.trial_tables import trial_findings
 from fusion_bench.report.page import Finding
-from fusion_bench.stats.answers import NOT_SHOWN
+from fusion_bench.stats.answers import NOT_SHOWN, SHOWN
 from fusion_bench.util.formatting import (
     format_change,
     format_difference,
@@ -34,7 +34,8 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
     comparisons = collection.ranked_comparisons
     counts = Counter(_describe_answer(report, each) or "not tested" for each in comparisons)
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
-    text = f"Verdicts on {len(comparisons):,} compared systems: {verdicts}."
+    systems = f"{len(comparisons):,} compared systems{collection.condition}"
+    text = f"Verdicts on {systems}: {verdicts}."
     findings = (
         decision_finding(report, collection),
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
@@ -105,7 +106,7 @@ def _describe_gain(report: Report, collection: Collection, item: ComparisonResul
     small = "" if item.answer == "better" else f", by less than {format_margin(report.min_gain)},"
     return (
         f"{item.candidate} is better than the baseline {item.baseline}{small} on "
-        f"{collection.name}: "
+        f"{collection.name}{collection.condition}: "
         f"{item.measure} {before} → {after}, {_describe_change(collection, item)} "
         f"({_describe_difference(report, item)})."
     )
@@ -135,7 +136,8 @@ def _describe_system(report: Report, collection: Collection, name: str) -> str:
     item = collection.comparison(name, primary)
     if item is None:
         return f"{name} ({primary} {mean})"
-    verdict = "" if item.answer == "better" else f"; {_describe_answer(report, item)}"
+    condition = collection.condition if item.answer in SHOWN else ""
+    verdict = "" if item.answer == "better" else f"; {_describe_answer(report, item)}{condition}"
     difference = f"{_describe_difference(report, item)}{verdict}"
     return f"{name} ({primary} {mean}, {_describe_change(collection, item)}; {difference})"
 

@@ -33,16 +33,18 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
     label = "fusion with a reranker" if result.is_reranked else "fusion"
     single = "the single source" if result.sources == 1 else "every single source"
     claims = {
-        "pays": f"{label.capitalize()} pays: {result.fusion} is better than {single}.",
+        "pays": f"{label.capitalize()} pays: {result.fusion} is better than {single}"
+        f"{collection.condition}.",
         "loses": f"{label.capitalize()} loses: the source {result.source} alone is better than "
-        f"{'the fusion' if result.fusions == 1 else f'all {result.fusions:,} fusions'}.",
+        f"{'the fusion' if result.fusions == 1 else f'all {result.fusions:,} fusions'}"
+        f"{collection.condition}.",
         "not shown": f"Whether {label} pays is not shown.",
         "unjudged decide": f"Unjudged documents decide whether {label} pays.",
     }
     text = f"{claims[result.verdict]} {_describe_pair(report, result)}"
     if result.unjudged is not None:
         pair = " against ".join(result.contradicted)
-        text += f" They contradict it in {pair}: {result.unjudged.description}."
+        text += f" They decide it in {pair}: {result.unjudged.description}."
     if result.is_reranked:
         text += " No fusion without a reranker was evaluated."
     if has_idle_reranker(collection.system(result.fusion).config):

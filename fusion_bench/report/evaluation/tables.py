@@ -13,7 +13,7 @@ from fusion_bench.evaluation.report_records.results.system import (
     SourceTieResult,
     SystemResult,
 )
-from fusion_bench.evaluation.report_records.results.unjudged import SPARSE
+from fusion_bench.evaluation.report_records.results.unjudged import DECLARE, SPARSE
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     describe_correction,
@@ -66,7 +66,8 @@ def primary_table(report: Report, collection: Collection) -> Table:
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     title = f"Primary measure: {display_measure(primary)}"
     shown = table if count else table.without_empty_columns()
-    notes = (note, *filter(None, [few]), *judged_notes(collection), *references)
+    condition = DECLARE if collection.condition and collection.comparisons else ""
+    notes = (note, *filter(None, [few, condition]), *judged_notes(collection), *references)
     return Table(title, shown.columns, shown.rows, notes)
 
 

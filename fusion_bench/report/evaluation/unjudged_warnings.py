@@ -7,20 +7,18 @@ from collections.abc import Iterator, Mapping
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.results.unjudged import SPARSE
 from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line
+from fusion_bench.stats.unjudged_rule import MAX_UNJUDGED
 from fusion_bench.util.formatting import format_number, format_percent, list_names
-
-#: Warn where more of the top 10 than this is unjudged.
-MAX_UNJUDGED = 0.2
 
 
 def unjudged_warnings(
-    shares: Mapping[str, float], judgments: str, *, is_sparse: bool = False
+    shares: Mapping[str, float], judgments: str | None, *, is_sparse: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Key and text where too many documents are unjudged to trust a measure.
 
     Args:
         shares: System → share of unjudged documents in its top 10.
-        judgments: What an unjudged document means.
+        judgments: What an unjudged document means; None = not declared.
         is_sparse: Whether no document is judged not relevant.
     """
     many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}

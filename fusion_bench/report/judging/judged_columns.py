@@ -14,8 +14,8 @@ from fusion_bench.util.formatting import format_number, format_percent, list_nam
 BOUNDS_HEADER = "if judged"
 #: What that column means.
 BOUNDS_NOTE = (
-    f"{BOUNDS_HEADER} = least and greatest mean if each unjudged document of the system had some "
-    "grade of the scale, ideals computed again."
+    f"{BOUNDS_HEADER} = least and greatest mean if each unjudged document of the system in its "
+    "top k had some grade of the scale, ideals computed again."
 )
 
 

@@ -69,7 +69,7 @@ def _describe(result: PolicyResult) -> str:
 
 
 def _describe_unjudged(result: PolicyResult) -> str:
-    text = f"{_describe(result)} Unjudged documents contradict that"
+    text = f"{_describe(result)} Unjudged documents decide it"
     return text + (f": {result.unjudged.description}." if result.unjudged else ".")
 
 

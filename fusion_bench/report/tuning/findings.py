@@ -32,6 +32,7 @@ from fusion_bench.report.tuning.verdict_text import (
     describe_claim,
     describe_floor,
     describe_verdict,
+    shown_condition,
 )
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import ParameterInfo
@@ -109,9 +110,10 @@ def _evidence(report: TuningReport, tuned: str) -> Iterator[Finding]:
         gain = format_gain(gain_by_class, report.alpha)
         title = CLASS_KEYS[report.per_type.key].title
         claim = describe_claim(verdict, gain_by_class, report.min_gain)
+        condition = shown_condition(verdict, report.per_type.unjudged)
         text = f"Tuning by {title} {claim} one set of parameters"
         tone = TONES.get(verdict, "plain")
-        text += f" for all (held out: {gain})."
+        text += f" for all{condition} (held out: {gain})."
         if report.per_type.unjudged is not None and report.per_type.unjudged.has_unjudged:
             text += f" Held out, {report.per_type.unjudged.description}."
         yield Finding(text, tone, "per query type")
@@ -256,7 +258,8 @@ def _unjudged_finding(report: TuningReport) -> Iterator[Finding]:
         return
     text = f"Held out, {unjudged.description}."
     if decides:
-        text += " This contradicts the measured difference: judge documents before any change."
+        decide = "This contradicts" if unjudged.judged_only is not None else "They decide"
+        text += f" {decide} the measured difference: judge documents before any change."
     yield Finding(text, "warning" if decides else "plain", "unjudged")
 
 

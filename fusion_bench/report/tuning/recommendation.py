@@ -96,7 +96,8 @@ def describe_better_effort(report: TuningReport) -> str:
         return ""
     default = front.default_point
     what = "reranker" if point.reranker != default.reranker else "rerank depth"
-    claim = f"The {what} gains more than the tuned parameters."
+    condition = "" if front.unjudged is None else front.unjudged.condition
+    claim = f"The {what} gains more than the tuned parameters{condition}."
     if front.is_contradicted and front.unjudged is not None:
         claim = (
             f"Unjudged documents decide whether the {what} gains more than the tuned parameters "

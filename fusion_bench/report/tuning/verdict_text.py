@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.tuning.format_values import format_gain
 from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.stats.answers import SHOWN
 from fusion_bench.util.formatting import (
     format_change,
     format_difference,
@@ -23,6 +25,9 @@ CLAIMS: dict[str, str] = {
     "unjudged decide": "is not compared, because unjudged documents decide, with",
 }
 
+#: The verdicts that claim something about the true difference.
+CONDITIONAL = frozenset({"ship", "worse", "keep"})
+
 
 def describe_verdict(report: TuningReport) -> str:
     """The first line: what untuned does as well, the verdict and the gain that it rests on."""
@@ -37,10 +42,11 @@ def describe_verdict(report: TuningReport) -> str:
     change = format_change(
         gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
     )
+    condition = shown_condition(report.verdict, report.unjudged)
     text = (
         f"{label}: {report.verdict}. The tuned system {claim} the default "
-        f"{report.system} on {_describe_queries(report)} of {report.dataset}: {report.measure} "
-        f"{format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
+        f"{report.system} on {_describe_queries(report)} of {report.dataset}{condition}: "
+        f"{report.measure} {format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
         f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
     )
     if report.shrunken is not None:
@@ -66,6 +72,11 @@ def describe_claim(verdict: str, gain: Gain, min_gain: float) -> str:
     if verdict == "keep" and gain.low is not None and gain.low > 0:
         return f"is better, but by less than {least}, than"
     return CLAIMS[verdict].format(least=least)
+
+
+def shown_condition(verdict: str, unjudged: UnjudgedResult | None) -> str:
+    """What the claim of a verdict needs, to be put behind it; empty = nothing."""
+    return unjudged.condition if unjudged is not None and verdict in CONDITIONAL else ""
 
 
 def _describe_default_choice(report: TuningReport) -> str:
@@ -102,6 +113,8 @@ def describe_floor(report: TuningReport) -> str:
     }
     claim = claims.get(row.answer, "has no lower mean than, and is not shown to differ from,")
     chosen = f"the default {report.system}" if report.is_default_chosen else "the tuned system"
+    if row.answer in SHOWN and report.unjudged is not None:
+        chosen += report.unjudged.condition
     difference = format_difference(row.difference, row.low, row.high)
     return (
         f"{name} {claim} {chosen} on the same queries: {report.measure} "

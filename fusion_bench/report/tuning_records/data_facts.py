@@ -18,7 +18,7 @@ class DataFacts(ReportRecord):
     Attributes:
         runs: The input lists.
         warnings: What speaks against them, and against how the two systems read them.
-        judgments: What an unjudged document means.
+        judgments: What an unjudged document means; None = not declared.
         queries: Held-out queries.
         unjudged_shares: Share of unjudged documents in the top 10, of the default and the tuned
             system.
@@ -31,7 +31,7 @@ class DataFacts(ReportRecord):
 
     runs: tuple[ListInfo, ...]
     warnings: tuple[DataWarning, ...]
-    judgments: Literal["pooled", "sparse", "complete"]
+    judgments: Literal["pooled", "sparse", "complete"] | None
     queries: int
     unjudged_shares: dict[str, float]
     tied: dict[str, int]

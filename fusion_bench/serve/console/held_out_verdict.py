@@ -12,11 +12,12 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
+from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning.format_values import format_gain
 from fusion_bench.report.tuning.look_texts import describe_look
-from fusion_bench.report.tuning.verdict_text import describe_claim
+from fusion_bench.report.tuning.verdict_text import describe_claim, shown_condition
 from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
 from fusion_bench.serve.console.session import ConsoleSession
 from fusion_bench.serve.console.setting import Setting
@@ -106,8 +107,8 @@ def ask_held_out(session: ConsoleSession, setting: Setting, reports: Path) -> di
     unjudged = gains.compare_unjudged()
     verdict = evaluation.decide_with_unjudged(gain, "tuned", unjudged)
     counter.close_look(look.look, verdict)
-    note = "" if unjudged is None else unjudged.record.description
-    return _describe(session, candidate, gain, verdict, look, note)
+    record = None if unjudged is None else unjudged.record
+    return _describe(session, candidate, gain, verdict, look, record)
 
 
 def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluation, SearchOutcome]:
@@ -166,13 +167,14 @@ def _describe(
     gain: Gain,
     verdict: TuningVerdict,
     look: HeldOutLook,
-    note: str,
+    unjudged: UnjudgedResult | None,
 ) -> dict[str, Any]:
     measure = session.evaluator.measures[0].name
     claim = describe_claim(verdict, gain, session.tuning.min_gain)
     text = (
         f"Verdict: {verdict}. The setting of {candidate.name} {claim} the baseline "
-        f"{session.baseline.name} on the held-out queries of {session.dataset.name}: {measure} "
+        f"{session.baseline.name} on the held-out queries of {session.dataset.name}"
+        f"{shown_condition(verdict, unjudged)}: {measure} "
         f"{format_number(gain.default)} → {format_number(gain.tuned)} "
         f"({format_gain(gain, session.experiment.alpha)}). "
         f"The least gain is {format_number(session.tuning.min_gain)}."
@@ -181,7 +183,7 @@ def _describe(
         "verdict": verdict,
         "text": text,
         "look": describe_look(look.record),
-        "unjudged": note,
+        "unjudged": "" if unjudged is None else unjudged.description,
         "gain": gain.model_dump(mode="json"),
         "level": look.level,
         "look_number": look.record.number,

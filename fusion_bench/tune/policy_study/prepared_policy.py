@@ -17,7 +17,6 @@ from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.plain_systems import runs_with_stages
 from fusion_bench.evaluation.ranking.policy_choice import query_features
 from fusion_bench.evaluation.ranking.policy_fitting import variant_values
-from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind
 from fusion_bench.evaluation.unjudged.unjudged_difference import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -26,6 +25,7 @@ from fusion_bench.evaluation.unjudged.unjudged_difference import (
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.policies import TrainablePolicy, Variant
+from fusion_bench.stats.unjudged_rule import JudgmentKind
 from fusion_bench.tune.policy_study.candidates import (
     choose_for_all,
     list_policies,
@@ -97,7 +97,7 @@ class PreparedPolicy:
             self.measure_unjudged(fixed),
             groups=groups,
             alpha=ALPHA,
-            is_sparse=self.judgments == "sparse",
+            kind=self.judgments,
             is_bounded=self.is_bounded,
         )
 

@@ -15,12 +15,13 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
-from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind, recognize_kind
+from fusion_bench.evaluation.unjudged.judgment_kind import recognize_kind
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyVerdict
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
+from fusion_bench.stats.unjudged_rule import JudgmentKind
 from fusion_bench.tune.policy_study.candidates import pick_fixed
 from fusion_bench.tune.policy_study.out_of_fold import (
     Chooser,

@@ -52,7 +52,7 @@ def test_groups_widen_the_interval() -> None:
 
 
 def test_sparse_judgments_have_shares_alone() -> None:
-    difference = compare_unjudged(CANDIDATE, BASELINE, is_sparse=True)
+    difference = compare_unjudged(CANDIDATE, BASELINE, kind="sparse")
     record = difference.record
     assert (record.judged_only, record.low, record.high, record.filled) == (None,) * 4
     assert record.candidate_share == pytest.approx(0.6)

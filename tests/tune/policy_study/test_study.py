@@ -20,13 +20,13 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.unjudged.judgment_kind import JudgmentKind
 from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedEvidence
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from fusion_bench.policies import Variant
 from fusion_bench.report.policies.policy_page import build_policy_page
 from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
+from fusion_bench.stats.unjudged_rule import JudgmentKind
 from fusion_bench.tune.policy_study.candidates import list_policies, pick_fixed
 from fusion_bench.tune.policy_study.prepared_policy import PreparedPolicy, StudyBudget
 from fusion_bench.tune.policy_study.study import (

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.stats.unjudged_rule import CONDITION
 from fusion_bench.util.formatting import format_difference, format_number, format_percent
 
 #: Why two of the three views are missing.
 SPARSE = (
     "No document is judged not relevant, so neither a difference over judged documents only nor a "
     "filled one can be computed."
+)
+#: What is asked for where the dataset does not say why.
+DECLARE = (
+    f"Every answer needs a condition: it holds {CONDITION}. Declare judgments in dataset.yaml: "
+    "pooled (the results of some systems were judged), sparse (links of authors) or complete."
 )
 
 
@@ -25,6 +31,8 @@ class UnjudgedResult(ReportRecord):
         filled: The difference where an unjudged document has the mean gain of the same system's
             judged documents at its rank; None = not computed, as above, or the measure has no
             formula for it, or no list has a judged document.
+        is_conditional: No document is judged not relevant, and the dataset does not declare why:
+            an answer holds if unjudged documents are not relevant.
     """
 
     candidate_share: float
@@ -33,6 +41,12 @@ class UnjudgedResult(ReportRecord):
     low: OptionalFloat = None
     high: OptionalFloat = None
     filled: OptionalFloat = None
+    is_conditional: bool = False
+
+    @property
+    def condition(self) -> str:
+        """What an answer needs, to be put behind it; empty = nothing."""
+        return f" {CONDITION}" if self.is_conditional else ""
 
     @property
     def has_unjudged(self) -> bool:

@@ -22,7 +22,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures.bounds import is_bounded
 from fusion_bench.report.tuning_records.trials import Gain, TuningVerdict
-from fusion_bench.stats.unjudged_rule import Direction
+from fusion_bench.stats.unjudged_rule import Direction, JudgmentKind
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import QuerySplit
 
@@ -44,7 +44,7 @@ class HeldOutUnjudged:
     alpha: float
 
     @cached_property
-    def _kind(self) -> str:
+    def _kind(self) -> JudgmentKind:
         rows = np.flatnonzero(self.split.held_out)
         return judgment_kind(self.dataset, [self.objective.runs.queries[q] for q in rows])
 
@@ -77,7 +77,7 @@ class HeldOutUnjudged:
             baseline.select_queries(held_out),
             groups=self.objective.group_codes[held_out],
             alpha=self.alpha,
-            is_sparse=self._kind == "sparse",
+            kind=self._kind,
             is_bounded=is_bounded(self.objective.measure.name),
         )
 
