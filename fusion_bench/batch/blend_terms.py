@@ -190,7 +190,8 @@ def _min_max(values: FloatArray) -> FloatArray:
     low = np.fmin.reduce(values, axis=1, keepdims=True)
     high = np.fmax.reduce(values, axis=1, keepdims=True)
     out = np.where(np.isnan(values), np.nan, 1.0)
-    np.divide(values - low, high - low, out=out, where=~np.isnan(values) & (high > low))
+    halves = values / 2 - low / 2, high / 2 - low / 2  # differences themselves may overflow
+    np.divide(*halves, out=out, where=~np.isnan(values) & (high > low))
     return out
 
 

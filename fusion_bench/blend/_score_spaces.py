@@ -86,7 +86,8 @@ def min_max_within(query_index: IntArray, values: FloatArray) -> FloatArray:
     np.fmax.at(high, query_index, values)
     low, high = low[query_index], high[query_index]
     out = np.where(np.isnan(values), np.nan, 1.0)
-    np.divide(values - low, high - low, out=out, where=~np.isnan(values) & (high > low))
+    halves = values / 2 - low / 2, high / 2 - low / 2  # differences themselves may overflow
+    np.divide(*halves, out=out, where=~np.isnan(values) & (high > low))
     return out
 
 

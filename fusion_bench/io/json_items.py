@@ -93,6 +93,8 @@ def _read_folder(path: Path) -> Iterator[JsonItem]:
     names: dict[str, str] = {}
     for file in files:
         query = file.name[: file.name.lower().rindex(".json")]
+        if any("\ud800" <= letter <= "\udfff" for letter in query):
+            raise DataError(f"{path}: {file.name}: its name, a query's id, is not UTF-8: rename it")
         if query in names:
             raise DataError(
                 f"{path}: {names[query]} and {file.name} are both answers to the query {query!r}: "

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from fusion_bench.blend import blends
+from fusion_bench.blend._score_spaces import min_max_within
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
@@ -153,3 +155,9 @@ def test_values_that_break_a_rule(config: Mapping[str, object], message: str) ->
 def test_position_aware_keeps_its_tiers_by_rank() -> None:
     blend = blends.build({**REPLACE, "method": "position_aware", "tiers": {10: 0.6, 3: 0.75}})
     assert list(blend.model_dump()["tiers"]) == [3, 10]
+
+
+def test_numbers_whose_difference_overflows_are_scaled() -> None:
+    greatest = float(np.finfo(np.float64).max)
+    scaled = min_max_within(np.zeros(3, dtype=np.int64), np.array([greatest, -greatest, 0.0]))
+    np.testing.assert_array_equal(scaled, [1.0, 0.0, 0.5])

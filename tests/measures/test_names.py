@@ -208,3 +208,14 @@ def test_names_of_the_engine_never_import_ir_measures() -> None:
         "sys.exit('ir_measures' in sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_number_that_cannot_be_written_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a number among its options is not finite"):
+        parse_measure("nDCG(gains={1: 1e400})@10")
+
+
+def test_no_measure_is_suggested_in_its_own_place() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_measure("RBP(p=0.8)")
+    assert "did you mean 'RBP(p=0.8)'" not in str(caught.value)

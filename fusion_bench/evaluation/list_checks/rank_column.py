@@ -65,7 +65,8 @@ def _compare_columns(table: RawTable) -> RankColumn | None:
     query, names = number_by_appearance(table.queries)
     order = np.lexsort((ranks, query))
     same = np.diff(query[order]) == 0
-    rises = same & (np.diff(scores[order]) > 0) & (np.diff(ranks[order]) > 0)
-    falls = same & (np.diff(scores[order]) < 0) & (np.diff(ranks[order]) > 0)
+    before, after = scores[order][:-1], scores[order][1:]
+    rises = same & (after > before) & (np.diff(ranks[order]) > 0)
+    falls = same & (after < before) & (np.diff(ranks[order]) > 0)
     steps = [np.bincount(query[order][1:][kind], minlength=len(names)) for kind in (rises, falls)]
     return RankColumn(int((steps[0] + steps[1] > 0).sum()), int((steps[0] > steps[1]).sum()))

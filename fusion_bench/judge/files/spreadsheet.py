@@ -96,6 +96,9 @@ def read_sheet(path: Path, rules: SheetRules) -> list[Judgment]:
             f"{path}:{number}: no column {missing[0]!r} (the first line has "
             f"{', '.join(names)[:200] or 'nothing'}): {', '.join(REQUIRED)} are needed"
         )
+    repeated = next((name for name in (*REQUIRED, "note") if names.count(name) > 1), None)
+    if repeated is not None:
+        raise DataError(f"{path}:{number}: column {repeated!r} stands twice: keep one")
     time, lines = format_time(), dict[Pair, int]()
     judgments = []
     for number, cells in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from fusion_bench.data.ordering import FloatArray
@@ -80,7 +81,7 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
     if missing:
         raise ConfigError(f"ir_measures needs another package for it: {' or '.join(missing)}")
     if not provided:
-        similar = suggest_measures(text)
+        similar = [name for name in suggest_measures(text) if name != text]
         raise UnknownNameError("measure", text, EXAMPLES, where=where, similar=similar)
     name = _canonical_name(plain, show_rel=binary_relevance != 1)
     judged_only = bool(measure.params.get("judged_only"))
@@ -93,8 +94,10 @@ def _check_options(measure: Any) -> None:  # noqa: ANN401 - ir_measures has no t
     """Refuse a measure without an option that it cannot do without.
 
     Raises:
-        ConfigError: Names the options.
+        ConfigError: Names the options; or one has a number that cannot be written.
     """
+    if re.search(r"\b(inf|nan)\b", repr(measure.params)):
+        raise ConfigError("a number among its options is not finite")
     required = [name for name, option in measure.SUPPORTED_PARAMS.items() if option.required]
     missing = [name for name in required if name not in measure.params]
     if missing:

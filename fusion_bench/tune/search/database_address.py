@@ -47,6 +47,12 @@ def find_database_file(url: str) -> Path | None:
     return Path(place) if is_path else None
 
 
+def is_in_memory(url: str) -> bool:
+    """Whether an SQLite database is in memory, so that it ends with its connection."""
+    is_file = find_database_file(url) is not None or (":///file:" in url and "memory" not in url)
+    return url.startswith("sqlite") and "://" in url and not is_file
+
+
 def show_reason(url: str, reason: str) -> str:
     """The first line of a driver's message, unless it may show a part of the password."""
     reason = reason.replace(url, show_address(url))

@@ -14,7 +14,7 @@ from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.tune.search.samplers import optuna_distribution, silence_experimental_warnings
 from fusion_bench.tune.search.search import SearchResult
-from fusion_bench.tune.search.shared_study import open_storage
+from fusion_bench.tune.search.shared_study import explain_damage, open_storage
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 
@@ -36,7 +36,7 @@ def export_search(result: SearchResult, objective: TuningObjective, url: str, na
             reached.
     """
     trials = [_frozen_trial(trial, objective) for trial in result.trials]
-    with open_storage(url) as storage:
+    with open_storage(url) as storage, explain_damage(url):
         study = optuna.create_study(
             storage=storage, study_name=name, direction="maximize", load_if_exists=True
         )

@@ -25,7 +25,7 @@ from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search import samplers, search
-from fusion_bench.tune.search.database_address import show_address, show_reason
+from fusion_bench.tune.search.database_address import is_in_memory, show_address, show_reason
 from fusion_bench.tune.search.heartbeat_storage import HeartbeatStorage
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -49,6 +49,8 @@ def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator
     Raises:
         FusionBenchError: It cannot be reached (the message hides the password), or has no driver.
     """
+    if is_in_memory(url):
+        raise ConfigError(f"storage {show_address(url)}: in memory: name a file: sqlite:///file.db")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
     if url.startswith("postgresql+psycopg2://"):
@@ -124,7 +126,10 @@ def search_shared_study(
         return value
 
     with open_storage(url, heartbeat) as storage:
-        study = _join_study(part, settings, storage)
+        with explain_damage(url):
+            study = _join_study(part, settings, storage)
+            for frozen in study.get_trials(False, FINISHED):
+                _read_trial(frozen, frozen.number + 1, part)
         try:
             while time.monotonic() < deadline and len(study.get_trials(False, FINISHED)) < wanted:
                 done.clear()
@@ -143,6 +148,22 @@ def search_shared_study(
         finished = enumerate(study.get_trials(False, FINISHED), 1)
         trials = [_read_trial(frozen, number, part) for number, frozen in finished]
     return search.SearchResult((first, *trials), interrupted)
+
+
+@contextmanager
+def explain_damage(url: str) -> Iterator[None]:
+    """Say that a database holds what no search writes, where Optuna stumbles over it.
+
+    Raises:
+        ConfigError: It does.
+    """
+    try:
+        yield
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"storage {show_address(url)}: its study is damaged ({type(error).__name__}): remove "
+            "it, or name another database"
+        ) from None
 
 
 def _join_study(

@@ -309,6 +309,7 @@ def test_a_document_that_cannot_be_read(content: str, problem: str, tmp_path: Pa
         ({"q1.json": "3"}, "/q1.json: JSON of no known shape (found: 3)"),
         ({"q1.json": '[{"id": "d", "score": "x"}]'}, "/q1.json: score 'x' is not a number"),
         ({".json": '["d"]'}, ": a folder, and a file is needed, or a folder of .json files"),
+        ({"q\udcff.json": '["d"]'}, ": q\udcff.json: its name, a query's id, is not UTF-8"),
         ({"q1.json": '["d"]', "q1.JSON": '["e"]'}, ": q1.JSON and q1.json are both answers"),
         ({"q1.json": '{"hits": []}'}, ": the file is empty"),
         ({"q1.json": '{"error": {"code": 429}}'}, "/q1.json: it states an error"),

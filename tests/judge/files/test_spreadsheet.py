@@ -115,6 +115,7 @@ def test_rows_without_a_grade_are_not_judged(sheet: Path) -> None:
         (f"{HEAD}q1,d2,\nq9,d1,1\n", "sheet.csv:3: unknown query 'q9'"),
         (f"{HEAD}q1,d9,1\n", "sheet.csv:2: no list returns document 'd9' for query 'q1'"),
         (f"{HEAD}q1,d1,1\n\nq1,d1,1\n", "sheet.csv:4: document 'd1' of query 'q1' is judged twice"),
+        (f"{HEAD.strip()},Grade\nq1,d1,1,2\n", "sheet.csv:1: column 'grade' stands twice"),
         (f"{HEAD}q1,d1\n", "sheet.csv:2: 2 cells, and the header has 3"),
         (f'{HEAD}q1,"d1,1\n', "sheet.csv:2: not a table of cells"),
     ],

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
@@ -13,6 +16,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.export_study import export_search
 from fusion_bench.tune.search.search import SearchResult, run_search
+from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from tests.tune.cases import aligned
@@ -109,3 +113,34 @@ def test_optuna_dashboard_shows_it(sqlite: str) -> None:
         assert notes["origin"] == mine.origin
     storage.remove_session()
     storage.engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE trial_values SET value = NULL",
+        "UPDATE trial_params SET param_value = NULL",
+        "UPDATE trial_params SET distribution_json = '{'",
+        "UPDATE trial_params SET param_name = 'other' WHERE param_id IN "
+        "(SELECT min(param_id) FROM trial_params GROUP BY trial_id)",
+        "UPDATE trials SET number = NULL",
+        "UPDATE trials SET state = 'X'",
+    ],
+)
+def test_a_damaged_database_is_one_line(damage: str, tmp_path: Path) -> None:
+    path, url = tmp_path / "study.db", f"sqlite:///{tmp_path}/study.db"
+    search_shared_study(OBJECTIVE, KEEP, SETTINGS, url)
+    found = run_search(OBJECTIVE, KEEP, SETTINGS)
+    export_search(found, OBJECTIVE, url, "mine")
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute(damage).rowcount
+    with pytest.raises(ConfigError, match=r"study\.db: its study is damaged"):
+        search_shared_study(OBJECTIVE, KEEP, SETTINGS, url)
+    with pytest.raises(ConfigError, match=r"its study is damaged|has another study 'mine'"):
+        export_search(found, OBJECTIVE, url, "mine")
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite+pysqlite://"])
+def test_a_database_in_memory_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="in memory: name a file"):
+        search_shared_study(OBJECTIVE, KEEP, SETTINGS, url)

@@ -190,7 +190,7 @@ def suspend(monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], None
     ("url", "message"),
     [
         ("postgresql://me:secret@127.0.0.1:1/none", r"psycopg2://127.0.0.1:1/none: .*refused"),
-        ("nonsense", "storage nonsense: .*an address reads postgresql://"),
+        ("nonsense", "storage .not shown.: .*an address reads postgresql://"),
     ],
 )
 def test_an_unreachable_database_is_one_line_without_a_password(url: str, message: str) -> None:
