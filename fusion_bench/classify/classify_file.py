@@ -9,11 +9,10 @@ from pathlib import Path
 
 from fusion_bench.classify.protocol import ClassifiedQuery, Classifier
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE, type_of
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
+from fusion_bench.io.outputs import write_output
 from fusion_bench.schema import QueryType
-from fusion_bench.util.files.atomic_files import write_atomic
-from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.json_lines import encode_json_lines
 
 
@@ -51,11 +50,9 @@ def classify_file(
         records: Where to write the ``QueryClassification`` records, one a line; None = nowhere.
 
     Raises:
-        ConfigError: Two of the files are one.
         DataError: A line breaks a rule, or a query has no text.
         FusionBenchError: The classifier cannot be used, or a file cannot be written.
     """
-    _check_files(path, out, records)
     known = load_queries(path)
     without = next((query.id for query in known.values() if query.text is None), None)
     if without is not None:
@@ -67,10 +64,10 @@ def classify_file(
         | {PREDICTED_CONFIDENCE: answer.classification.confidence}
         for item, answer in zip(objects, answers, strict=True)
     ]
-    files = [write_atomic(out, encode_json_lines(lines))]
+    files = [write_output(out, encode_json_lines(lines))]
     if records is not None:
         texts = (f"{answer.classification.to_json()}\n" for answer in answers)
-        files.append(write_atomic(records, "".join(texts).encode()))
+        files.append(write_output(records, "".join(texts).encode(), option="--records"))
     true = {
         query.id: type_of(query.type, query.confidence, tuple(QueryType))
         for query in known.values()
@@ -87,15 +84,6 @@ def classify_file(
         agreement=_share_equal(true, predicted),
         failures=_list_failures(list(known), answers),
     )
-
-
-def _check_files(path: Path, out: Path, records: Path | None) -> None:
-    given = {"QUERIES": path, "--out": out} | ({} if records is None else {"--records": records})
-    taken: dict[Path, str] = {}
-    for option, file in given.items():
-        other = taken.setdefault(resolve_path(file), option)
-        if other != option:
-            raise ConfigError(f"{option} {file}: {other} names the same file: name another")
 
 
 def _count(types: Iterable[str]) -> dict[str, int]:

@@ -206,10 +206,28 @@ def experiment_context(
         ConfigError: The file breaks a rule.
     """
     from fusion_bench.cli.progress.bar import progress_bar
+    from fusion_bench.io.outputs import refuse_inputs
 
     opened = open_experiment(experiment, overrides)
+    folders = folders_for(datasets, experiment)
     with opened as (parsed, source), progress_bar() as progress:
-        yield parsed, source, folders_for(datasets, experiment), progress
+        refuse_inputs(list_inputs(parsed, source, folders))
+        yield parsed, source, folders, progress
+
+
+def list_inputs(experiment: Experiment, source: Source, folders: Iterable[Path]) -> Iterator[Path]:
+    """The file of an experiment, and those of its datasets.
+
+    Raises:
+        FusionBenchError: A dataset is not there, or its ``dataset.yaml`` breaks a rule.
+    """
+    from fusion_bench.evaluation.run_experiment import find_datasets
+    from fusion_bench.io.dataset_config import read_spec
+
+    yield source.path
+    for _, file in find_datasets(experiment, source, tuple(folders)):
+        yield file
+        yield from read_spec(file)[0].file_paths(file.parent)
 
 
 def folders_for(given: list[Path] | None, experiment: Path | None = None) -> list[Path]:

@@ -19,7 +19,6 @@ from fusion_bench.cli.options.columns import (
 from fusion_bench.cli.options.named_files import parse_named_files, report_file
 from fusion_bench.cli.output.console import print_result
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -92,6 +91,8 @@ def compare(
     json: base.JsonFlag = False,
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
+    from fusion_bench.io.outputs import refuse_inputs
+
     base.refuse_two_outputs(markdown, as_json=json)
     write = _file_writer(out, tables or (), html=html)
     options: dict[str, Sequence[object] | None] = {
@@ -101,7 +102,7 @@ def compare(
         "--run-columns": run_columns,
     }
     if qrels is None:
-        refuse_replaced_inputs({"--markdown": markdown}, map(report_file, map(Path, files)))
+        refuse_inputs(map(report_file, map(Path, files)))
         base.refuse_options("reports", options)
         from fusion_bench.cli.subcommands.compare_reports import compare_report_files
 
@@ -117,7 +118,7 @@ def compare(
     from fusion_bench.measures.aliases import list_renamed
 
     lists = parse_named_files(files, "FILE")
-    refuse_replaced_inputs({"--markdown": markdown}, (qrels, *lists.values()))
+    refuse_inputs(lists.values())
     collector = DetailsCollector() if html else None
     report = compare_files(
         qrels,

@@ -15,6 +15,7 @@ from fusion_bench.cli.output.console import echo, echo_written, print_json, prin
 from fusion_bench.cli.subcommands.dataset_add import ADD_EXAMPLES, add_command
 from fusion_bench.cli.subcommands.dataset_new import NEW_EXAMPLES, new_command
 from fusion_bench.config.limits import MOST_RANK
+from fusion_bench.util.files.real_paths import resolve_path
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
@@ -132,7 +133,9 @@ def check_command(
     if write_groups is not None:
         from fusion_bench.evaluation.dataset_checks.near_duplicates import write_found_groups
 
-        facts["groups_written"] = write_found_groups(dataset, write_groups)
+        own = resolve_path(path.parent / (dataset.spec.group_file or ""))
+        is_owned = resolve_path(write_groups) == own
+        facts["groups_written"] = write_found_groups(dataset, write_groups, is_owned=is_owned)
     if json:
         print_json({"file": path, **facts, "notes": messages})
         return

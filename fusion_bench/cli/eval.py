@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli.options.experiment_inputs import list_experiment_inputs
 from fusion_bench.cli.options.query_conditions import read_conditions
 from fusion_bench.cli.output.console import print_result
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -95,8 +93,6 @@ def eval_command(
     collector = _make_collector(detail, is_needed=html or details_json)
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
-        inputs = list_experiment_inputs(parsed, source, folders)
-        refuse_replaced_inputs({"--markdown": markdown}, inputs)
         folder = base.out_folder(out, experiment)
         report = run_experiment(
             parsed,

@@ -78,9 +78,6 @@ def export_command(
         Path | None,
         typer.Option("--out", help="Write the files into this folder.", metavar="DIR"),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Let --out replace files that differ.")
-    ] = False,
     datasets: base.DatasetFolders = None,
     overrides: base.SetOption = None,
     json: base.JsonFlag = False,
@@ -102,8 +99,6 @@ def export_command(
     find_engine(to, where="--to")
     if query_type is not None and intent is not None:
         raise typer.BadParameter("a system has numbers by one of them", param_hint="--intent")
-    if force and out is None:
-        raise typer.BadParameter("needs --out", param_hint="--force")
     options = ExportOptions(to, query_type, intent, replay)
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):
@@ -118,7 +113,7 @@ def export_command(
         )
     if report.fidelity == "unsupported":
         _refuse(report, as_json=json)
-    written = [] if out is None else report.write(out, force=force)
+    written = [] if out is None else report.write(out, force=True)  # the command decides
     if json or out is not None:
         print_result(report, build_export_page(report), as_json=json, written=written)
         return

@@ -93,7 +93,8 @@ def fuse_command(
     """
     from fusion_bench.evaluation.fuse_lists import fuse_experiment, fuse_files, make_run_rows
     from fusion_bench.experiment.methods.alias_notes import describe_fusion_alias
-    from fusion_bench.io.write_run import find_writer, write_run
+    from fusion_bench.io.outputs import refuse_inputs, write_output
+    from fusion_bench.io.write_run import encode_run, find_writer
 
     find_writer(out, has_sources=sources)
     if len(inputs) == 1 and Path(inputs[0]).suffix.lower() in YAML:
@@ -108,30 +109,19 @@ def fuse_command(
                 folders=folders,
                 dataset=dataset,
                 split=split,
-                out=out,
                 trial=trial or 1,
             )
     else:
         given = {"--system": system, "--dataset": dataset, "--split": split, "--datasets": datasets}
         base.refuse_options("run files", {**given, "--trial": trial})
         layout = parse_run_columns(run_columns)
-        fusion = {"method": method or "rrf", **_parse_keys(change or [])}
-        lists = fuse_files(_parse_files(inputs, out), fusion, layout)
+        fusion = {"method": "rrf" if method is None else method, **_parse_keys(change or [])}
+        files = parse_named_files(inputs, "NAME=FILE")
+        refuse_inputs(files.values())
+        lists = fuse_files(files, fusion, layout)
         base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
-    write_run(out, make_run_rows(lists, has_sources=sources))
+    write_output(out, encode_run(out, make_run_rows(lists, has_sources=sources)))
     _print_summary(lists, out, as_json=json)
-
-
-def _parse_files(inputs: list[str], out: Path) -> dict[str, Path]:
-    """Run files by name.
-
-    Raises:
-        typer.BadParameter: A name or a file is missing, or the output is one of the files.
-    """
-    files = parse_named_files(inputs, "NAME=FILE")
-    if out.exists() and any(file.exists() and out.samefile(file) for file in files.values()):
-        raise typer.BadParameter(f"{out} is one of the lists: name another", param_hint="--out")
-    return files
 
 
 def _parse_keys(changes: list[str]) -> dict[str, object]:

@@ -11,7 +11,6 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.options.experiment_inputs import list_experiment_inputs
 from fusion_bench.cli.output.console import (
     echo,
     echo_error,
@@ -19,7 +18,6 @@ from fusion_bench.cli.output.console import (
     print_result,
     print_steps,
 )
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -138,8 +136,7 @@ def gate(
         if self_test:
             _run_self_test(context, folder, runs or 2000, against, as_json=json)
         else:
-            named = {"--markdown": markdown, "--junit": junit, "--comment": comment}
-            page, verdict = _run_gate(context, (path, base_commit), datasets, overrides, named)
+            page, verdict = _run_gate(context, (path, base_commit), datasets, overrides)
             written = _write_outputs(verdict, page, folder, tables or (), html=html)
             written += _write_named(verdict, junit, comment)
             _print_verdict(verdict, page, written, markdown, as_json=json)
@@ -174,26 +171,25 @@ def _run_gate(
     reference: tuple[Path, str | None],
     datasets: Sequence[Path] | None,
     overrides: Sequence[str] | None,
-    named: Mapping[str, Path | None],
 ) -> tuple[Page, GateVerdict]:
-    """Run the gate, and annotate what did not pass; the files of ``named`` are written later.
+    """Run the gate, and annotate what did not pass.
 
     Args:
         context: Opens the experiment.
         reference: File of the baseline, and the commit that the change starts from.
         datasets: Folders of named datasets, as given.
         overrides: Values of ``--set``.
-        named: The files that options name.
     """
     from fusion_bench.cli.github_actions.annotations import print_annotations
     from fusion_bench.cli.next_steps.experiment import after_gate
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.pages.gate_page import build_gate_page
     from fusion_bench.gate.run import run_gate
+    from fusion_bench.io.outputs import refuse_inputs
 
     path, base_commit = reference
     with context as opened:
-        refuse_replaced_inputs(named, (path, *list_experiment_inputs(*opened[:3])))
+        refuse_inputs((path,))
         inputs = GateInputs(*opened)
         verdict = run_gate(inputs, path, base_commit)
     print_annotations(verdict, inputs.source, inputs.policy)
@@ -224,12 +220,12 @@ def _write_named(verdict: GateVerdict, junit: Path | None, comment: Path | None)
     """The files that options name."""
     from fusion_bench.gate.pages.comment import render_comment
     from fusion_bench.gate.pages.junit import render_junit
-    from fusion_bench.util.files.atomic_files import write_atomic
+    from fusion_bench.io.outputs import write_output
 
-    renderers = ((junit, render_junit), (comment, render_comment))
+    named = (("--junit", junit, render_junit), ("--comment", comment, render_comment))
     return [
-        write_atomic(path, render(verdict).encode())
-        for path, render in renderers
+        write_output(path, render(verdict).encode(), option=option)
+        for option, path, render in named
         if path is not None
     ]
 

@@ -17,7 +17,6 @@ from fusion_bench.cli.subcommands.grades_systems import (
     sample_command,
     sensitivity_command,
 )
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +107,7 @@ def agreement_command(
         grades, relevance = _read_dataset(judges[0], datasets)
     else:
         base.refuse_options("files of grades", {"--datasets": datasets})
-        grades, relevance = _read_files(judges, markdown, qrels_columns), 1
+        grades, relevance = _read_files(judges, qrels_columns), 1
     report = measure_agreement(
         grades,
         binary_relevance=binary_relevance or relevance,
@@ -126,15 +125,14 @@ def _read_dataset(name: str, folders: list[Path] | None) -> tuple[dict[str, Judg
     return read_judges(find_dataset(name, base.folders_for(folders)))
 
 
-def _read_files(
-    judges: Sequence[str], markdown: Path | None, columns: list[str] | None
-) -> dict[str, JudgeGrades]:
+def _read_files(judges: Sequence[str], columns: list[str] | None) -> dict[str, JudgeGrades]:
     """Grades by name, of files."""
     from fusion_bench.grades.agreement.measure_agreement import JudgeGrades
     from fusion_bench.io.load_records import load_qrels
+    from fusion_bench.io.outputs import refuse_inputs
 
     files = parse_named_files(judges, "NAME=FILE")
-    refuse_replaced_inputs({"--markdown": markdown}, files.values())
+    refuse_inputs(files.values())
     layout = parse_qrels_columns(columns)
     return {name: JudgeGrades(load_qrels(path, layout=layout)) for name, path in files.items()}
 

@@ -10,7 +10,6 @@ import typer
 import fusion_bench.cli._base as base
 from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
 from fusion_bench.cli.output.console import print_result
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.config.files.yaml_source import Source
@@ -70,7 +69,6 @@ def lint_command(
     with base.open_experiment(experiment, overrides) as (parsed, source):
         if engine is not None:
             find_engine(engine, where="--engine")  # even if there is nothing to lint
-        refuse_replaced_inputs({"--markdown": markdown}, (source.path,))
         facts = _read_facts(parsed, source, folders, dataset)
         report = make_lint_report(parsed, source, facts, systems=system, engine=engine)
     print_result(report, build_lint_page(report), as_json=json, markdown=markdown)

@@ -10,7 +10,6 @@ import typer
 import fusion_bench.cli._base as base
 from fusion_bench.cli.options.named_files import report_file
 from fusion_bench.cli.output.console import print_result
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.stats.power.power_plan import PowerPlan
@@ -93,13 +92,13 @@ def power_command(
     """
     from fusion_bench.api.power import DIFFERENCES
     from fusion_bench.api.power import power as plan_power
+    from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.report.power_page import build_power_page
 
     base.refuse_two_outputs(markdown, as_json=json)
     if plot is not None and plot.suffix not in (".png", ".svg"):
         raise typer.BadParameter("must end in .png or .svg", param_hint="--plot")
-    inputs = () if source is None else (report_file(source),)
-    refuse_replaced_inputs({"--plot": plot, "--markdown": markdown}, inputs)
+    refuse_inputs(() if source is None else (report_file(source),))
     plan = plan_power(
         source,
         system=system,
@@ -119,9 +118,9 @@ def power_command(
 
 
 def _write_plot(plan: PowerPlan, path: Path) -> Path:
+    from fusion_bench.io.outputs import write_output
     from fusion_bench.report.plots._base import render_png, render_svg
     from fusion_bench.report.plots.sample_size import draw_sample_size
-    from fusion_bench.util.files.atomic_files import write_atomic
 
     render = render_svg if path.suffix == ".svg" else render_png
-    return write_atomic(path, render(draw_sample_size(plan)))
+    return write_output(path, render(draw_sample_size(plan)), option="--plot")

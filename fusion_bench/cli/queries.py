@@ -17,7 +17,6 @@ from fusion_bench.cli.subcommands.queries_votes import (
     filter_command,
     vote_command,
 )
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.queries.generate import GeneratedQueries
@@ -72,7 +71,6 @@ def sample_command(
     from fusion_bench.queries.query_log import read_query_log
     from fusion_bench.queries.sample_log import sample_queries, write_sample
 
-    refuse_replaced_inputs({"--out": out}, (log,))
     read = read_query_log(log, column)
     sample = sample_queries(read, n, seed=seed, drop_personal=drop_personal)
     write_sample(sample, out)
@@ -161,7 +159,6 @@ def generate_command(
     from fusion_bench.io.json_objects import load_documents, load_queries
     from fusion_bench.queries.generate import generate_queries, write_generated
 
-    refuse_replaced_inputs({"--out": out}, (documents, examples, store))
     settings = shared.build_settings(llm)
     known = {} if examples is None else load_queries(examples)
     with progress_bar() as progress:

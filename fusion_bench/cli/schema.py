@@ -52,15 +52,14 @@ def schema_command(
     The installed package has the same files in fusion_bench/schemas.
     """
     from fusion_bench.errors import UnknownNameError
-    from fusion_bench.util.files.atomic_files import require_folder, write_atomic
+    from fusion_bench.io.outputs import write_outputs
+    from fusion_bench.util.files.atomic_files import require_folder
 
     if out is not None:
         base.refuse_options("--out", {"NAME": name})
         folder = require_folder(out)
-        files = {folder / f"{record}.json": render_schema(record) for record in RECORDS}
-        for path, text in files.items():
-            write_atomic(path, text.encode())
-        echo_written(files)
+        schemas = {f"{record}.json": render_schema(record).encode() for record in RECORDS}
+        echo_written(write_outputs(folder, schemas))
     elif name is None:
         raise typer.BadParameter(f"name one of {', '.join(RECORDS)}", param_hint="NAME")
     elif name not in RECORDS:

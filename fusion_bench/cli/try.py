@@ -24,7 +24,6 @@ from fusion_bench.cli.options.named_files import (
 from fusion_bench.cli.output.console import print_result
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.util.files.real_paths import resolve_path
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
@@ -103,6 +102,7 @@ def try_command(
     from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
     from fusion_bench.evaluation.starter.saved_files import save_starter
+    from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
 
@@ -119,7 +119,7 @@ def try_command(
         run_layout=parse_run_columns(run_columns),
     )
     listed = [*given.runs.values(), *(each.path for each in given.rerankers.values())]
-    refuse_replaced_inputs({"--markdown": markdown}, (qrels, queries, *listed))
+    refuse_inputs(listed)
     _check_folders(save, out)
     with progress_bar() as progress:
         done = _add_lint(compare_starter_systems(given, progress))

@@ -11,10 +11,8 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.options.experiment_inputs import list_experiment_inputs
 from fusion_bench.cli.output.console import print_result
 from fusion_bench.config.limits import MOST_WORKERS
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:  # imported late, as it is slow
     from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -103,6 +101,7 @@ def tune(
     An interrupted search continues from its log in the output folder.
     """
     from fusion_bench.cli.progress.bar import progress_bar
+    from fusion_bench.io.outputs import check_output, refuse_inputs
     from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
     from fusion_bench.util.files.output_folder import name_experiment
@@ -131,9 +130,8 @@ def tune(
     )
     verdicts = []
     with base.open_experiment(experiment, replaced) as (parsed, source):
-        refuse_replaced_inputs(
-            {"--markdown": markdown}, list_experiment_inputs(parsed, source, options.folders)
-        )
+        refuse_inputs(base.list_inputs(parsed, source, options.folders))
+        check_output(options.out / "tuning.json")  # before hours of search
         for report, files in run_tuning(parsed, source, options):
             target = _markdown_target(markdown, files, options.out)
             _print_report(report, files, datasets, as_json=json, markdown=target)

@@ -24,14 +24,12 @@ from fusion_bench.experiment.system import System
 from fusion_bench.experiment.v1_fallback import apply_switch
 from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_run
-from fusion_bench.io.trials.trial_files import would_match
+from fusion_bench.io.outputs import refuse_inputs
 from fusion_bench.io.write_run import RunRows
-from fusion_bench.util.files.real_paths import resolve_path
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 
 def fuse_experiment(
@@ -42,7 +40,6 @@ def fuse_experiment(
     folders: Collection[Path],
     dataset: str | None = None,
     split: str | None = None,
-    out: Path | None = None,
     trial: int = 1,
 ) -> FinalLists:
     """The final lists of one system of an experiment.
@@ -54,7 +51,6 @@ def fuse_experiment(
         folders: Where named datasets live.
         dataset: As the experiment names it; needed if it names several.
         split: Only queries of this split; None = every query that a run answers, judged or not.
-        out: The file that the lists go to; it may not be one of the dataset's files.
         trial: Which file of each list that has several.
 
     Raises:
@@ -66,8 +62,7 @@ def fuse_experiment(
     name = _dataset_name(dataset, experiment.dataset_names)
     file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
-    if out is not None:
-        _refuse_own_file(out, file.parent, spec)
+    refuse_inputs(spec.file_paths(file.parent))
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {system: chosen}})
     alone.check_datasets(roles, spec.rerank, source)
@@ -91,17 +86,6 @@ def fuse_experiment(
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))
     return make_final_lists(chosen, kept, loaded.spaces)
-
-
-def _refuse_own_file(out: Path, folder: Path, spec: DatasetSpec) -> None:
-    """Raise where writing would replace a file of the dataset, or add a trial to a list."""
-    refuse_replaced_inputs({"--out": out}, spec.file_paths(folder))
-    for name, run in (*spec.runs.items(), *spec.rerank.items()):
-        if would_match(resolve_path(folder), run.path, resolve_path(out)):
-            raise ConfigError(
-                f"--out: {out} would be one more trial of {name!r} of dataset {spec.name!r}, which "
-                f"reads {run.path!r}: name another"
-            )
 
 
 def _dataset_name(given: str | None, names: tuple[str, ...]) -> str:

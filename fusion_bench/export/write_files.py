@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.files.atomic_files import require_folder, write_atomic
+from fusion_bench.io.outputs import check_output, write_output
+from fusion_bench.util.files.atomic_files import require_folder
 from fusion_bench.util.files.regular_files import read_regular
 
 
@@ -35,7 +36,8 @@ def write_files(files: Mapping[str, str], folder: Path, *, force: bool = False) 
                 f"--out {folder}: {path} is there and differs: choose another folder, or add "
                 "--force to replace it"
             )
-    return [write_atomic(path, data) for path, data in contents.items()]
+        check_output(path)
+    return [write_output(path, data) for path, data in contents.items()]
 
 
 def _place(name: str, folder: Path) -> Path:

@@ -59,10 +59,13 @@ def write_run(path: Path, rows: RunRows) -> Path:
         DataError: The format cannot hold an id.
         FusionBenchError: The file cannot be written.
     """
-    encode = find_writer(path)
-    data = encode(rows)
-    is_packed = path.suffix.lower() == ".gz"
-    return write_atomic(path, gzip.compress(data, mtime=0) if is_packed else data)
+    return write_atomic(path, encode_run(path, rows))
+
+
+def encode_run(path: Path, rows: RunRows) -> bytes:
+    """What :func:`write_run` writes; raises what it raises before the file is touched."""
+    data = find_writer(path)(rows)
+    return gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data
 
 
 def find_writer(path: Path, *, has_sources: bool = False) -> Callable[[RunRows], bytes]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.io.excerpts import read_whole_texts
+from fusion_bench.io.outputs import check_output, write_output
 from fusion_bench.judge.files.combined_grades import (
     CombinedGrades,
     CombineName,
@@ -202,22 +203,11 @@ def write_qrels(
         )
     if path.suffix.lower() in OTHER_FORMATS:
         raise ConfigError(f"--write-qrels: {path} is written in TREC's format: name it .txt")
-    _refuse_inputs(judged, path)
+    folder = resolve_path(judged.path.parent / FOLDER)
+    is_owned = resolve_path(path).is_relative_to(folder)
+    check_output(path, option="--write-qrels", is_owned=is_owned)
     combined = combine_grades(judges, how)
     merged = merge_qrels(judged.dataset.qrels, combined.grades)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    merged.qrels.to_trec(path)
+    data = merged.qrels.to_trec().encode()
+    write_output(path, data, option="--write-qrels", is_owned=is_owned)
     return merged, combined, sorted(judges)
-
-
-def _refuse_inputs(judged: JudgedSystems, path: Path) -> None:
-    """Files of the dataset stay; what an earlier call wrote into ``judgments/`` is replaced."""
-    folder = judged.path.parent
-    if resolve_path(path).is_relative_to(resolve_path(folder / FOLDER)):
-        return
-    for file in judged.dataset.spec.file_paths(folder):
-        if resolve_path(path) == resolve_path(file):
-            raise ConfigError(
-                f"--write-qrels: {path} is a file of the dataset: name another, such as "
-                f"{folder / FOLDER / 'qrels.txt'}"
-            )

@@ -77,8 +77,9 @@ def write_folder(
     contents["documents.jsonl"] = encode_json_lines(_describe_documents(queries))
     if qrels is not None and judgments is not None:
         contents[judgments] = read_regular(qrels)
+    require_free(folder, (*contents, *(str(path.relative_to(folder)) for path in lists)))
     with remove_on_failure() as new:
-        new += [path for path in (*lists, *map(folder.joinpath, contents)) if not path.exists()]
+        new += [*lists, *map(folder.joinpath, contents)]
         files = [write_run(path, rows) for path, rows in lists.items()]
         written = [write_atomic(folder / key, data) for key, data in contents.items()]
         return [*written, *files]

@@ -18,6 +18,7 @@ from shlex import quote
 from typing import Any, Final
 
 from fusion_bench.config.files.yaml_source import read_yaml
+from fusion_bench.io.outputs import RECORD
 from fusion_bench.util.files.atomic_files import make_write_error, write_atomic
 from fusion_bench.util.files.drafts import UNFINISHED
 from fusion_bench.util.yaml_text import format_compact_yaml
@@ -66,7 +67,8 @@ def finish_replacement(folder: Path) -> None:
     if final != data:
         try:
             for file in sorted(path for path in staged.rglob("*") if path.is_file()):
-                _place_file(file, folder / file.relative_to(staged))
+                if file.name != RECORD:  # which the folder has of other files
+                    _place_file(file, folder / file.relative_to(staged))
         except OSError as error:
             raise make_write_error(folder, error) from error
         write_dataset_file(folder, final)

@@ -11,8 +11,9 @@ from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.connector import Connector
 from fusion_bench.data.final_lists import FINAL_ROLE
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.outputs import check_output, write_output
 from fusion_bench.io.specs.dataset_name import make_dataset_name
-from fusion_bench.io.write_run import RunRows, write_run
+from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.pull.dataset_file import (
     DATASET_FILE,
     STAGED,
@@ -24,7 +25,7 @@ from fusion_bench.pull.dataset_file import (
 from fusion_bench.pull.questions import FUSED_LIST, ListPlan
 from fusion_bench.pull.record import RECORD_FILE, PullRecord, is_falling
 from fusion_bench.pull.store import Answer
-from fusion_bench.util.files.atomic_files import require_folder, write_atomic
+from fusion_bench.util.files.atomic_files import require_folder
 from fusion_bench.util.files.new_files import remove_on_failure
 from fusion_bench.util.json_lines import encode_json_lines
 from fusion_bench.util.yaml_text import format_compact_yaml
@@ -77,6 +78,8 @@ def check_folder(folder: Path, *, replace: bool) -> None:
         )
     if path.exists() and not (folder / RECORD_FILE).exists():
         raise ConfigError(f"{path}: no pull made this dataset: name another folder with --out")
+    for name in () if path.exists() else (QUERIES_FILE, DOCUMENTS_FILE):
+        check_output(folder / name)
 
 
 def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
@@ -118,9 +121,9 @@ def _file_contents(folder: Path, pulled: PulledLists) -> dict[str, bytes]:
 
 def _write_files(folder: Path, lists: Mapping[str, RunRows], contents: Mapping[str, bytes]) -> None:
     for name, rows in lists.items():
-        write_run(folder / name, rows)
+        write_output(folder / name, encode_run(folder / name, rows))
     for name, data in contents.items():
-        write_atomic(folder / name, data)
+        write_output(folder / name, data)
 
 
 def _has_blanks(pulled: PulledLists) -> bool:

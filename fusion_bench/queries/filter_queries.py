@@ -21,10 +21,10 @@ from scipy.stats import binomtest
 
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import read_objects
+from fusion_bench.io.outputs import write_output
 from fusion_bench.queries.ask_model import ask_model, quote_document
 from fusion_bench.retrieve.answers.chat import ChatSettings
 from fusion_bench.stats.agreement.kappa import kappa_of_counts, make_weights
-from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_lines import encode_json_lines
 
@@ -201,7 +201,7 @@ def write_kept(rows: Mapping[str, Mapping[str, Any]], kept: Sequence[str], path:
     Raises:
         FusionBenchError: The file cannot be written.
     """
-    return write_atomic(path, encode_json_lines(rows[name] for name in kept))
+    return write_output(path, encode_json_lines(rows[name] for name in kept))
 
 
 def _read_check(answer: Mapping[str, Any] | None) -> dict[str, bool] | None:

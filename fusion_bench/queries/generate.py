@@ -17,11 +17,11 @@ import numpy as np
 from fusion_bench.data.query_groups.similar_texts import normalize_text
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.outputs import write_output
 from fusion_bench.queries.ask_model import ask_model, quote_document
 from fusion_bench.queries.sample_log import query_id
 from fusion_bench.retrieve.answers.chat import ChatSettings
 from fusion_bench.retrieve.answers.collect import Usage
-from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.json_lines import encode_json_lines
 
 #: A shorter document says too little to be asked for.
@@ -184,4 +184,4 @@ def write_generated(result: GeneratedQueries, path: Path) -> Path:
         }
         for query in result.queries
     ]
-    return write_atomic(path, encode_json_lines(rows))
+    return write_output(path, encode_json_lines(rows))

@@ -21,9 +21,9 @@ from fusion_bench.data.query_groups.similar_texts import (
     propose_pairs,
 )
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.outputs import write_output
 from fusion_bench.queries.personal_data import find_personal_data
 from fusion_bench.queries.query_log import LoggedText, QueryLog
-from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_lines import encode_json_lines
 from fusion_bench.util.table_view import Columns, TableView, list_columns
@@ -136,7 +136,7 @@ def write_sample(sample: QuerySample, path: Path) -> Path:
     Raises:
         FusionBenchError: The file cannot be written.
     """
-    return write_atomic(path, encode_json_lines(map(_to_record, sample.queries)))
+    return write_output(path, encode_json_lines(map(_to_record, sample.queries)))
 
 
 def query_id(text: str) -> str:

@@ -14,6 +14,7 @@ from fusion_bench.evaluation.details.records import ReportDetails
 from fusion_bench.evaluation.report_changes.last_report import read_last_report
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.explain.diagnosis import Diagnosis
+from fusion_bench.io.outputs import write_outputs
 from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.file_names import make_safe_name
@@ -26,7 +27,7 @@ from fusion_bench.report.text.markdown import render_page
 from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.util.files.atomic_files import make_write_error, replace_files
+from fusion_bench.util.files.atomic_files import make_write_error
 from fusion_bench.util.files.output_folder import make_output_folder
 from fusion_bench.util.files.shown_paths import show_path
 from fusion_bench.util.yaml_text import format_yaml
@@ -200,9 +201,9 @@ def write_files(
     contents = {name: text.encode() for name, text in texts.items()} | dict(figures or {})
     try:
         make_output_folder(folder, committed=committed)
-        return replace_files(folder, contents)
     except OSError as error:
         raise make_write_error(folder, error) from error
+    return write_outputs(folder, contents)
 
 
 def _evaluation_figures(

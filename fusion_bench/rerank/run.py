@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.outputs import check_output, is_earlier_output
 from fusion_bench.io.provenance import write_with_meta
 from fusion_bench.rerank.calls.chain import ProviderChain
 from fusion_bench.rerank.candidates import ScoringRequest, find_system, prepare_request
@@ -87,6 +88,7 @@ def _check_run(options: RerankOptions) -> _CheckedRun:
             f"--out {path}: a rerank list is a .jsonl file: name a file, not a folder"
         )
     require_folder(path.parent)
+    check_output(path, is_owned=is_earlier_output(path))
     unpriced = [provider.model_identity.label for provider in providers if provider.price is None]
     if options.max_cost is not None and unpriced:
         raise ConfigError(

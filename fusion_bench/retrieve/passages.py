@@ -8,10 +8,10 @@ from pathlib import Path
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.io.outputs import write_output
 from fusion_bench.retrieve.answers.chat import PassageWriter
 from fusion_bench.retrieve.answers.collect import Usage, collect_answers
 from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_lines import encode_json_lines
 
@@ -78,4 +78,4 @@ def save_passages(path: Path, passages: Mapping[str, str], field: str) -> Path:
         FusionBenchError: The file cannot be written.
     """
     rows = ({"id": query, field: passage} for query, passage in passages.items())
-    return write_atomic(path, encode_json_lines(rows))
+    return write_output(path, encode_json_lines(rows), option="--save-passages")

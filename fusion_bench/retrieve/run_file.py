@@ -11,7 +11,8 @@ import yaml
 
 from fusion_bench.config.files.yaml_values import parse_yaml
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.write_run import RunRows, find_writer, write_run
+from fusion_bench.io.outputs import check_output, is_earlier_output, write_output
+from fusion_bench.io.write_run import RunRows, encode_run, find_writer
 from fusion_bench.retrieve.common import Ranking
 from fusion_bench.retrieve.texts import SearchTexts, read_planned_spec
 from fusion_bench.util.files.atomic_files import require_folder, write_atomic
@@ -104,6 +105,7 @@ def check_target(target: RunTarget, texts: SearchTexts) -> None:
         raise ConfigError(f"{path}: the dataset's own, or an input: name another file with --out")
     if path.exists() and not target.replace:
         raise ConfigError(f"{path}: there is a run already: --replace it, or choose another --name")
+    check_output(path, is_owned=is_earlier_output(path))
     if target.dataset is not None and target.is_inside:
         _edit_entries(target.dataset, target)
 
@@ -141,17 +143,15 @@ def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:
     with remove_on_failure() as new:
         if not target.path.exists():
             new.append(target.path)
-        write_run(
-            target.path,
-            RunRows(
-                target.name,
-                queries=[row[0] for row in rows],
-                documents=[row[1] for row in rows],
-                ranks=[row[2] for row in rows],
-                scores=[row[3] for row in rows],
-                sources={},
-            ),
+        table = RunRows(
+            target.name,
+            queries=[row[0] for row in rows],
+            documents=[row[1] for row in rows],
+            ranks=[row[2] for row in rows],
+            scores=[row[3] for row in rows],
+            sources={},
         )
+        write_output(target.path, encode_run(target.path, table), is_owned=True)
         if target.dataset is None or not target.is_inside:
             return False
         text = _edit_entries(target.dataset, target)

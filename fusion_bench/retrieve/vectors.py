@@ -13,9 +13,9 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError, did_you_mean
+from fusion_bench.io.outputs import write_output
 from fusion_bench.retrieve.common import CHUNK
 from fusion_bench.retrieve.embed import normalize_rows
-from fusion_bench.util.files.atomic_files import write_atomic
 from fusion_bench.util.files.regular_files import open_regular
 
 #: Array of ids → array of their vectors.
@@ -147,7 +147,7 @@ def write_vectors(
         if table
     }
     np.savez(out, **arrays)  # type: ignore[arg-type] # its stubs take the names for options
-    return write_atomic(path, out.getvalue())
+    return write_output(path, out.getvalue(), option="--save-vectors")
 
 
 def cosine_chunks(queries: FloatArray, documents: FloatArray) -> Iterator[FloatArray]:

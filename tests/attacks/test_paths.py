@@ -103,11 +103,16 @@ ATTACKS = [
         for kind, name in (("long", LONG), ("deep", DEEP), ("null byte", "a\0b"))
     ),
     *(
-        Attack(f"{words} {file}", (*words.split(), file), says=(file, "would replace an input"))
+        Attack(
+            f"{words} {file}{force}",
+            (*words.split(), file, *force.split()),
+            says=(file, "would replace an input" if force and file == BASELINE else ""),
+        )
+        for force in ("", " --force")
         for words, files in (
             (f"eval {EXPERIMENT} --markdown", (EXPERIMENT, DATASET, QRELS, RUN)),
             (f"tune {EXPERIMENT} --system plain --markdown", (EXPERIMENT, QRELS)),
-            (f"lint {EXPERIMENT} --markdown", (EXPERIMENT,)),
+            (f"lint {EXPERIMENT} --markdown", (EXPERIMENT, DATASET, QRELS, RUN)),
             (f"gate {EXPERIMENT} --markdown", (BASELINE, f"datasets/../{EXPERIMENT}")),
             (f"gate {EXPERIMENT} --comment", (BASELINE, RUN)),
             (f"gate {EXPERIMENT} --junit", (QRELS,)),

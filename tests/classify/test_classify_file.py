@@ -79,8 +79,12 @@ def test_the_command_prints_tables(tmp_path: Path, capsys: Capture) -> None:
         (QUERIES, ["--method", "chat"], "model: is required"),
         (QUERIES, ["--method", "chat", "--set", "modle=m"], "did you mean 'model'?"),
         (QUERIES, ["--method", "chat", "--set", "model"], "KEY=VALUE is needed"),
-        (QUERIES, ["--records", "o.jsonl"], "--out names the same file: name another"),
-        (QUERIES, ["--out", "queries.jsonl"], "QUERIES names the same file: name another"),
+        (QUERIES, ["--records", "o.jsonl"], "two of them name the same file"),
+        (
+            QUERIES,
+            ["--out", "queries.jsonl"],
+            "queries.jsonl would replace an input of this command",
+        ),
     ],
 )
 def test_what_the_command_refuses(

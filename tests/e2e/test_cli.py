@@ -23,6 +23,7 @@ from fusion_bench.cli.progress.lines import end_lines, progress_lines
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.io.outputs import RECORD
 from tests import tiny
 from tests.child_processes import drop_progress
 from tests.commands import leaf_commands
@@ -216,7 +217,7 @@ def test_eval_keeps_what_it_reads_unless_told_not_to(
 def test_eval_writes_what_the_api_computes(root: Path, capsys: Capture) -> None:
     out = printed(capsys, "eval", EXPERIMENT)
     folder = root / "reports/e"
-    names = {path.name for path in folder.iterdir()} - {".gitignore"}
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     texts = {"report.json", "report.md", "report.html"}
     assert texts < names
     assert all(name.endswith(".png") for name in names - texts)
@@ -235,7 +236,7 @@ def test_eval_json_is_the_report(root: Path, capsys: Capture) -> None:
     out = printed(capsys, "eval", EXPERIMENT, "--json", "--no-plots", "--no-html", "--out", "here")
     assert json.loads(out) == json.loads((root / "here/report.json").read_text(encoding="utf-8"))
     names = {path.name for path in (root / "here").iterdir()}
-    assert names == {"report.json", "report.md", ".gitignore"}
+    assert names == {"report.json", "report.md", ".gitignore", RECORD}
     assert not (root / "reports").exists()
 
 
@@ -497,7 +498,7 @@ def test_detail_without_a_page_is_refused(root: Path, capsys: Capture) -> None:
 
 def test_plots_as_svg(root: Path, capsys: Capture) -> None:
     printed(capsys, "eval", EXPERIMENT, "--plot-format", "svg", "--out", "out")
-    names = {path.suffix for path in (root / "out").iterdir() if path.name != ".gitignore"}
+    names = {path.suffix for path in (root / "out").iterdir() if not path.name.startswith(".")}
     assert names == {".json", ".md", ".html", ".svg"}
     text = (root / "out/report.md").read_text(encoding="utf-8")
     assert "(tiny-RR@10-forest.svg)" in text

@@ -74,7 +74,9 @@ def test_of_several_datasets_one_is_chosen(root: Path, capsys: Capture) -> None:
         ([A, B, "--set", "q=1", "--out", "f.trec"], "unknown key 'q'"),
         ([A, B, "--method", "rff", "--out", "f.trec"], "did you mean 'rrf'"),
         ([A, "b=none.trec", "--out", "f.trec"], "none.trec"),
-        ([A, B, "--out", "datasets/../datasets/tiny/a.trec"], "is one of the lists"),
+        ([A, B, "--out", "datasets/../datasets/tiny/a.trec"], "is one of the files of"),
+        ([A, B, "--out", "datasets/tiny/r.trec"], "is one of the files of"),
+        ([A, B, "--out", "f.trec", "--method", ""], "unknown fusion method ''"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -95,7 +97,7 @@ def test_no_file_of_the_dataset_is_replaced(out: str, root: Path, capsys: Captur
     arguments = ["fuse", EXPERIMENT, "--system", "one", "--out", f"datasets/tiny/{out}"]
     assert main(arguments) == 2
     error = capsys.readouterr().err
-    assert "would replace an input" in error or "suffix" in error
+    assert "is one of the files of datasets/tiny/dataset.yaml" in error
     assert (file.read_bytes() if file.exists() else None) == before
 
 

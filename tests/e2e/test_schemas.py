@@ -67,7 +67,9 @@ def test_a_baseline_and_verdicts_satisfy_their_schemas(
 def test_schemas_are_written_into_a_folder(tmp_path: Path, capsys: Capture) -> None:
     assert main(["schema", "--out", str(tmp_path / "new")]) == 0
     assert str(tmp_path / "new") in capsys.readouterr().out
-    written = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "new").iterdir()}
+    written = {
+        path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "new").glob("*.json")
+    }
     assert written == {record: render_schema(record) for record in RECORDS}
 
 

@@ -147,11 +147,11 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         ([*LISTS, "--rerank", "r:unitt=r.trec"], "did you mean 'unit'"),
         ([*LISTS, "--rerank", "a=r.trec"], "'a' names both a list and a reranker"),
         ([*LISTS, "--measure", "nope"], "nope"),
-        ([*LISTS, "--out", "a.trec"], "a.trec is a file"),
+        ([*LISTS, "--out", "a.trec"], "a.trec would replace an input"),
         ([*LISTS, "--qrels-columns", "query"], "'query' is not ROLE=NAME"),
         ([*LISTS, "--qrels-columns", "score=x"], "unknown role 'score'"),
         ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' stands twice"),
-        ([*LISTS, "--save", "a.trec/mine"], "--save a.trec/mine: a.trec is a file"),
+        ([*LISTS, "--save", "a.trec/mine"], "--save: a.trec/mine would replace an input"),
         (
             ["--qrels", "qrels.txt", "a=a.trec", "A=b.trec", "--save", "mine"],
             "mine/runs/A.trec is another list's file where case does not count",

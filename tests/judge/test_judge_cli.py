@@ -86,7 +86,8 @@ def test_a_sheet_with_grades_is_not_replaced_before_they_are_read(
     run(capsys, DATASET, "--judge", "ann", "--import", "s.csv")
     assert "3 documents to judge" in run(capsys, *export)
     sheet.write_text("my notes\n", encoding="utf-8")
-    run(capsys, *export)
+    assert "s.csv is there, and this program did not write it" in refuse(capsys, *export)
+    run(capsys, *export, "--force")
 
 
 def test_a_sheet_without_grades_says_what_to_fill_in(root: Path, capsys: Capture) -> None:
@@ -194,11 +195,16 @@ def test_files_of_the_dataset_are_not_replaced(root: Path, capsys: Capture) -> N
     judge_sheet(root, capsys, "ann", "q2,d4,2")
     before = (root / "datasets/tiny/qrels.txt").read_bytes()
     err = refuse(capsys, DATASET, "--write-qrels", "datasets/tiny/qrels.txt")
-    assert "is a file of the dataset: name another" in err
-    for name in (DATASET, EXPERIMENT, "datasets/tiny/a.trec"):
+    assert "qrels.txt is one of the files of datasets/tiny/dataset.yaml" in err
+    for name in (DATASET, "datasets/tiny/a.trec", "new.txt"):
         assert "name it .csv" in refuse(capsys, EXPERIMENT, "--export", name)
-    sheet = "datasets/tiny/judgments/ann.csv"
-    assert "would replace an input" in refuse(capsys, EXPERIMENT, "--export", sheet)
+    for judge, sheet in (("ann", "ann"), ("judge", "new")):
+        file = f"datasets/tiny/judgments/{sheet}.csv"
+        err = refuse(capsys, EXPERIMENT, "--judge", judge, "--export", file, "--force")
+        assert f"{file} is one of the files of" in err
+    (root / "x.trec").write_text("q1 Q0 d1 1 2 x\n", encoding="utf-8")
+    err = refuse(capsys, DATASET, "--write-qrels", "x.trec")
+    assert "x.trec is there, and this program did not write it" in err
     assert "name it .txt" in refuse(capsys, DATASET, "--write-qrels", "q.csv")
     assert (root / "datasets/tiny/qrels.txt").read_bytes() == before
 

@@ -12,7 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fusion_bench.cli.application.errors import CommandInterruptedError
-from fusion_bench.cli.application.option_numbers import require_plain_digits
+from fusion_bench.cli.application.option_spelling import check_spelling
+from fusion_bench.cli.application.output_files import guard_outputs
 from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import UnknownNameError
 
@@ -50,7 +51,8 @@ class LazyGroup(TyperGroup):
         if name in self.list_commands(ctx):
             self.commands[name] = typer.main.get_command(_load_application(name))
             self.commands[name].name = name
-            require_plain_digits(self.commands[name])
+            check_spelling(self.commands[name])
+            guard_outputs(self.commands[name])
         elif name and not name.startswith("-"):
             ctx.fail(str(UnknownNameError("command", name, self.list_commands(ctx))))
         return super().resolve_command(ctx, args)

@@ -74,9 +74,8 @@ class JudgeActions:
         Raises:
             ConfigError: It is one of the dataset's or of its judges' files, or the experiment.
         """
-        from fusion_bench.judge.files.judge_file import judge_files
-        from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
+        from fusion_bench.io.outputs import refuse_inputs
 
-        files = judged.dataset.spec.file_paths(judged.path.parent)
-        inputs = (judged.path, judged.source.path, *judge_files(judged.path).values())
-        refuse_replaced_inputs({"--export": self.export}, (*inputs, *files))
+        refuse_inputs((judged.path, judged.source.path))
+        if self.export is not None:
+            refuse_inputs(judged.dataset.spec.file_paths(judged.path.parent))

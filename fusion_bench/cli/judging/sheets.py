@@ -26,8 +26,8 @@ def export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
         ConfigError: A sheet with grades that were not read would be replaced.
     """
     from fusion_bench.errors import ConfigError
+    from fusion_bench.io.outputs import write_output
     from fusion_bench.judge.files.spreadsheet import holds_unread_grades, render_sheet
-    from fusion_bench.util.files.atomic_files import write_atomic
     from fusion_bench.util.formatting import pluralize
 
     documents, known = work.documents(), work.task.file.judgments
@@ -38,7 +38,7 @@ def export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
         )
     base.echo_notes([*describe_plan(work), *(note_missing_texts(work) if documents else ())])
     sheet = render_sheet(documents, work.query_texts(), work.document_texts(), known)
-    write_atomic(path, sheet.encode())
+    write_output(path, sheet.encode(), option="--export")
     if as_json:
         print_json({"file": path, "documents": len(documents)})
         return
@@ -53,10 +53,13 @@ def export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
 
 def show_import(judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool) -> None:
     """Read a spreadsheet into the judge's file."""
+    from fusion_bench.io.outputs import record_output
     from fusion_bench.judge.judge_work import import_sheet, open_work
+    from fusion_bench.util.files.regular_files import read_regular
     from fusion_bench.util.formatting import pluralize
 
     file, count = import_sheet(judged, path, options)
+    record_output(path, read_regular(path))  # its grades are kept
     work = open_work(judged, options)
     left = len(work.documents())
     if as_json:

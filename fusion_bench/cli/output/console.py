@@ -110,15 +110,18 @@ def print_result(
         FusionBenchError: The file cannot be written to.
     """
     from fusion_bench.cli._base import STDOUT
+    from fusion_bench.io.outputs import write_output
     from fusion_bench.report.text.summary import render_summary
     from fusion_bench.report.text.terminal import print_page
-    from fusion_bench.util.files.atomic_files import write_atomic
 
     if markdown == STDOUT:
         typer.echo(render_summary(page), nl=False)
         return
     if markdown is not None:
-        written = (*written, write_atomic(markdown, render_summary(page).encode()))
+        written = (
+            *written,
+            write_output(markdown, render_summary(page).encode(), option="--markdown"),
+        )
     if as_json:
         print_json(record)
     else:

@@ -8,7 +8,6 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli.output.console import echo, print_json, print_result
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 Systems = Annotated[
     list[str] | None,
@@ -64,7 +63,6 @@ def estimate_command(
     from fusion_bench.grades.replaced_measures import replace_measures
 
     base.refuse_two_outputs(markdown, as_json=json)
-    refuse_replaced_inputs({"--markdown": markdown}, (experiment,))
     replaced = [*(overrides or ()), *replace_measures(measure or ())]
     context = base.experiment_context(experiment, datasets, replaced)
     with context as (parsed, source, folders, progress):
@@ -153,7 +151,6 @@ def sensitivity_command(
     from fusion_bench.grades.sensitivity.sensitivity_page import build_sensitivity_page
 
     base.refuse_two_outputs(markdown, as_json=json)
-    refuse_replaced_inputs({"--markdown": markdown}, (experiment,))
     replaced = [*(overrides or ()), *replace_measures(measure or ())]
     context = base.experiment_context(experiment, datasets, replaced)
     with context as (parsed, source, folders, progress):

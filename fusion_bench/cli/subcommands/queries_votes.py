@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import fusion_bench.cli._base as base
 import fusion_bench.cli.options.queries as shared
 from fusion_bench.cli.output.console import echo, echo_written, print_json
-from fusion_bench.util.files.replaced_inputs import refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from fusion_bench.data.records import Document
@@ -105,6 +104,7 @@ def filter_command(
     from fusion_bench.cli.progress.bar import progress_bar
     from fusion_bench.errors import ConfigError
     from fusion_bench.io.json_objects import load_documents
+    from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.queries.filter_queries import (
         check_queries,
         filter_queries,
@@ -115,7 +115,7 @@ def filter_command(
     from fusion_bench.queries.votes import read_votes
 
     file = _votes_file(queries, votes)
-    refuse_replaced_inputs({"--out": out}, (queries, documents, file, store))
+    refuse_inputs((file,))
     rows, texts = read_generated(queries), load_documents(documents)
     if not file.exists():
         words = "fusion-bench queries vote {} --documents {}"

@@ -63,15 +63,22 @@ def find_near_duplicates(
     )
 
 
-def write_found_groups(dataset: Dataset, path: Path) -> dict[str, int | str]:
+def write_found_groups(
+    dataset: Dataset, path: Path, *, is_owned: bool = False
+) -> dict[str, int | str]:
     """Write the groups that are found among all judged queries, for ``groups`` of a dataset.yaml.
+
+    Args:
+        dataset: The dataset.
+        path: Where to.
+        is_owned: Whether its ``groups`` are this very file.
 
     Returns:
         The file, and the numbers of groups and queries in it.
     """
     runs = [*dataset.runs.values()]
     groups = find_query_groups(dataset.qrels.queries, dataset.declared, runs, dataset.qrels)
-    count = write_groups(groups, path)
+    count = write_groups(groups, path, is_owned=is_owned)
     return {"file": str(path), "groups": len(groups.joined), "queries": count}
 
 

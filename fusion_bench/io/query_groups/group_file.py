@@ -8,7 +8,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups.find_groups import QueryGroups
 from fusion_bench.errors import AlignmentError, DataError
 from fusion_bench.io.json_objects import read_objects, require_text
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.io.outputs import write_output
 from fusion_bench.util.json_lines import encode_json_lines
 
 
@@ -36,7 +36,7 @@ def read_groups(path: Path, qrels: Qrels) -> dict[str, str]:
     return groups
 
 
-def write_groups(groups: QueryGroups, path: Path) -> int:
+def write_groups(groups: QueryGroups, path: Path, *, is_owned: bool = False) -> int:
     """Write the joined groups, group by group, for ``groups`` of a ``dataset.yaml``.
 
     Each line also says why the query is linked: to which query, and for which reason.
@@ -55,5 +55,5 @@ def write_groups(groups: QueryGroups, path: Path) -> int:
             other = link.first if link.second == q else link.second
             record |= {"linked_to": groups.queries[other], "reason": link.reason}
         records.append(record)
-    write_atomic(path, encode_json_lines(records))
+    write_output(path, encode_json_lines(records), option="--write-groups", is_owned=is_owned)
     return len(records)

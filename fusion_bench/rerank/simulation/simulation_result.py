@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.util.files.atomic_files import write_atomic
-from fusion_bench.util.files.output_folder import make_output_folder
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
@@ -100,11 +98,9 @@ def write_simulation(result: SimulationResult, folder: Path, title: str) -> list
     """
     from fusion_bench.report.plots import render_png
     from fusion_bench.report.plots.degradation import draw_degradation
+    from fusion_bench.report.write import write_files
 
     data = asdict(result)
     picture = render_png(draw_degradation(data, f"Degradation of {title}"))
-    make_output_folder(folder)
-    return [
-        write_atomic(folder / "simulation.json", f"{json.dumps(data, indent=1)}\n".encode()),
-        write_atomic(folder / "simulation.png", picture),
-    ]
+    texts = {"simulation.json": f"{json.dumps(data, indent=1)}\n"}
+    return write_files(folder, texts, {"simulation.png": picture})

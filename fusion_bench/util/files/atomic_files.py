@@ -46,13 +46,14 @@ def write_atomic(path: Path, data: bytes) -> Path:
 
 
 def append_whole(path: Path, data: bytes) -> None:
-    """Append data that outlive a power cut to a file, all or none; it is made if need be.
+    """Append data that outlive a power cut to a file, all or none; it is made, as is its folder.
 
     Raises:
         FusionBenchError: The file cannot be written to; it is as it was.
     """
     size = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             size = file.tell()
             _write_through(file, data)

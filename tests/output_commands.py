@@ -1,0 +1,80 @@
+"""A call of each command that writes what an option names, on the project of the attacks."""
+
+from __future__ import annotations
+
+from tests.attacks.project import EXPERIMENT, QRELS, QUERIES, RUN
+
+OTHER = "datasets/mine/b.trec"
+MODEL = "--llm model=none"
+#: Command, option and suffix of its file → the words before the option, which need not succeed.
+FILES = {
+    ("classify", "--out", ".jsonl"): f"classify {QUERIES}",
+    ("classify", "--records", ".jsonl"): f"classify {QUERIES} --out new.jsonl",
+    ("compare", "--markdown", ".md"): f"compare --qrels {QRELS} {RUN} {OTHER}",
+    ("dataset check", "--write-groups", ".jsonl"): "dataset check mine",
+    ("eval", "--markdown", ".md"): f"eval {EXPERIMENT} --no-plots",
+    ("fuse", "--out", ".trec"): f"fuse {RUN} {OTHER}",
+    ("gate", "--comment", ".md"): f"gate {EXPERIMENT}",
+    ("gate", "--junit", ".xml"): f"gate {EXPERIMENT}",
+    ("gate", "--markdown", ".md"): f"gate {EXPERIMENT}",
+    ("grades agreement", "--markdown", ".md"): f"grades agreement a={QRELS} b={QRELS}",
+    (
+        "grades estimate",
+        "--markdown",
+        ".md",
+    ): f"grades estimate {EXPERIMENT} --people a --machine b",
+    ("grades sensitivity", "--markdown", ".md"): f"grades sensitivity {EXPERIMENT}",
+    ("judge", "--export", ".csv"): "judge mine",
+    ("judge", "--write-qrels", ".txt"): "judge mine",
+    ("lint", "--markdown", ".md"): f"lint {EXPERIMENT}",
+    ("power", "--markdown", ".md"): "power --sd .2",
+    ("power", "--plot", ".png"): "power --sd .2",
+    ("queries filter", "--out", ".jsonl"): f"queries filter g --documents d {MODEL}",
+    ("queries generate", "--out", ".jsonl"): f"queries generate --documents d {MODEL}",
+    ("queries sample", "--out", ".jsonl"): f"queries sample {QUERIES} --n 1",
+    ("rerank", "--out", ".jsonl"): "rerank --dataset mine --system a --provider noop",
+    **{
+        (f"retrieve {name}", "--out", ".trec"): f"retrieve {name} --documents d --replace {more}"
+        for name, more in (
+            *(("bm25", ""), ("dense", ""), ("hybrid", ""), ("hyde", MODEL)),
+            ("graph", "--entities e --relations r"),
+        )
+    },
+    ("retrieve dense", "--save-vectors", ".npz"): "retrieve dense --documents d --out new.trec",
+    (
+        "retrieve hyde",
+        "--save-passages",
+        ".jsonl",
+    ): f"retrieve hyde --documents d --out new.trec {MODEL}",
+    ("try", "--markdown", ".md"): f"try --qrels {QRELS} {RUN} {OTHER} --no-plots",
+    ("tune", "--markdown", ".md"): f"tune {EXPERIMENT} --system plain --trials 2",
+}
+#: Command and option that names a folder → the words before the option, which succeed.
+FOLDERS = {
+    ("compare", "--out"): f"compare --qrels {QRELS} {RUN} {OTHER} --html --tables csv",
+    ("dataset from-logs", "--out"): "dataset from-logs results.jsonl",
+    ("dataset new", "folder"): f"dataset new ? {RUN} {OTHER}",
+    ("diagnose", "--out"): f"diagnose {EXPERIMENT}",
+    ("eval", "--out"): f"eval {EXPERIMENT}",
+    ("export", "--out"): f"export {EXPERIMENT} --system plain --to langchain",
+    ("gate", "--out"): f"gate {EXPERIMENT}",
+    (
+        "pull",
+        "--out",
+    ): "pull python --queries asked.jsonl --set legs.a.function=tests.pull.functions:ids",
+    ("schema", "--out"): "schema",
+    ("try", "--out"): f"try --qrels {QRELS} {RUN} {OTHER}",
+    ("try", "--save"): f"try --qrels {QRELS} {RUN} {OTHER} --no-plots",
+    ("tune", "--out"): f"tune {EXPERIMENT} --system plain --trials 2 --folds 0 --no-plots",
+}
+#: Options whose folder needs what this project lacks; the tests of these commands try them.
+TRIED_ELSEWHERE = {("dataset add", "--out"), ("policies", "--out")}
+#: Options and arguments that name what a command reads, or keeps as its own and adds to.
+READ = frozenset(
+    {
+        *("--baseline", "--config", "--datasets", "--documents", "--entities", "--examples"),
+        *("--experiment", "--from", "--import", "--llm", "--passages", "--qrels", "--queries"),
+        *("--relations", "--store", "--vectors", "--votes"),
+        *("experiment", "log", "queries", "target"),
+    }
+)
