@@ -43,6 +43,7 @@ class Part:
 PARTS = (
     Part("referee", "docs/referee.md", "benchmarks.referee", mark="weights"),
     Part("classify", "docs/classify.md", "benchmarks.classify_table", mark="types"),
+    Part("printed", "README.md", "benchmarks.printed_blocks", ()),
     Part("guidance", "docs/choosing.md", "benchmarks.guidance", mark="strategies"),
     Part("adr-005", "docs/tuning.md", "benchmarks.adr_005", mark="adr-005"),
     Part("front-example", "docs/tuning.md", "benchmarks.front_example", (), "front-example"),
