@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ COUNT_NAMES: Final = ("count", "frequency", "n", "hits", "searches")
 MOST_CHARACTERS: Final = 1_000
 #: Counts stay below: sums of them are exact as floats.
 MOST_SEARCHES: Final = 10**12
-COUNT: Final = re.compile("[0-9]{1,20}")
 DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 
 
@@ -122,7 +120,8 @@ def _read_item(item: Mapping[str, Any], column: str | None, where: str) -> tuple
             f"{', '.join(item) or 'nothing'}): name its column with --column"
         )
     given = next((item[name] for name in COUNT_NAMES if item.get(name) not in (None, "")), 1)
-    count = int(given) if isinstance(given, str) and COUNT.fullmatch(given) else given
+    is_number = isinstance(given, str) and given.isascii() and given.isdigit()
+    count = int(str(given)[:20]) if is_number else given
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count < MOST_SEARCHES:
         raise DataError(
             f"{where}: a count must be a whole number from 1, below {MOST_SEARCHES:,}; given "

@@ -23,22 +23,16 @@ def export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
     """Write the documents to judge as a spreadsheet.
 
     Raises:
-        ConfigError: A sheet with grades that were not read would be replaced.
+        ConfigError: Another file would be replaced, or a sheet that was edited and not imported.
     """
-    from fusion_bench.errors import ConfigError
     from fusion_bench.io.outputs import write_output
-    from fusion_bench.judge.files.spreadsheet import holds_unread_grades, render_sheet
+    from fusion_bench.judge.files.spreadsheet import render_sheet
     from fusion_bench.util.formatting import pluralize
 
     documents, known = work.documents(), work.task.file.judgments
-    if holds_unread_grades(path, known):
-        raise ConfigError(
-            f"--export: {path} holds grades that {work.options.judge} has not given: read them "
-            "with --import, or name another file"
-        )
-    base.echo_notes([*describe_plan(work), *(note_missing_texts(work) if documents else ())])
     sheet = render_sheet(documents, work.query_texts(), work.document_texts(), known)
     write_output(path, sheet.encode(), option="--export")
+    base.echo_notes([*describe_plan(work), *(note_missing_texts(work) if documents else ())])
     if as_json:
         print_json({"file": path, "documents": len(documents)})
         return

@@ -119,28 +119,6 @@ def read_sheet(path: Path, rules: SheetRules) -> list[Judgment]:
     return judgments
 
 
-def holds_unread_grades(path: Path, judgments: Mapping[Pair, Judgment]) -> bool:
-    """Whether a file is a sheet with grades that the judge's file does not have.
-
-    Args:
-        path: It need not be there, nor be a sheet.
-        judgments: What the judge has said already.
-    """
-    if not path.exists():
-        return False
-    try:
-        rows = [[cell.strip() for cell in cells] for _, cells in _read_cells(path)]
-    except DataError:
-        return False
-    names = [name.lower() for name in rows[0]] if rows else []
-    if any(name not in names for name in REQUIRED):
-        return False
-    known = {(*pair, str(each.grade)) for pair, each in judgments.items()}
-    columns = [names.index(name) for name in REQUIRED]
-    graded = [cells for cells in rows[1:] if len(cells) == len(names) and cells[columns[-1]]]
-    return any(tuple(_unprotect(row[column]) for column in columns) not in known for row in graded)
-
-
 def _parse_row(row: Mapping[str, str], rules: SheetRules, time: str, where: str) -> Judgment:
     query, document, grade = row["query"], row["document"], row["grade"].strip()
     if query not in rules.documents:
