@@ -177,10 +177,12 @@ STUDIES = (
 #: Modules whose parts have tests of their own: all of one takes minutes.
 TESTED_ELSEWHERE = {
     "agreement_table",
+    "classify_table",
     "judge_sensitivity_table",
     "judging_effort",
     "mutants",
     "prediction_powered_table",
+    "printed_blocks",
     "trials_table",
 }
 

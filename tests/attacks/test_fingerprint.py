@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from fusion_bench._version import ENGINE
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import load_dataset
@@ -88,7 +89,7 @@ DATA_CHANGES = {
         replaced(QRELS, "q7 0 d7 1\n", "q7 0 d7 2\n"),
     ),
     "complete judgments": Change(
-        'judgments: "complete", was "pooled"',
+        'judgments: "complete", was null',
         replaced(DATASET, "qrels: qrels.txt", "qrels: qrels.txt\njudgments: complete"),
     ),
     "another grade that is relevant": Change(
@@ -174,8 +175,8 @@ def test_a_search_does_not_go_on_after_a_change(name: str, copy: Path) -> None:
 def test_a_search_does_not_go_on_with_another_engine(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fusion_bench.io.dataset_fingerprint.ENGINE", 2)
-    run_attack(Attack("engine", TUNE, says=("another search (engine: 2, was 1)",)), copy)
+    monkeypatch.setattr("fusion_bench.io.dataset_fingerprint.ENGINE", 0)
+    run_attack(Attack("engine", TUNE, says=(f"another search (engine: 0, was {ENGINE})",)), copy)
 
 
 def edited(number: int, pattern: str, new: str, log: str = LOG) -> Edit:
