@@ -54,7 +54,7 @@ class EvaluationSet:
         measures: As the dataset resolves them, the primary one first.
         training: Aligned, the queries that trained fusions learn from: every judged one where some
             system is trained. A query is never scored by what was learned from it.
-        later_trials: The same for the second, third, … file of each list that has several; all
+        later_trials: The same for the second, third, … file of each list that has so many; all
             else is of the first. Empty = every list has one file.
         samples_ties: Whether the ties inside lists are settled at random to see what they move.
     """
@@ -75,14 +75,12 @@ class EvaluationSet:
         return (self, *self.later_trials)
 
     def count_trials(self, system: System) -> int:
-        """How many trials of a system there are: 1 where each list that it reads has one file."""
-        return len(self.trials) if self.trial_lists(system) else 1
+        """How many trials of a system there are: the fewest files of its lists with several."""
+        return self.dataset.count_trials(system.list_keys)
 
     def trial_lists(self, system: System) -> frozenset[str]:
         """The lists with several files that a system reads: ``runs/NAME`` and ``rerank/NAME``."""
-        lists = {f"runs/{name}" for name in system.base_runs}
-        lists |= {f"rerank/{name}" for name in system.reranker_names}
-        return self.dataset.trial_lists & lists
+        return self.dataset.trial_lists & system.list_keys
 
     def fit_system(self, system: System) -> System:
         """The system with its trained fusions fitted, as every command fits them."""

@@ -244,6 +244,12 @@ class System(StrictModel):
         """The dataset's runs that it reads, its stages included."""
         return base_runs(self)
 
+    @property
+    def list_keys(self) -> frozenset[str]:
+        """Every list that it reads, as ``runs/NAME`` and ``rerank/NAME``."""
+        rerankers = (f"rerank/{name}" for name in self.reranker_names)
+        return frozenset(f"runs/{name}" for name in self.base_runs).union(rerankers)
+
     def find_misfits(
         self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
     ) -> Iterator[tuple[Location, Exception]]:

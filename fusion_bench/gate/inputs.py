@@ -174,8 +174,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     spec, digests, unjudged = dataset.spec, merge_trials(dataset), None
     values = StoredValues({}, {})
     if system is not None:
-        used = {f"runs/{name}" for name in system.base_runs}
-        used |= {f"rerank/{name}" for name in system.reranker_names}
+        used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
         fitted = fit_trials(task, system)
         unjudged = store_unjudged(task, fitted)
@@ -191,7 +190,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
                 roles=tuple(sorted(specs[part].roles)),
                 read_options=asdict(specs[part].read_options),
                 score_space=getattr(specs[part], "score_space", None),
-                trials=len(dataset.trials) if part in dataset.trial_lists else 1,
+                trials=dataset.trial_counts.get(part, 1),
             )
             for part in digests
             if part in specs

@@ -58,7 +58,7 @@ class Dataset(TableView):
         files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``. Further
             judges, ``judges/NAME``, are read by ``io.judgments``.
         documents: JSON Lines with the texts of the documents; None = not named.
-        later_trials: The same with the second, third, … file of each list that has several; this
+        later_trials: The same with the second, third, … file of each list that has so many; this
             dataset holds the first. Empty = every list has one file.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
         has_file: Whether a ``dataset.yaml`` says all this.
@@ -133,8 +133,26 @@ class Dataset(TableView):
 
     @property
     def trial_lists(self) -> frozenset[str]:
-        """The lists with a file for each trial, as ``runs/NAME`` and ``rerank/NAME``."""
-        return frozenset(key for key, file in self.files.items() if file.later_paths)
+        """The lists with several files, as ``runs/NAME`` and ``rerank/NAME``."""
+        return frozenset(self.trial_counts)
+
+    @property
+    def trial_counts(self) -> dict[str, int]:
+        """How many files each of these lists has."""
+        files = self.files.items()
+        return {key: len(file.later_paths) + 1 for key, file in files if file.later_paths}
+
+    def count_trials(self, lists: Collection[str] | None = None) -> int:
+        """How many trials there are of what reads some lists: the fewest files of those of several.
+
+        Args:
+            lists: As ``runs/NAME`` and ``rerank/NAME``; None = every list.
+
+        Returns:
+            1 where each of them has one file.
+        """
+        counts = self.trial_counts.items()
+        return min((n for key, n in counts if lists is None or key in lists), default=1)
 
     @property
     def declared(self) -> Mapping[str, Query]:
@@ -224,9 +242,8 @@ class Dataset(TableView):
         for number, trial in enumerate(self.later_trials, 2):
             lists = {f"runs/{name}": run for name, run in trial.runs.items()}
             lists |= {f"rerank/{name}": run for name, run in trial.rerankers.items()}
-            yield from (
-                (f"{key} trial {number}", lists[key]) for key in lists if key in self.trial_lists
-            )
+            present = [key for key in lists if number <= self.trial_counts.get(key, 1)]
+            yield from ((f"{key} trial {number}", lists[key]) for key in present)
 
     @cached_property
     def contents(self) -> Fingerprint:
@@ -283,7 +300,7 @@ def load_dataset(
     if cache is True:
         store = open_cache(path.parent, spec.list_paths(path.parent))
     count = len(run_files) + len(rerank_files)
-    later = later_requests([*run_files, *rerank_files], source)
+    later = later_requests([*run_files, *rerank_files])
     requests = [*run_files, *rerank_files, *chain.from_iterable(later)]
     tables, keys = load_tables([*qrels_files, *requests], store)
     if not qrels_files:

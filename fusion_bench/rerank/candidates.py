@@ -120,7 +120,7 @@ def prepare_request(
         depth,
         split,
         queries,
-        trials=len(dataset.trials),
+        trials=dataset.count_trials(),
     )
 
 
@@ -132,7 +132,7 @@ def _collect_candidates(
         where = f"--split: {dataset.name}"
         raise UnknownNameError("split", split, dataset.splits, where=where)
     trials: dict[str, list[QueryCandidates]] = {}
-    for number, trial in enumerate(dataset.trials, 1):
+    for number, trial in enumerate(dataset.trials[: dataset.count_trials()], 1):
         try:
             for query in _rank_candidates(trial, system, split, texts):
                 trials.setdefault(query.id, []).append(query)

@@ -15,6 +15,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.rerank.candidates import prepare_request
 from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
+from tests import counts_project
 from tests.rerank.collection import write
 from tests.tiny import DATASET, edit
 from tests.trials_project import FIRST, THIRD, TRIALS, make, make_plain
@@ -120,3 +121,23 @@ def test_a_simulation_replays_means_over_trials(tmp_path: Path) -> None:
         each.append(measure_outcomes(root / DATASET, ALONE, "RR@10").values)
     assert mean.values.ravel().tolist() == pytest.approx(np.mean(each, axis=0).ravel().tolist())
     assert mean.first.endswith("mean over 3 trials")
+
+
+def test_a_fusion_of_unequal_numbers_has_the_trials_of_all_its_lists(tmp_path: Path) -> None:
+    found = []
+    for root, count in ((tmp_path / "unequal", 3), (tmp_path / "equal", 2)):
+        path = counts_project.make(root, a=counts_project.RANKS["a"][:count])
+        texts = [json.dumps({"id": f"q{q}", "text": f"{q}"}) for q in counts_project.QUERIES]
+        write(path.parent / "queries.jsonl", texts)
+        texts = [json.dumps({"id": f"{kind}{n}", "text": kind}) for kind in "rx" for n in range(6)]
+        write(path.parent / "corpus.jsonl", texts)
+        named = "name: counts\nqueries: queries.jsonl\ndocuments: corpus.jsonl\n"
+        rerank = 'rerank:\n  b2: {path: "b-*.trec", score_space: order}\n'
+        text = path.read_text(encoding="utf-8").replace("name: counts\n", named)
+        path.write_text(text + rerank, encoding="utf-8")
+        request = prepare_request(path, System(name="ab", runs=("a", "b")), depth=2)
+        outcomes = measure_outcomes(path, ALONE, "RR@10")
+        assert request.trials == 2
+        assert outcomes.first.endswith("mean over 2 trials")
+        found.append(([query.candidates for query in request.queries], outcomes.values.tolist()))
+    assert found[0] == found[1]

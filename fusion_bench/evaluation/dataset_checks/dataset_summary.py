@@ -103,7 +103,7 @@ def _count_trials(dataset: Dataset, key: str) -> dict[str, int]:
     """The files of a list, where some list has several."""
     if not dataset.later_trials:
         return {}
-    return {"trials": len(dataset.trials) if key in dataset.trial_lists else 1}
+    return {"trials": dataset.trial_counts.get(key, 1)}
 
 
 def _row(run: Run) -> dict[str, object]:

@@ -35,10 +35,11 @@ def list_infos(trials: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
         trials: Each trial of a dataset with the lists that are used, and the same lists over the
             queries that are looked at; one where every list has one file.
     """
-    several = trials[0][0].trial_lists
+    several = trials[0][0].trial_counts
     infos = _list_trial(*trials[0], dict.fromkeys(several, 1))
     for number, (dataset, aligned) in enumerate(trials[1:], 2):
-        every = _list_trial(dataset, aligned, dict.fromkeys(several, number))
+        present = [key for key, count in several.items() if number <= count]
+        every = _list_trial(dataset, aligned, dict.fromkeys(present, number))
         infos += [info for info in every if info.trial is not None]
     return infos
 

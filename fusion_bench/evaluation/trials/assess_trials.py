@@ -42,14 +42,16 @@ def assess_trials(
     """
     systems = task.experiment.systems
     first = _assess_trial(task, systems, progress, details)
-    several = {name: each for name, each in systems.items() if task.count_trials(each) > 1}
-    if not several:
-        return first
-    later = [_assess_trial(trial, several, progress, None) for trial in task.later_trials]
-    means = {
-        name: _mean_over_trials([first[name], *(each[name] for each in later)]) for name in several
+    trials = {name: [each] for name, each in first.items()}
+    for number, trial in enumerate(task.later_trials, 2):
+        present = {n: each for n, each in systems.items() if number <= task.count_trials(each)}
+        if present:
+            for name, each in _assess_trial(trial, present, progress, None).items():
+                trials[name].append(each)
+    return {
+        name: parts[0] if len(parts) == 1 else _mean_over_trials(parts)
+        for name, parts in trials.items()
     }
-    return {**first, **means}
 
 
 def _assess_trial(

@@ -44,20 +44,23 @@ def evaluate_trials(
         select: Which queries.
 
     Returns:
-        One ``Scores`` a system, in the same order. Values are means over trials; of a system that
-        reads no list with several files they are those of its one trial.
+        One ``Scores`` a system, in the same order. Values are means over the trials that this
+        system has; of a system that reads no list with several files they are those of its one
+        trial.
     """
     chosen = task.measures if measures is None else measures
-    first = _evaluate_trial(task, systems, chosen, select)
-    several = [n for n, system in enumerate(systems) if task.count_trials(system) > 1]
-    if not several:
-        return first
-    repeated = [systems[n] for n in several]
-    later = [_evaluate_trial(trial, repeated, chosen, select) for trial in task.later_trials]
-    results = [*first]
-    for place, n in enumerate(several):
-        trials = np.stack([first[n].values, *(scores[place].values for scores in later)])
-        results[n] = replace(first[n], values=mean_of_trials(trials), trials=trials)
+    results = [*_evaluate_trial(task, systems, chosen, select)]
+    values = [[scores.values] for scores in results]
+    for number, trial in enumerate(task.later_trials, 2):
+        present = [n for n, system in enumerate(systems) if number <= task.count_trials(system)]
+        if present:
+            later = _evaluate_trial(trial, [systems[n] for n in present], chosen, select)
+            for n, scores in zip(present, later, strict=True):
+                values[n].append(scores.values)
+    for n, parts in enumerate(values):
+        if len(parts) > 1:
+            trials = np.stack(parts)
+            results[n] = replace(results[n], values=mean_of_trials(trials), trials=trials)
     return tuple(results)
 
 

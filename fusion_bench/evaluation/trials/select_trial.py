@@ -12,6 +12,8 @@ from fusion_bench.util.formatting import list_names, pluralize
 def select_trial(dataset: Dataset, number: int) -> Dataset:
     """The dataset with one file of each list; itself where every list has one.
 
+    No list stands there with another trial: of several numbers of files the fewest count.
+
     Args:
         dataset: Any.
         number: From 1.
@@ -19,7 +21,7 @@ def select_trial(dataset: Dataset, number: int) -> Dataset:
     Raises:
         ConfigError: Its lists have fewer trials.
     """
-    count = len(dataset.trials)
+    count = dataset.count_trials()
     if number > count:
         raise ConfigError(
             f"--trial: {dataset.name} has {pluralize(count, 'trial')} of these lists, so "
@@ -37,5 +39,7 @@ def describe_selection(dataset: Dataset, number: int = 1) -> str | None:
     """
     if not dataset.later_trials:
         return None
-    names = [key.partition("/")[2] for key in sorted(dataset.trial_lists)]
-    return f"trial {number} of {len(dataset.trials)} of {list_names(names)}"
+    counts = dataset.trial_counts
+    names = [key.partition("/")[2] for key in sorted(counts)]
+    numbers = " or ".join(map(str, sorted({*counts.values()})))
+    return f"trial {number} of {numbers} of {list_names(names)}"

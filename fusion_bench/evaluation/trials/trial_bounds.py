@@ -27,7 +27,7 @@ def find_trial_bounds(
     """
     if bool(task.runs.judged.all()):  # nothing needs to be ranked
         return (None,) * len(measures)
-    trials = task.trials if task.count_trials(system) > 1 else (task,)
+    trials = task.trials[: task.count_trials(system)]
     fitted = ((trial.fit_system(system), trial.runs) for trial in trials)
     return find_fitted_bounds(
         fitted, measures, spaces=task.dataset.spaces, qrels=task.dataset.qrels

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from fusion_bench.data.run import Run
@@ -35,15 +37,19 @@ def list_fields(
 def later_fields(
     lists: Sequence[tuple[FileRequest, Run]], count: int, judges: Mapping[str, FileRequest]
 ) -> Iterator[dict[str, Any]]:
-    """The same fields for the second and each later trial; lists of one file stay as they are.
+    """The same fields for the second and each later trial.
+
+    A list that has fewer files stands there with its first one, as lists of one file do.
 
     Args:
-        lists: Those of the first trial, then those of the second that have several files, ….
+        lists: Those of the first trial, then those of the second that have so many files, ….
         count: How many belong to the first.
         judges: The other files, by key.
     """
-    first = {file.key: (file, run) for file, run in lists[:count]}
-    several = sum(bool(file.later_paths) for file, _ in lists[:count])
-    for start in range(count, len(lists), max(several, 1)):
-        trial = {file.key: (file, run) for file, run in lists[start : start + several]}
+    first = {file.key: (replace(file, later_paths=()), run) for file, run in lists[:count]}
+    numbers = [len(file.later_paths) for file, _ in lists[:count]]
+    later = iter(lists[count:])
+    for t in range(max(numbers, default=0)):
+        files = islice(later, sum(t < number for number in numbers))
+        trial = {file.key: (file, run) for file, run in files}
         yield list_fields((first | trial).values(), judges)

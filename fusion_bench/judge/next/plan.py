@@ -13,6 +13,7 @@ from fusion_bench.evaluation.dataset_checks.ignored_queries import find_ignored_
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.evaluation.trials.evaluate_trials import evaluate_trials
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.judge.files.combined_grades import merge_qrels
 from fusion_bench.judge.next.answers import answer_of
@@ -119,7 +120,8 @@ def plan_judging(
     progress(STAGE, 1, 4)
     pair = judged.systems[first], judged.systems[second]
     scale = range(greatest + 1)
-    trials = [find_trial_extremes(each, pair, chosen, scale) for each in task.trials]
+    count = _count_paired_trials(task, pair)
+    trials = [find_trial_extremes(each, pair, chosen, scale) for each in task.trials[:count]]
     progress(STAGE, 2, 4)
     low, high = mean_ends(trials)
     now = values[second] - values[first]
@@ -143,6 +145,22 @@ def plan_judging(
         documents=tuple(documents),
         ignored_queries=len(find_ignored_queries(task)),
     )
+
+
+def _count_paired_trials(task: EvaluationSet, pair: tuple[System, System]) -> int:
+    """How many trials both systems have; a system of one has it in each of the other's.
+
+    Raises:
+        ConfigError: They have different numbers, and the ends are formed trial by trial.
+    """
+    counts = [task.count_trials(system) for system in pair]
+    if 1 < min(counts) < max(counts):
+        names = " and ".join(f"{s.name} {n}" for s, n in zip(pair, counts, strict=True))
+        raise ConfigError(
+            f"{task.dataset.name}: numbers of trials: {names}: a plan pairs them, so both need the "
+            "same number, or one of them one: name other systems with --baseline and --candidate"
+        )
+    return max(counts)
 
 
 def _show_same(*answers: Answer) -> bool:

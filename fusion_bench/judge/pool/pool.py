@@ -79,10 +79,12 @@ def build_pool(judged: JudgedSystems, depth: int) -> Pool:
     """
     ranks: dict[Pair, list[int]] = {}
     queries: dict[str, None] = {}
-    for dataset in (judged.dataset, *judged.dataset.later_trials):
+    for number, dataset in enumerate(judged.dataset.trials, 1):
         runs, systems = align_for_judging(judged, dataset)
         queries |= dict.fromkeys(runs.queries)
         for s, system in enumerate(systems.values()):
+            if number > judged.dataset.count_trials(system.list_keys):
+                continue
             parts = list_parts(system, runs, dataset.spaces)
             top = collect_top(runs, parts, cutoff=depth)
             for pair, rank in _ranked_pairs(top):

@@ -28,7 +28,7 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
     if not rows:
         return
     queries, measure = len(collection.queries), collection.primary_measure
-    count = max(len(trials.means) for _, trials in rows)
+    counts = sorted({len(trials.means) for _, trials in rows})
     details = [
         f"{row.name} disagrees with itself on {trials.disagreeing_pair:,} of "
         f"{pluralize(queries, 'query')} ({measure} of trials 1 and 2)."
@@ -36,7 +36,7 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
     ]
     few = [row.name for row, trials in rows if len(trials.means) <= FEW_TRIALS]
     yield Finding(
-        f"Values are means over {pluralize(count, 'trial')} of "
+        f"Values are means over {' or '.join(map(str, counts))} trials of "
         f"{list_names([row.name for row, _ in rows])}. Their intervals are for new trials and new "
         f"queries. {describe_few_trials(list_names(few)) if few else ''}"
         f"{_describe_fixed(collection)}Documents of single queries, lists left out and "

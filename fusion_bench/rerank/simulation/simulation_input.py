@@ -58,7 +58,8 @@ def measure_outcomes(
     blends = [template.model_copy(update={"reranker": name}) for name in lists]
     systems = [system.model_copy(update={"blend": blend}) for blend in (*blends, NoBlend())]
     parsed = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
-    trials = [_evaluate_trial(trial, systems, parsed) for trial in dataset.trials]
+    every = dataset.trials[: dataset.count_trials()]
+    trials = [_evaluate_trial(trial, systems, parsed) for trial in every]
     origin = "the system has no blend" if configured is None else "the system's blend"
     depth = template.depth if isinstance(template, RerankBlend) else 0
     label = f"reranker {first}, {template.method} over the first {depth} ({origin})"

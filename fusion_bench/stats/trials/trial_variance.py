@@ -123,13 +123,13 @@ def add_trial_variance(
         return estimate
     query_variance = estimate.standard_error**2
     variance = query_variance + added
-    squares = query_variance**2 / estimate.freedom
-    squares += math.fsum(term.squared_error for term in terms)
-    # A difference of mean squares can leave less than its coarsest part has.
-    least = min(estimate.freedom, *(term.spread.trials - 1 for term in terms))
-    freedom = max(variance**2 / squares, least)
-    if terms[0].is_limit:
-        freedom = estimate.freedom
+    freedom = estimate.freedom
+    if not terms[0].is_limit:
+        squares = query_variance**2 / estimate.freedom
+        squares += math.fsum(term.squared_error for term in terms)
+        # A difference of mean squares can leave less than its coarsest part has.
+        least = min(estimate.freedom, *(term.spread.trials - 1 for term in terms))
+        freedom = max(variance**2 / squares, least)
     error = math.sqrt(variance)
     half_width = t_quantile(freedom, 1 - alpha / 2) * error
     return replace(

@@ -53,9 +53,9 @@ class TuningObjective:
         spaces: Score space of each rerank list.
         qrels: The judgments; only measures that ir_measures computes need them.
         contents: Fingerprint of the dataset that all of these come from.
-        later_trials: As ``runs``, with the second, third, … file of each list that has several. A
-            value is the mean over these trials of the lists; a trial of the search is another
-            thing.
+        later_trials: As ``runs``, with the second, third, … file of each list that has several, as
+            far as all of them have one. A value is the mean over these trials of the lists; a trial
+            of the search is another thing.
     """
 
     system: System

@@ -97,7 +97,7 @@ def create_objective(
         dataset.spaces,
         dataset.qrels,
         contents=dataset.contents,
-        later_trials=tuple(trial.runs for trial in task.later_trials),
+        later_trials=tuple(trial.runs for trial in task.trials[1 : task.dataset.count_trials()]),
     )
 
 

@@ -13,7 +13,14 @@ from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
 from fusion_bench.gate.pages.gate_page import format_text
 from fusion_bench.gate.records.check_trials import CheckTrialsResult
 from fusion_bench.gate.result import GateVerdict
-from tests.gate.cases import EXPERIMENT, QUERIES, gate_verdict, make_project, renew_baseline
+from tests.gate.cases import (
+    EXPERIMENT,
+    QUERIES,
+    gate_verdict,
+    make_project,
+    renew_baseline,
+    run_lines,
+)
 from tests.gate.trials.cases import draw_places, make_trials, move_places, write_trials
 from tests.tiny import edit
 
@@ -144,6 +151,31 @@ def test_the_number_of_repeats_is_sealed(tmp_path: Path) -> None:
     verdict = gate_verdict(root)
     assert verdict.exit_code == 2
     assert verdict.refusals[0].startswith("mine: runs/a has 4 repeats, and the baseline 3: ")
+
+
+def test_lists_keep_each_their_own_number_of_repeats(tmp_path: Path) -> None:
+    root = make_trials(tmp_path, *draw_places(3))
+    edit(root, "datasets/mine/dataset.yaml", "path: b.trec", 'path: "b-*.trec"')
+    (root / "datasets/mine/b.trec").unlink()
+    for number, place in enumerate(draw_places(2, seed=1), 1):
+        (root / f"datasets/mine/b-{number}.trec").write_text(
+            run_lines(place, "b"), encoding="utf-8"
+        )
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a, b], top_k: 3}")
+    [record] = stored(renew_baseline(root)).collections
+    assert {part: each.trials for part, each in record.lists.items()} == {"runs/a": 3, "runs/b": 2}
+    assert len(record.trials["RR@10"]) == 2
+    verdict = gate_verdict(root)
+    assert (verdict.exit_code, verdict.checks[0].status) == (0, "unchanged")
+    # Alone the first list has three trials, two of which the baseline fused.
+    edit(root, EXPERIMENT, "live: {runs: [a, b], top_k: 3}", "live: {runs: [a]}")
+    trials = trials_of(gate_verdict(root))
+    assert (trials.baseline, trials.candidate, trials.is_paired) == (2, 3, False)
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a, b], top_k: 3}")
+    (root / "datasets/mine/b-2.trec").unlink()
+    assert (
+        gate_verdict(root).refusals[0].startswith("mine: runs/b has 1 repeat, and the baseline 2: ")
+    )
 
 
 def test_a_new_list_has_as_many_repeats_as_the_baseline_or_one(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from fusion_bench.io.cache.dataset_cache import Cache
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.trials.trial_files import expand_path, would_match
-from tests import tiny
+from tests import counts_project, tiny
 from tests.tiny import DATASET, edit
 from tests.trials_project import FIRST, SECOND, THIRD, make
 
@@ -129,15 +129,35 @@ def test_patterns_that_name_no_trials_are_refused(
     assert message in str(caught.value)
 
 
-def test_different_numbers_of_trials_are_refused(tmp_path: Path) -> None:
-    path = make(tmp_path, FIRST, SECOND, THIRD)
-    edit(tmp_path, DATASET, "path: b.trec", 'path: "b-*.trec"')
-    for number in (1, 2):
-        text = tiny.FILES["datasets/tiny/b.trec"]
-        (path.parent / f"b-{number}.trec").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"runs\.b\.path: 2 trials, but 'a' has 3: .* same number"):
-        load_dataset(path)
-    assert len(load_dataset(path, runs=["a"]).trials) == 3
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_each_list_has_its_own_number_of_trials(tmp_path: Path, *, use_cache: bool) -> None:
+    path = counts_project.make(tmp_path)
+    for _ in range(2):
+        cache = Cache(tmp_path / "cache", max_bytes=10**8) if use_cache else False
+        dataset = load_dataset(path, cache=cache)
+        assert dataset.trial_counts == {"runs/a": 3, "runs/b": 2}
+        assert [dataset.count_trials(lists) for lists in (["runs/a"], ["runs/c"], None)] == [
+            3,
+            1,
+            2,
+        ]
+        files = [{key: f.path.name for key, f in each.files.items()} for each in dataset.trials]
+        assert files == [
+            {"runs/a": "a-1.trec", "runs/b": "b-1.trec", "runs/c": "c-1.trec"},
+            {"runs/a": "a-2.trec", "runs/b": "b-2.trec", "runs/c": "c-1.trec"},
+            {"runs/a": "a-3.trec", "runs/b": "b-1.trec", "runs/c": "c-1.trec"},
+        ]
+        for trial, names in zip(dataset.trials, files, strict=True):
+            for name, run in trial.runs.items():
+                number = int(names[f"runs/{name}"][2]) - 1
+                ranks = [
+                    [*ranked].index(f"r{q}") + 1 if f"r{q}" in ranked else 0
+                    for q, ranked in enumerate(run.to_dict().values())
+                ]
+                assert tuple(ranks) == counts_project.RANKS[name][number]
+        parts = {part for part in dataset.digests() if part.startswith("runs/")}
+        later = {"runs/a trial 2", "runs/a trial 3", "runs/b trial 2"}
+        assert parts == {"runs/a", "runs/b", "runs/c", *later}
 
 
 def test_a_rerank_list_may_have_trials(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,17 +14,18 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.judge.judge_task import JudgeTask
 from fusion_bench.judge.next.plan import plan_judging
 from fusion_bench.judge.pool.judged_systems import JudgedSystems, read_judged_systems
-from fusion_bench.judge.pool.pool import Pair
+from fusion_bench.judge.pool.pool import Pair, build_pool
 from fusion_bench.judge.terminal import run
 from fusion_bench.judge.terminal.session import Session
-from tests import tiny, unjudged_project
+from tests import counts_project, tiny, unjudged_project
 
 Capture = pytest.CaptureFixture[str]
 
 
 def read(root: Path, **options: object) -> JudgedSystems:
     folders = [root / "datasets"]
-    return read_judged_systems(root / "experiments/mine.yaml", folders=folders, **options)  # type: ignore[arg-type]
+    [experiment] = root.glob("experiments/*.yaml")
+    return read_judged_systems(experiment, folders=folders, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -195,3 +197,25 @@ def test_queries_without_judgments_keep_it_open(
     assert main([*words, "--measure", "nDCG@10", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["plan"]
     assert (plan["is_decided"], plan["ignored_queries"]) == (True, 0)
+
+
+def test_pool_and_plan_read_the_trials_that_each_system_has(tmp_path: Path) -> None:
+    """A fusion of 3 and 2 files has two trials: the third file of the one list is not its own."""
+    counts_project.make(tmp_path / "unequal")
+    counts_project.make(tmp_path / "equal", a=counts_project.RANKS["a"][:2])
+    several, equal = (read(tmp_path / name) for name in ("unequal", "equal"))
+    options: dict[str, Any]
+    for pair in (("b", "ab"), ("abc", "c"), ("c", "b")):
+        options = {"greatest": 1, "baseline": pair[0], "candidate": pair[1]}
+        plan = plan_judging(several, {}, **options)
+        assert plan == plan_judging(equal, {}, **options)
+    assert plan_judging(several, {}, greatest=1, baseline="c", candidate="a").low < 0
+    with pytest.raises(ConfigError, match="counts: numbers of trials: a 3 and b 2: a plan pairs"):
+        plan_judging(several, {}, greatest=1, baseline="a", candidate="b")
+    places = [
+        {each.pair: each.ranks for each in build_pool(s, 5).documents} for s in (several, equal)
+    ]
+    index = list(several.systems).index("a")
+    for pair, ranks in places[1].items():
+        mine = places[0][pair]
+        assert mine[:index] + mine[index + 1 :] == ranks[:index] + ranks[index + 1 :]

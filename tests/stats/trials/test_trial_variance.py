@@ -33,6 +33,17 @@ def test_variance_and_freedom_by_hand() -> None:
     assert estimate.design_effect == pytest.approx(1)  # of groups only
 
 
+def test_a_limit_alone_is_all_the_variance_where_queries_do_not_differ() -> None:
+    sides = np.array([[0.0] * 6, [1.0] * 6]), None
+    by_queries = estimate_mean(np.full(6, 0.5))
+    estimate = add_trial_variance(by_queries, make_trial_terms(sides))
+    [term] = make_trial_terms(sides)
+    assert term.is_limit
+    assert estimate.freedom == by_queries.freedom == 5
+    assert estimate.standard_error == pytest.approx(math.sqrt(term.variance))
+    assert estimate.high - 0.5 == pytest.approx(t_quantile(5, 0.975) * math.sqrt(term.variance))
+
+
 def test_without_trials_or_without_their_effect_the_estimate_is_the_same_object() -> None:
     by_queries = estimate_mean(normal(30))
     steady = np.repeat(normal(1, 30, seed=2), 3, axis=0)

@@ -18,7 +18,7 @@ from fusion_bench.tune.validation.floor import (
     judge_floor,
     load_all_lists,
 )
-from tests import tiny
+from tests import counts_project, tiny
 
 NAMES = tuple(f"q{i}" for i in range(40))
 TUNED = np.random.default_rng(3).random(40)
@@ -73,3 +73,31 @@ def test_the_values_are_those_of_eval(tmp_path: Path) -> None:
     assert set(untuned.kinds) <= {"system", "source"}
     held_out = untuned.select_queries(np.array([True, False, True, True]))
     assert held_out.values.tolist() == untuned.values[:, [0, 2, 3]].tolist()
+
+
+def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path) -> None:
+    path = counts_project.make(tmp_path)
+    experiment, source = read_experiment(tmp_path / "experiments/e.yaml")
+    settings = TuneSettings(system="ab")
+    narrow = load_tuning_dataset(experiment, source, settings, path)
+    objective = create_objective(experiment, source, settings, narrow)
+    by_trial = objective.evaluate_by_trial(objective.system)
+    assert by_trial is not None
+    report = run_experiment(experiment, source, folders=[tmp_path / "datasets"])
+    results = {row.name: row.measures["RR@10"] for row in report.collections[0].systems}
+    assert by_trial.tolist() == [*map(list, results["ab"].trials)]
+    whole = load_all_lists(experiment, narrow, path, ignore_progress)
+    untuned = evaluate_untuned(experiment, source, whole, objective)
+    trials = dict(zip(untuned.names, untuned.trials, strict=True))
+    assert {name: 1 if t is None else len(t) for name, t in trials.items()} == {
+        "a": 3,
+        "b": 2,
+        "c": 1,
+        "abc": 2,
+    }
+    tuned = by_trial.mean(axis=0)
+    rows = untuned.select_queries(np.ones(len(tuned), dtype=bool))
+    judged = judge_floor(
+        rows, tuned, objective.runs.queries, min_gain=0, alpha=0.05, seed=0, tuned_trials=by_trial
+    )
+    assert {row.name for row in judged} == {"a", "b", "c", "abc"}
