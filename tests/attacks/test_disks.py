@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.io.outputs import RECORD
 from tests.attacks.attack import Attack
 from tests.attacks.fork_server import ForkServer
 from tests.attacks.project import EVAL, EXPERIMENT, QRELS, RUN, TUNE, UPDATE
@@ -34,7 +35,7 @@ ATTACKS = [
     refused("reports", RENEW, "reports/baselines/mine.json: cannot be written"),
     refused("reports", SCORE, "scores.sqlite"),
     refused("datasets", TUNE, "looks.jsonl: cannot be written", writes="reports/**"),
-    refused("f.trec", FUSE, "f.trec: cannot be written"),
+    refused("f.trec", FUSE, "f.trec: cannot be written", writes=RECORD),
 ]
 
 

@@ -423,7 +423,7 @@ CASES = [
     Case(
         "reason that is no text",
         gated,
-        ("--reason: say why the values may change, in UTF-8 text",),
+        ("'--reason': not UTF-8 text",),
         arguments=(*GATE, "--update", "--reason", "a\udcff"),
     ),
     Case(

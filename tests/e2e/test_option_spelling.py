@@ -16,8 +16,8 @@ from tests import tiny
         (["schema", "--out", ""], "an empty name"),
         (["pull", "python", "--queries", "q.jsonl", "--out", ""], "an empty name"),
         (["eval", tiny.EXPERIMENT, "--datasets", ""], "an empty name"),
-        (["eval", "experiments/e\udcff.yaml"], "not UTF-8: rename"),
-        (["compare", "--qrels", "q.txt", "a=a\udcff.trec"], "not UTF-8: rename"),
+        (["eval", "experiments/e\udcff.yaml"], "not UTF-8 text; a file"),
+        (["compare", "--qrels", "q.txt", "a=a\udcff.trec"], "not UTF-8 text; a file"),
     ],
 )
 def test_what_names_no_file_is_refused(

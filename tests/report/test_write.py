@@ -15,14 +15,15 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.io.outputs import RECORD
 from fusion_bench.report.write import write_report
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 
 
 def listed(folder: Path) -> list[str]:
-    """All files but the ``.gitignore`` of a new folder."""
-    paths = (path for path in folder.rglob("*") if path.name != ".gitignore")
+    """All files but the ``.gitignore`` of a new folder and the record of what was written."""
+    paths = (path for path in folder.rglob("*") if path.name not in {".gitignore", RECORD})
     return sorted(str(path.relative_to(folder)) for path in paths)
 
 
@@ -60,7 +61,8 @@ def one_picture(name: str = "tiny", system: str = "base") -> Collection:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    files = (path for path in folder.iterdir() if path.is_file() and path.name != RECORD)
+    return {path.name: path.read_bytes() for path in files}
 
 
 def test_writing_again_replaces(tmp_path: Path) -> None:

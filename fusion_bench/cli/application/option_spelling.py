@@ -13,7 +13,7 @@ from fusion_bench.util.decimal_numbers import is_decimal
 SPELLING = "a number has plain digits, such as 12, 0.005 or 1e-3"
 #: What Python makes of bytes that are no UTF-8, as it writes them in quotes.
 SURROGATE = re.compile(r"(?<!\\)(?:\\\\)*\\ud[89a-f]")
-UNREADABLE = "not UTF-8: rename the file or the folder"
+UNREADABLE = "not UTF-8 text; a file or folder of such a name has to be renamed"
 EMPTY = "an empty name, perhaps of a variable that is not set: name a file or a folder"
 
 

@@ -10,6 +10,7 @@ import yaml
 
 from fusion_bench.config.files.json_records import read_stored
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.io.outputs import RECORD
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.util.formatting import format_number
@@ -27,7 +28,7 @@ def test_the_folder_is_whole(tmp_path: Path) -> None:
     )
     assert written[3].read_text(encoding="utf-8") == "dataset: x\n"
     names = {path.name for path in written} | {".gitignore"}
-    assert {path.name for path in (tmp_path / "new").iterdir()} == names
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {*names, RECORD}
 
 
 def test_the_page_holds_the_verdict_and_the_figures(tmp_path: Path) -> None:
