@@ -32,7 +32,10 @@ def run_round(seed: int, folder: Path) -> Tally:
         key = "".join(rng.choices(LETTERS, k=rng.randint(PIECE, LONGEST_KEY)))
         size = rng.choice((len(key), rng.randint(PIECE, len(key))))
         start = rng.randrange(len(key) - size + 1)
-        echo = rng.choice([*FORMS.values()])(key[start : start + size])
+        piece, form = key[start : start + size], rng.choice([*FORMS])
+        if sum(map(str.isalnum, piece)) < PIECE and form == "spaced":
+            form = "plain"  # what stands between letters is left out, and few letters are chance
+        echo = FORMS[form](piece)
         text = f"{rng.choice(AROUND)}{echo}{rng.choice(AROUND)}"
         client = CLIENTS[rng.choice([*CLIENTS])]
         share = rng.choice((0.02, 0.1, 0.5))
