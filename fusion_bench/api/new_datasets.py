@@ -75,7 +75,7 @@ def new_dataset(
         rerankers: Files of rerankers' scores, by name.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         binary_relevance: Grade from which binary measures count.
-        check: Whether to check what the files hold, beyond reading them.
+        check: Whether to check what the files hold, beyond reading lists and judgments.
 
     Raises:
         UnknownNameError: A score space, or the list that it is given for, is unknown.

@@ -72,7 +72,7 @@ def make_new_dataset(
         given: The files.
         folder: Where to; created if missing. Files from elsewhere are copied there.
         progress: Called as the work goes on.
-        check: Whether to check what the files hold, beyond reading them.
+        check: Whether to check what the files hold, beyond reading lists and judgments.
 
     Raises:
         ConfigError: The folder holds a dataset, or there are too few lists.

@@ -127,13 +127,14 @@ def check_output(path: Path, *, option: str = "--out", is_owned: bool = False) -
     if command is None:
         return
     _refuse_input(path, option, command)
-    is_new = _digest_file(path) is None
+    digest = _digest_file(path)
+    is_new = digest is None
     if not is_owned and (owner := _find_dataset(path, is_new=is_new)) is not None:
         raise ConfigError(
             f"{option}: {path} is one of the files of {show_path(owner)}, or would become one: "
             "name another file"
         )
-    if not (is_new or command.is_forced or is_earlier_output(path)):
+    if not (is_new or command.is_forced or _is_recorded(path, digest)):
         raise ConfigError(
             f"{option}: {path} is there, and this program did not write it as it is: name another "
             "file, or add --force to replace it"
@@ -142,7 +143,11 @@ def check_output(path: Path, *, option: str = "--out", is_owned: bool = False) -
 
 def is_earlier_output(path: Path) -> bool:
     """Whether a file is as a command wrote it; raises FusionBenchError where it cannot be read."""
-    digest = _digest_file(path)
+    return _is_recorded(path, _digest_file(path))
+
+
+def _is_recorded(path: Path, digest: str | None) -> bool:
+    """Whether a command wrote a file of this digest; None = there is no file."""
     if digest is None or digest in _read_digests(path):
         return digest is not None
     with suppress(FusionBenchError):
