@@ -121,7 +121,7 @@ clean: ## Remove everything that these targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* dist build
 
 # A stamp for each set of packages, so that a second call starts at once. Installing also compiles.
-NATIVE := hatch_build.py fusion_bench/batch/_native.c
+NATIVE := hatch_build.py fusion_bench/ranking/_native.c
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 

@@ -13,7 +13,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 #: Has a ``_native.c`` whose loop numpy does where it is not compiled.
-FOLDER = Path("fusion_bench", "batch")
+FOLDER = Path("fusion_bench", "ranking")
 #: No instruction may fuse a product with a sum: both loops round alike.
 FLAGS = ("-O3", "-fPIC", "-ffp-contract=off")
 

@@ -16,13 +16,12 @@ from pathlib import Path
 from benchmarks.leaderboard.catalog import find_collections
 from benchmarks.leaderboard.methods import ROOT
 from benchmarks.study import parse_options, write_table
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.report.answer_texts import format_answer
-from fusion_bench.stats.compare_family import MIN_GAIN
+from fusion_bench.stats.comparison_family import MIN_GAIN
 
 EXPERIMENT = ROOT / "experiments" / "adr-005.yaml"
 BONUS = "bonus +0.10"

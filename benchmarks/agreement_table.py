@@ -21,8 +21,7 @@ import numpy as np
 from benchmarks.table import replace_between_marks
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.stats.agreement.grade_pairs import pair_grades
-from fusion_bench.stats.agreement.kappa import kappa_of_counts, make_weights, measure_kappa
+from fusion_bench.stats.agreement import kappa_of_counts, make_weights, measure_kappa, pair_grades
 from fusion_bench.stats.intervals import clopper_pearson
 
 PAGE = Path(__file__).parents[1] / "docs" / "llm-judges.md"

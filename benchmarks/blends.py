@@ -15,9 +15,9 @@ from benchmarks.cases import SIZES, Case, make_case
 from benchmarks.engine import BATCH, MEASURES, ranx_task
 from benchmarks.timing import Row, Task, median_seconds
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 TITLE = "Rerank blends and weighted scores"
 #: What is measured: name → blend.

@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.collections import load_collection
 from benchmarks.study import parse_options, write_table
 from benchmarks.tuning import make_objective, split_queries
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.data.rows.grouped_rows import number_by_appearance
-from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.search.search import run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.trial_selection import (
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import run_search
+from fusion_bench.tune.trial_selection import (
     evaluate_in_batches,
     one_standard_error,
     shrunken_gains,

@@ -19,8 +19,8 @@ import yaml
 from benchmarks.leaderboard.methods import ROOT
 from benchmarks.study import parse_options
 from benchmarks.table import replace_between_marks
-from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import format_interval, format_number
 
 PAGE = ROOT / "docs" / "classify.md"

@@ -16,17 +16,17 @@ from typing import Any
 from benchmarks.cases import SIZES, make_case
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
-from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.search_space import build_search_space
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.space import build_search_space
 
 ATTACK = Path(__file__).parent.parent / "datasets" / "attack" / "dataset.yaml"
 MEASURE = parse_measure("nDCG@10")

@@ -8,9 +8,9 @@ from functools import partial
 from benchmarks.cases import SIZES, Case, make_case
 from benchmarks.timing import Row, Task, median_seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 TITLE = "RRF configurations"
 #: fusion_bench and ranx's names of the measures.

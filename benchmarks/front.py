@@ -27,30 +27,32 @@ from benchmarks.collections import (
 )
 from benchmarks.study import parse_options, write_table
 from benchmarks.tuning import split_queries
-from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.experiment.tune_settings import (
+from fusion_bench.experiment.settings import (
     EffortSettings,
     FrontSettings,
     ParameterRange,
     TuneSettings,
 )
-from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
-from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
-from fusion_bench.tune.pareto.pareto_report import front_points, is_efficient
-from fusion_bench.tune.pareto.pareto_search import (
+from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.report.tuning_records import ParetoPoint
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.pareto import (
+    EvaluatedPoints,
     candidate_params,
+    depth_ladder,
+    front_points,
+    is_efficient,
     params_at_depths,
+    reranker_names,
     search_all_depths,
 )
-from fusion_bench.tune.pareto.rerank_cost import reranker_costs
-from fusion_bench.tune.pareto.rerank_depths import depth_ladder, reranker_names
-from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.splits import QuerySplit
+from fusion_bench.tune.rerank_cost import reranker_costs
+from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.splits import QuerySplit
 
 #: Greatest budget, in candidates a query.
 MOST = 100.0

@@ -18,16 +18,16 @@ from benchmarks.study import write_table
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.tune_settings import EffortSettings
+from fusion_bench.experiment.settings import EffortSettings
+from fusion_bench.report.markdown import format_table
 from fusion_bench.report.plots import render_png
-from fusion_bench.report.plots.pareto import draw_pareto_front
-from fusion_bench.report.text.markdown import format_table
-from fusion_bench.report.tuning.pareto_findings import pareto_texts
-from fusion_bench.report.tuning.pareto_table import pareto_table
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
+from fusion_bench.report.plots.tuning import draw_pareto_front
+from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.tuning_tables import pareto_table
+from fusion_bench.report.tuning_texts import pareto_texts
+from fusion_bench.tune.objective import create_objective, load_tuning_dataset
 from fusion_bench.tune.tuning_run import TuningRun
-from fusion_bench.util.files.atomic_files import replace_file
+from fusion_bench.util.files import replace_file
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "reports" / "pictures" / "front.png"

@@ -18,11 +18,11 @@ from benchmarks.leaderboard.methods import ROOT
 from benchmarks.study import parse_options
 from benchmarks.table import replace_between_marks
 from fusion_bench.evaluation.in_memory import make_experiment
-from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_on_datasets
-from fusion_bench.experiment.defaults import DEFAULT_MEASURES
+from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.stats.answers import BETTER, WORSE
+from fusion_bench.stats.comparison import BETTER, WORSE
 
 PAGE = ROOT / "docs" / "choosing.md"
 DEPTHS = (10, 25, 50, 100)

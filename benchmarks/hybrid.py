@@ -19,13 +19,10 @@ import ir_measures
 import numpy as np
 
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.retrieve.common import Ranking
-from fusion_bench.retrieve.methods._base import SearchContext
-from fusion_bench.retrieve.methods.dense import VectorSource
-from fusion_bench.retrieve.methods.hybrid import HybridMethod, HybridSettings
-from fusion_bench.retrieve.texts import SearchTexts, TextFiles, read_texts
-from fusion_bench.retrieve.vectors import write_vectors
+from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts, TextFiles, read_texts
+from fusion_bench.models.retrievers.dense import VectorSource, write_vectors
+from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
+from fusion_bench.models.stored_answers import AnswerStore
 
 Qrels: TypeAlias = dict[str, dict[str, int]]
 VARIABLE: Final = "FUSION_BENCH_PARITY_DATA"

@@ -29,9 +29,8 @@ from benchmarks.prediction_powered_table import PAGE
 from benchmarks.table import replace_between_marks
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.grades.sensitivity.judge_experiment import judge_experiment
-from fusion_bench.grades.sensitivity.records import JudgeSensitivity
 from fusion_bench.io.load_records import load_qrels
+from fusion_bench.judging.sensitivity import JudgeSensitivity, judge_experiment
 
 MARK, SEED, PEOPLE = "judge-sensitivity", 18, "people"
 

@@ -22,11 +22,10 @@ import yaml
 
 from benchmarks.table import replace_between_marks
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.judge.files.combined_grades import pair_grades
-from fusion_bench.judge.next.plan import JudgingPlan, plan_judging
-from fusion_bench.judge.pool.judged_systems import JudgedSystems, read_judged_systems
-from fusion_bench.judge.pool.pool import Pair
-from fusion_bench.stats.answers import Answer
+from fusion_bench.judging.judge_files import pair_grades
+from fusion_bench.judging.next_documents import JudgingPlan, plan_judging
+from fusion_bench.judging.pools import JudgedSystems, Pair, read_judged_systems
+from fusion_bench.stats.comparison import Answer
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "judge.md"
 MARK: Final = "judging effort"

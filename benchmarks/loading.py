@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks.cases import SIZES, Size
 from benchmarks.timing import Row, peak_gigabytes
-from fusion_bench.io.cache.dataset_cache import FOLDER, Cache
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_cache import FOLDER, Cache
 
 TITLE = "Loading four runs of 698,000 lines"
 #: How a document is named by its number.

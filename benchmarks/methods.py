@@ -15,10 +15,10 @@ from benchmarks.cases import SIZES, Case, make_case
 from benchmarks.engine import MEASURES
 from benchmarks.timing import Row, Task, median_seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import fusions
 from fusion_bench.measures import parse_measure
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 TITLE = "Fusion methods"
 #: As in ranx.

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files import write_atomic
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "gate-mutants.md"
 CHECKS, VERDICT = "gate/checks.py", "gate/verdict.py"
 ESTIMATES = "gate/estimates.py"
-SIGN_FLIPS = "stats/randomization_tests.py"
+SIGN_FLIPS = "stats/corrections.py"
 #: A mutant whose self-test takes longer is one that hangs.
 SECONDS = 900
 
@@ -45,9 +45,9 @@ from pathlib import Path
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test.error_rates import measure_error_rates
-from fusion_bench.gate.self_test.halves import compare_halves
-from fusion_bench.gate.self_test.run import compare_two_systems
-from fusion_bench.gate.self_test.whole_command.run import run_cases
+from fusion_bench.gate.self_test.simulation import compare_halves
+from fusion_bench.gate.self_test.error_rates import compare_two_systems
+from fusion_bench.gate.self_test.whole_command import run_cases
 
 root, runs = Path(sys.argv[1]), int(sys.argv[2])
 for case in run_cases():
@@ -105,7 +105,7 @@ MUTANTS = (
     ),
     Mutant(
         "stated powers too low",
-        "gate/power/rule_power.py",
+        "gate/power.py",
         "rejection_drops=drops,",
         "rejection_drops=2 * drops,",
     ),
@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "100,000 changed queries needed",
-        "gate/self_test/simulate.py",
+        "gate/self_test/simulation.py",
         "MIN_CHANGED = 10",
         "MIN_CHANGED = 100_000",
     ),
@@ -153,7 +153,7 @@ MUTANTS = (
     _in_checks("a two-sided test", 'seed=seed, alternative="less"', "seed=seed"),
     Mutant(
         "standard error × .5",
-        "stats/cluster_variance.py",
+        "stats/intervals.py",
         ".sum(axis=-1)) / queries)",
         ".sum(axis=-1)) / queries / 2)",
     ),
@@ -171,7 +171,7 @@ MUTANTS = (
     ),
     Mutant(
         "guards always hold",
-        "gate/query_checks.py",
+        "gate/checks.py",
         "holds=not broken and share <= guard.max_share",
         "holds=True",
     ),
@@ -189,8 +189,8 @@ MUTANTS = (
     Mutant(
         "every fall is a regression",
         ESTIMATES,
-        "if not error > 0:",
-        "return 0.0\n    if not error > 0:",
+        "if not error > 0:\n        return 0.0 if",
+        "return 0.0\n    if not error > 0:\n        return 0.0 if",
     ),
     _in_checks(
         "printed alarm rate × 9",
@@ -199,19 +199,19 @@ MUTANTS = (
     ),
     Mutant(
         "the betting bound at a third of its capital's logarithm",
-        "stats/betting_bound.py",
+        "stats/intervals.py",
         "limit = -np.log(alpha)",
         "limit = -np.log(alpha) / 3",
     ),
     Mutant(
         "the betting bound takes no group for larger than the mean one",
-        "stats/betting_bound.py",
+        "stats/intervals.py",
         "return sums / mean_size, float(sizes.max() / mean_size)",
         "return sums / mean_size, 1.0",
     ),
     Mutant(
         "unequal groups have the degrees of freedom of equal ones",
-        "stats/cluster_variance.py",
+        "stats/intervals.py",
         "if sizes.min() == sizes.max():",
         "if True:",
     ),
@@ -235,13 +235,13 @@ MUTANTS = (
     ),
     Mutant(
         "unjudged documents never veto an alarm",
-        "gate/unjudged_values.py",
+        "gate/stored_values.py",
         "return status in ALARMS and unjudged.decides(-1, max_drop)",
         "return False",
     ),
     Mutant(
         "unjudged documents never veto a pass",
-        "gate/unjudged_values.py",
+        "gate/stored_values.py",
         "return unjudged.decides(1, max_drop, is_pass=True)",
         "return False",
     ),
@@ -254,13 +254,13 @@ MUTANTS = (
     Mutant("candidates are never counted", "gate/run.py", "    if all(unchanged):", "    if True:"),
     Mutant(
         "a golden query may lie one rank too far",
-        "gate/query_checks.py",
+        "gate/checks.py",
         "rank <= golden.top,",
         "rank <= golden.top + 1,",
     ),
     Mutant(
         "a side of one repeat counts as fixed",
-        "gate/trials/check_trials.py",
+        "gate/estimates.py",
         "borrow=self.borrows)",
         "borrow=False)",
     ),

@@ -18,8 +18,8 @@ from typing import Any
 
 from benchmarks.collections import ATTACK
 from fusion_bench.data.alignment import align
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.system import System
@@ -27,9 +27,9 @@ from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.json_objects import load_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
-from fusion_bench.report.policies.policy_records import PolicyResult
-from fusion_bench.tune.policy_study.prepared_policy import StudyBudget
-from fusion_bench.tune.policy_study.study import study_policy
+from fusion_bench.report.policy_page import PolicyResult
+from fusion_bench.tune.policy_study import study_policy
+from fusion_bench.tune.prepared_policy import StudyBudget
 
 STORED = Path(__file__).with_name("policies.json")
 PAGE = Path(__file__).parent.parent / "docs" / "policies.md"

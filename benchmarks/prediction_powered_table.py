@@ -23,7 +23,7 @@ from benchmarks.simulations.promise import Promise
 from benchmarks.table import replace_between_marks
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import t_quantile
-from fusion_bench.stats.prediction_powered.powered_mean import estimate_powered_mean
+from fusion_bench.stats.prediction_powered import estimate_powered_mean
 
 PAGE = Path(__file__).parents[1] / "docs" / "grades.md"
 MARK = "prediction-powered"

@@ -17,14 +17,12 @@ from pathlib import Path
 from benchmarks.leaderboard.methods import ROOT
 from benchmarks.study import parse_options
 from benchmarks.table import replace_between_marks
-from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.diagnose_experiment import diagnose_experiment
-from fusion_bench.explain.diagnosis import FailureCount
-from fusion_bench.report.tuning.recommendation import recommend
-from fusion_bench.report.tuning_records.thresholds import ThresholdReport, ThresholdRule
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.explain.diagnosis import FailureCount, diagnose_experiment
+from fusion_bench.report.tuning_records import ThresholdReport, ThresholdRule, TuningReport
+from fusion_bench.report.tuning_texts import recommend
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 
 PAGE = ROOT / "docs" / "referee.md"

@@ -17,8 +17,8 @@ from benchmarks.collections import MEASURE, Collection
 from benchmarks.ranx_itself import query_slices
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 
 @dataclass(frozen=True, eq=False)

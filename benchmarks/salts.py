@@ -25,12 +25,12 @@ from benchmarks.collections import (
 )
 from benchmarks.study import parse_options, write_table
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.tune.search.search import run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.splits import hashed_split
-from fusion_bench.tune.validation.trial_selection import choose_trial, describe_choice
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import run_search
+from fusion_bench.tune.splits import hashed_split
+from fusion_bench.tune.trial_selection import choose_trial, describe_choice
 
 RESULTS = Path(__file__).parent / "salts.json"
 #: Greatest share of "ship" in a control, by the two-sided 95 % interval.

@@ -14,19 +14,22 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.self_test.error_rates import measure_error_rates
+from fusion_bench.gate.self_test.error_rates import (
+    SelfTestResult,
+    compare_two_systems,
+    measure_error_rates,
+    run_self_test,
+)
 from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
-from fusion_bench.gate.self_test.result import SelfTestResult
-from fusion_bench.gate.self_test.run import compare_two_systems, run_self_test
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.report.markdown import format_table
 from fusion_bench.report.plots import render_png
-from fusion_bench.report.text.markdown import format_table
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files import write_atomic
 
 ROOT = Path(__file__).parent.parent
 EXPERIMENT = ROOT / "experiments" / "default.yaml"

@@ -17,14 +17,14 @@ import numpy as np
 
 from benchmarks.cases import SIZES, make_case
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.experiment.settings import ParameterRange, SearchSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import ParameterRange, SearchSettings
+from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.search_space import build_search_space
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.space import build_search_space
 
 #: The tuned parameters beside the weights: a trial with a new k takes longer.
 SPACES: dict[str, dict[str, ParameterRange]] = {

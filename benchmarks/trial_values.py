@@ -14,10 +14,10 @@ import numpy as np
 
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 COLLECTIONS = ("biology", "economics", "robotics")
 AGENTS = ("effort-medium", "effort-high", "effort-ultrahigh")

@@ -23,10 +23,14 @@ from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.verdict import ALARMS
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.trials.planning import plan_narrowing
-from fusion_bench.stats.trials.trial_spread import measure_trial_spread
-from fusion_bench.stats.trials.trial_variance import add_trial_variance, make_trial_terms
-from fusion_bench.stats.trials.variance_components import count_disagreements, split_variance
+from fusion_bench.stats.trial_variance import (
+    add_trial_variance,
+    count_disagreements,
+    make_trial_terms,
+    measure_trial_spread,
+    plan_narrowing,
+    split_variance,
+)
 
 RESULTS = Path(__file__).parent / "trials.json"
 PAGE = Path(__file__).parent.parent / "docs" / "trials.md"

@@ -22,14 +22,14 @@ from benchmarks.ranx_itself import METHODS, compile_ranx, read_choices, run_ranx
 from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.study import parse_options
 from benchmarks.tuning_table import DEFAULT, FUSION_BENCH, RANX_ITSELF, format_table, write_records
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.rows.grouped_rows import number_by_appearance
-from fusion_bench.experiment.tune_settings import ParameterRange, SelectionRule, TuneSettings
+from fusion_bench.experiment.settings import ParameterRange, SelectionRule, TuneSettings
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.tune.search.search import run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
-from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import run_search
+from fusion_bench.tune.splits import QuerySplit, dataset_split, hashed_split
+from fusion_bench.tune.trial_selection import choose_trial
 
 #: Salts where the dataset has no splits of its own: more where there are few queries.
 SALTS: Mapping[str, int] = {"jqara": 1, "codec": 16, "trec-dl-2019": 16, "nfcorpus": 4, "toy": 2}

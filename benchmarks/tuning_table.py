@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.collections import COLLECTIONS
 from benchmarks.study import write_table
-from fusion_bench.experiment.tune_settings import SelectionRule
+from fusion_bench.experiment.settings import SelectionRule
 
 RESULTS = Path(__file__).parent / "tuning.json"
 #: Selection rule → row.

@@ -25,13 +25,13 @@ from benchmarks.salts import VERDICTS
 from benchmarks.study import parse_options, write_table
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Query
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.tune.search.search import run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.per_query_class import tune_by_class
-from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
-from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import run_search
+from fusion_bench.tune.splits import QuerySplit, dataset_split, hashed_split
+from fusion_bench.tune.trial_selection import choose_trial
+from fusion_bench.tune.tuning_run import tune_by_class
 
 
 def read_tactics() -> dict[str, str]:

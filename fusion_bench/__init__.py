@@ -29,114 +29,114 @@ TYPE_CHECKING = False  # as in typing, whose import would take longer than all t
 
 if TYPE_CHECKING:
     from fusion_bench._version import __version__ as __version__
+    from fusion_bench.api.compare import align_runs as align_runs
     from fusion_bench.api.compare import compare as compare
-    from fusion_bench.api.evaluate import align_runs as align_runs
-    from fusion_bench.api.evaluate import evaluate_systems as evaluate_systems
-    from fusion_bench.api.evaluate import parse_measure as parse_measure
-    from fusion_bench.api.evaluate import run_experiment as run_experiment
-    from fusion_bench.api.export import export as export
+    from fusion_bench.api.compare import evaluate_systems as evaluate_systems
+    from fusion_bench.api.compare import parse_measure as parse_measure
+    from fusion_bench.api.compare import run_experiment as run_experiment
     from fusion_bench.api.fuse import fuse as fuse
-    from fusion_bench.api.gate import gate as gate
-    from fusion_bench.api.inputs.datasets import load_dataset as load_dataset
-    from fusion_bench.api.inputs.systems import rrf as rrf
-    from fusion_bench.api.inputs.systems import weighted as weighted
-    from fusion_bench.api.judging.documents import documents_to_judge as documents_to_judge
-    from fusion_bench.api.judging.documents import import_grades as import_grades
-    from fusion_bench.api.judging.documents import pool as pool
-    from fusion_bench.api.judging.grades import agreement as agreement
-    from fusion_bench.api.judging.grades import draw_queries as draw_queries
-    from fusion_bench.api.judging.grades import estimate as estimate
-    from fusion_bench.api.judging.grades import sensitivity as sensitivity
-    from fusion_bench.api.new_datasets import add_dataset as add_dataset
-    from fusion_bench.api.new_datasets import new_dataset as new_dataset
-    from fusion_bench.api.new_datasets import sample_log as sample_log
-    from fusion_bench.api.page import compare_reports as compare_reports
-    from fusion_bench.api.page import page as page
-    from fusion_bench.api.plot import plot as plot
+    from fusion_bench.api.fuse import rrf as rrf
+    from fusion_bench.api.fuse import weighted as weighted
+    from fusion_bench.api.inputs import load_dataset as load_dataset
+    from fusion_bench.api.judging import agreement as agreement
+    from fusion_bench.api.judging import documents_to_judge as documents_to_judge
+    from fusion_bench.api.judging import draw_queries as draw_queries
+    from fusion_bench.api.judging import estimate as estimate
+    from fusion_bench.api.judging import import_grades as import_grades
+    from fusion_bench.api.judging import pool as pool
+    from fusion_bench.api.judging import sensitivity as sensitivity
+    from fusion_bench.api.new_data import add_dataset as add_dataset
+    from fusion_bench.api.new_data import new_dataset as new_dataset
+    from fusion_bench.api.new_data import pull as pull
+    from fusion_bench.api.new_data import rerank as rerank
+    from fusion_bench.api.new_data import sample_log as sample_log
     from fusion_bench.api.power import power as power
-    from fusion_bench.api.pull import pull as pull
-    from fusion_bench.api.rerank import rerank as rerank
-    from fusion_bench.api.results.comparisons import Comparisons as Comparisons
-    from fusion_bench.api.results.tuning_result import TuningResult as TuningResult
-    from fusion_bench.api.tables.make_tables import tables as tables
+    from fusion_bench.api.results import Comparisons as Comparisons
+    from fusion_bench.api.results import compare_reports as compare_reports
+    from fusion_bench.api.results import page as page
+    from fusion_bench.api.results import plot as plot
+    from fusion_bench.api.tables import tables as tables
+    from fusion_bench.api.tune import TuningResult as TuningResult
+    from fusion_bench.api.tune import export as export
+    from fusion_bench.api.tune import gate as gate
     from fusion_bench.api.tune import tune as tune
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
     from fusion_bench.data.qrels import Qrels as Qrels
+    from fusion_bench.data.read_options import ReadOptions as ReadOptions
     from fusion_bench.data.records import Query as Query
-    from fusion_bench.data.rows.read_options import ReadOptions as ReadOptions
     from fusion_bench.data.run import Run as Run
     from fusion_bench.errors import FusionBenchError as FusionBenchError
-    from fusion_bench.evaluation.report_records.report import Report as Report
-    from fusion_bench.evaluation.scores import Scores as Scores
-    from fusion_bench.evaluation.stored_reports.read_report import read_report as read_report
+    from fusion_bench.evaluation.report_file import Report as Report
+    from fusion_bench.evaluation.report_file import read_report as read_report
     from fusion_bench.experiment.experiment import Experiment as Experiment
     from fusion_bench.experiment.experiment import read_experiment as read_experiment
     from fusion_bench.experiment.system import System as System
     from fusion_bench.io.dataset import Dataset as Dataset
-    from fusion_bench.io.file_layout import FileLayout as FileLayout
     from fusion_bench.io.load_records import load_qrels as load_qrels
     from fusion_bench.io.load_records import load_run as load_run
+    from fusion_bench.io.raw_files import FileLayout as FileLayout
     from fusion_bench.live.pipeline import Pipeline as Pipeline
     from fusion_bench.measures import Measure as Measure
-    from fusion_bench.stats import compare_family
+    from fusion_bench.ranking.system_scores import Scores as Scores
+    from fusion_bench.stats import comparison_family
     from fusion_bench.stats.comparison import Comparison as Comparison
 
-    compare_systems = compare_family.compare_with_baseline
+    compare_systems = comparison_family.compare_with_baseline
 
 #: Public name → its module, and its name there if that is another.
 _HOME = {
     "AlignedRuns": "data.aligned_runs",
     "Comparison": "stats.comparison",
-    "Comparisons": "api.results.comparisons",
+    "Comparisons": "api.results",
     "Dataset": "io.dataset",
     "Experiment": "experiment.experiment",
-    "FileLayout": "io.file_layout",
+    "FileLayout": "io.raw_files",
     "FusionBenchError": "errors",
     "Measure": "measures",
     "Pipeline": "live.pipeline",
     "Qrels": "data.qrels",
     "Query": "data.records",
-    "ReadOptions": "data.rows.read_options",
-    "Report": "evaluation.report_records.report",
+    "ReadOptions": "data.read_options",
+    "Report": "evaluation.report_file",
     "Run": "data.run",
-    "Scores": "evaluation.scores",
+    "Scores": "ranking.system_scores",
     "System": "experiment.system",
-    "TuningResult": "api.results.tuning_result",
+    "TuningResult": "api.tune",
     "__version__": "_version",
-    "add_dataset": "api.new_datasets",
-    "agreement": "api.judging.grades",
-    "align_runs": "api.evaluate",
+    "add_dataset": "api.new_data",
+    "agreement": "api.judging",
+    "align_runs": "api.compare",
     "compare": "api.compare",
-    "compare_reports": "api.page",
-    "compare_systems": "stats.compare_family:compare_with_baseline",
-    "documents_to_judge": "api.judging.documents",
-    "draw_queries": "api.judging.grades",
-    "estimate": "api.judging.grades",
-    "evaluate_systems": "api.evaluate",
-    "export": "api.export",
+    "compare_reports": "api.results",
+    "compare_systems": "stats.comparison_family:compare_with_baseline",
+    "documents_to_judge": "api.judging",
+    "draw_queries": "api.judging",
+    "estimate": "api.judging",
+    "evaluate_systems": "api.compare",
+    "export": "api.tune",
     "fuse": "api.fuse",
-    "gate": "api.gate",
-    "import_grades": "api.judging.documents",
-    "load_dataset": "api.inputs.datasets",
+    "gate": "api.tune",
+    "import_grades": "api.judging",
+    "load_dataset": "api.inputs",
     "load_qrels": "io.load_records",
     "load_run": "io.load_records",
-    "new_dataset": "api.new_datasets",
-    "page": "api.page",
-    "parse_measure": "api.evaluate",
-    "plot": "api.plot",
-    "pool": "api.judging.documents",
+    "new_dataset": "api.new_data",
+    "page": "api.results",
+    "parse_measure": "api.compare",
+    "plot": "api.results",
+    "pool": "api.judging",
     "power": "api.power",
-    "pull": "api.pull",
+    "pull": "api.new_data",
     "read_experiment": "experiment.experiment",
-    "read_report": "evaluation.stored_reports.read_report",
-    "rerank": "api.rerank",
-    "rrf": "api.inputs.systems",
-    "run_experiment": "api.evaluate",
-    "sample_log": "api.new_datasets",
-    "sensitivity": "api.judging.grades",
-    "tables": "api.tables.make_tables",
+    "read_report": "evaluation.report_file",
+    "rerank": "api.new_data",
+    "rrf": "api.fuse",
+    "run_experiment": "api.compare",
+    "sample_log": "api.new_data",
+    "sensitivity": "api.judging",
+    "tables": "api.tables",
     "tune": "api.tune",
-    "weighted": "api.inputs.systems",
+    "weighted": "api.fuse",
 }
 __all__ = list(_HOME)
 #: What other libraries call something → where it is here.
@@ -152,11 +152,12 @@ class _Package(ModuleType):
     """This package; the functions ``fuse``, ``tune``, … keep their names.
 
     When a subpackage is imported, the import system sets it as an attribute of its package. Here
-    that would hide a function: subpackages of the same name are found in ``sys.modules`` alone.
+    that would hide a function, or the hint of a name: subpackages of the same name are found in
+    ``sys.modules`` alone.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (isinstance(value, ModuleType) and name in _HOME):
+        if not (isinstance(value, ModuleType) and (name in _HOME or name in _INSTEAD)):
             super().__setattr__(name, value)
 
 

@@ -15,7 +15,7 @@ INTERRUPTED = 130
 def run() -> int:
     """Run the command line as a process of its own; returns the exit code."""
     try:
-        from fusion_bench.util.processes.signals import handlers
+        from fusion_bench.util.signals import handlers
 
         handlers.install()
     except KeyboardInterrupt:

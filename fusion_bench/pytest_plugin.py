@@ -56,10 +56,10 @@ class FusionGate:
         Returns:
             The verdict, where the gate does not block.
         """
-        from fusion_bench.api.gate import gate
+        from fusion_bench.api.tune import gate
         from fusion_bench.errors import FusionBenchError
-        from fusion_bench.gate.baselines.storage import baseline_path
-        from fusion_bench.gate.pages.gate_page import format_text
+        from fusion_bench.gate.baseline_files import baseline_path
+        from fusion_bench.gate.page import format_text
         from fusion_bench.gate.verdict import ACCEPTED
 
         path = self.root / experiment

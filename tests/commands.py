@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from fusion_bench.cli._base import app
+from fusion_bench.cli.application.app import app
 
 
 @cache

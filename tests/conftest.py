@@ -52,6 +52,6 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def no_progress_lines() -> None:
     """No command that is called here is so slow that standard error says so."""
-    from fusion_bench.cli.progress import lines
+    from fusion_bench.cli.application import progress
 
-    lines.LINE_INTERVAL = 1e6
+    progress.LINE_INTERVAL = 1e6

@@ -24,7 +24,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.scores import Scores
+from fusion_bench.ranking.system_scores import Scores
 from tests.data.cases import assert_same
 from tests.report.tuning.cases import front
 

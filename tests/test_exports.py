@@ -39,7 +39,7 @@ def test_a_near_name_is_suggested(name: str, hint: str) -> None:
         getattr(fusion_bench, name)
 
 
-SUBPACKAGES = ("fuse", "tune", "gate", "pull", "rerank")
+SUBPACKAGES = ("tune", "gate", "rerank")
 
 
 @pytest.mark.parametrize("first", ["function", "subpackage"])

@@ -37,11 +37,11 @@ from benchmarks.leaderboard.results import (
 )
 from benchmarks.leaderboard.rows import FLOOR, list_rows
 from benchmarks.leaderboard.run import run_collections
-from fusion_bench.blend import blends
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import fusions
 from tests.tiny import FILES
 
 BUDGET = Budget(trials=2, folds=2, flips=39)

@@ -18,7 +18,7 @@ from benchmarks.trials_table import (
     simulate,
 )
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.trials.trial_spread import measure_trial_spread
+from fusion_bench.stats.trial_variance import measure_trial_spread
 from tests.parity.data import parity_data
 from tests.stats.trials.cases import crossed
 

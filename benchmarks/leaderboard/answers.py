@@ -12,10 +12,8 @@ from benchmarks.leaderboard.methods import BASELINE, MEASURE
 from benchmarks.leaderboard.results import CollectionResults
 from benchmarks.leaderboard.rows import CONSTANTS, CONVEX, TUNED_PAIR, k_name, reranked_name
 from benchmarks.leaderboard.tuned_family import adjust_for_choice
-from fusion_bench.stats.answers import BETTER, WORSE
-from fusion_bench.stats.compare_family import ComparedValues, compare_family
-from fusion_bench.stats.comparison import Comparison
-from fusion_bench.stats.fusion_answer import decide_fusion
+from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
+from fusion_bench.stats.comparison_family import ComparedValues, compare_family, decide_fusion
 from fusion_bench.stats.intervals import MeanEstimate
 
 #: MAP by k: Cormack, Clarke and Büttcher, SIGIR 2009, Table 1 (30 lists, TREC topics 351–400).

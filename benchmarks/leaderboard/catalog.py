@@ -17,7 +17,7 @@ import yaml
 
 from benchmarks.leaderboard.methods import ROOT
 from fusion_bench.io.dataset_config import FILE, read_spec
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files import write_atomic
 
 PARITY_DATA = "FUSION_BENCH_PARITY_DATA"
 KEYWORD, SEMANTIC, DENSE = ("keyword",), ("semantic",), ("question", "semantic")

@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError
 
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.models import StrictModel
-from fusion_bench.stats.unjudged_rule import JudgmentKind
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.stats.comparison import JudgmentKind
+from fusion_bench.util.files import write_atomic
 
 #: Raised when a cell has other fields or is computed in another way.
 FORMAT_VERSION = 3

@@ -22,27 +22,25 @@ from benchmarks.leaderboard.cells import (
 )
 from benchmarks.leaderboard.methods import BASELINE, MEASURE, Lists, fusion_systems
 from benchmarks.leaderboard.rows import CONVEX, tuned_name
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.fingerprint import Fingerprint
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.unjudged.judgment_kind import judgment_kind
-from fusion_bench.evaluation.unjudged.unjudged_values import measure_unjudged
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.settings import ParameterRange
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import ParameterRange
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import Measure, compute_measures, parse_measure
-from fusion_bench.tune.space.objective import TuningObjective, source_roles
-from fusion_bench.tune.space.search_space import build_search_space
-from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit, cross_fit
-from fusion_bench.tune.validation.cross_validation import assign_folds
-from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
-from fusion_bench.tune.validation.trial_selection import evaluate_in_batches
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.tune.cross_fitting import CrossFit, cross_fit
+from fusion_bench.tune.objective import TuningObjective, source_roles
+from fusion_bench.tune.sensitivity import sample_uniformly
+from fusion_bench.tune.space import build_search_space
+from fusion_bench.tune.trial_selection import assign_folds, evaluate_in_batches
 
 #: Cormack's measure, for the curve over k.
 AVERAGE_PRECISION: Final = "AP@100"

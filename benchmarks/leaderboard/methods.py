@@ -18,20 +18,20 @@ from typing import Any
 
 import yaml
 
-from fusion_bench.blend import blends
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError, MissingExtraError
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Trainable, fusions
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measures import parse_measure
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import Trainable, fusions
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.util.files import write_atomic
 
 ROOT = Path(__file__).parent.parent.parent
 ATTACK = ROOT / "datasets" / "attack" / "dataset.yaml"

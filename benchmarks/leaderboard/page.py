@@ -23,8 +23,8 @@ from benchmarks.leaderboard.results import (
     row_names,
 )
 from fusion_bench.report.plots import render_png
-from fusion_bench.stats.answers import BETTER, WORSE
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.stats.comparison import BETTER, WORSE
+from fusion_bench.util.files import write_atomic
 
 PICTURE: Final = "leaderboard.png"
 TITLES: Final = {

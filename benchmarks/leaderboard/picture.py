@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.leaderboard.methods import BASELINE
 from benchmarks.leaderboard.results import COMPARED, CollectionResults, row_names
-from fusion_bench.stats.answers import BETTER, WORSE
+from fusion_bench.stats.comparison import BETTER, WORSE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

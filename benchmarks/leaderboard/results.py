@@ -14,13 +14,12 @@ from benchmarks.leaderboard.cells import Cell, CollectionHead, Row, cell_path, r
 from benchmarks.leaderboard.evaluate import FILLED, JUDGED, fingerprint_row
 from benchmarks.leaderboard.methods import BASELINE, MEASURE
 from benchmarks.leaderboard.tuned_family import adjust_for_choice
+from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.rows.grouped_rows import number_by_appearance
-from fusion_bench.evaluation.unjudged.answer_veto import veto_answer
-from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedEvidence, compare_unjudged
-from fusion_bench.stats.answers import Answer
-from fusion_bench.stats.compare_family import MIN_GAIN, ComparedValues, compare_family
-from fusion_bench.stats.comparison import Comparison, paired_difference
+from fusion_bench.evaluation.contrasts import veto_answer
+from fusion_bench.stats.comparison import Answer, Comparison, paired_difference
+from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
 #: Kinds of rows that are compared with the baseline and ranked against each other.

@@ -17,7 +17,7 @@ from benchmarks.leaderboard.methods import (
     with_reranker,
 )
 from fusion_bench.experiment.system import System
-from fusion_bench.tune.space.search_space import declared_parameters
+from fusion_bench.tune.space import declared_parameters
 
 #: The k of Cormack, Clarke and Büttcher's Table 1.
 CONSTANTS: Final = (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 500)

@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.answers import BETTER, WORSE, Answer
-from fusion_bench.stats.compare_family import MIN_GAIN
-from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Comparison
+from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.stats.intervals import NOISE
 
 #: Of the family.

@@ -14,10 +14,10 @@ import yaml
 from benchmarks.pulled_engines.corpus import Corpus
 from benchmarks.pulled_engines.indexes import Settings
 from benchmarks.pulled_engines.orders import Lists, OrderCounts, compare_orders
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.load_records import load_run
-from fusion_bench.pull.engine_config import build_connector
 
 MEASURE: Final = "nDCG@10"
 FUSED, REPLAY = "engine-fused", "replay"

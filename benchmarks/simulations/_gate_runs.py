@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.verdict import ALPHA
 from fusion_bench.measures import parse_measure
-from fusion_bench.stats.betting_bound import log_capital, log_returns
-from fusion_bench.stats.intervals import t_quantile
-from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.stats.corrections import adjust_holm, randomization_p_values
+from fusion_bench.stats.intervals import log_capital, log_returns, t_quantile
 
 #: Measures of a run's four checks, with their tolerances.
 CHECKS = {"nDCG@10": 0.005, "RR@10": 0.01, "R@10": 0.01, "AP@10": 0.005}

@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.simulations.promise import Promise
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.stats.cluster_variance import bell_mccaffrey_freedom, cr2_standard_error
-from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.intervals import bell_mccaffrey_freedom, cr2_standard_error, t_quantile
 
 TITLE = "Intervals by group: CR2 with Bell–McCaffrey degrees of freedom"
 DESCRIPTION = """\

@@ -11,10 +11,10 @@ import numpy as np
 from benchmarks.collections import build_objective, load_attack, load_collection
 from benchmarks.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.power.sample_size import upper_tail
-from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit, cross_fit
-from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
-from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT, evaluate_in_batches
+from fusion_bench.stats.power import upper_tail
+from fusion_bench.tune.cross_fitting import CrossFit, cross_fit
+from fusion_bench.tune.sensitivity import sample_uniformly
+from fusion_bench.tune.trial_selection import PRIOR_WEIGHT, evaluate_in_batches
 
 TITLE = "Few queries"
 DESCRIPTION = """

@@ -6,8 +6,7 @@ import numpy as np
 
 from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.compare_family import ComparedValues
-from fusion_bench.stats.first_group import find_first_group
+from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
 
 TITLE = "The first group"
 DESCRIPTION = """

@@ -8,7 +8,7 @@ from benchmarks.simulations._gate_runs import CHECKS, draw_null, find_passes, re
 from benchmarks.simulations.promise import Promise
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.verdict import ALPHA
-from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
+from fusion_bench.stats.corrections import adjust_holm, randomization_p_values
 
 TITLE = "One hundred candidates on the same queries"
 DESCRIPTION = """

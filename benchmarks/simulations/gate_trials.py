@@ -6,10 +6,9 @@ import numpy as np
 
 from benchmarks.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.estimates import estimate_check
-from fusion_bench.gate.trials.check_trials import CheckTrials
+from fusion_bench.gate.estimates import CheckTrials, estimate_check
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckStatus, decide_status
-from fusion_bench.stats.randomization_tests import randomization_p_values
+from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.util.formatting import pluralize
 
 TITLE = "The gate: repeated trials"

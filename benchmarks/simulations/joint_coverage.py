@@ -7,8 +7,8 @@ import numpy as np
 from benchmarks.simulations.max_t import critical_t, find_critical
 from benchmarks.simulations.promise import Promise
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.flips.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 
 TITLE = "Joint coverage"
 DESCRIPTION = """

@@ -10,8 +10,7 @@ import numpy as np
 from benchmarks.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.stats.intervals import t_quantile
-from fusion_bench.tune.looks.lan_demets import planned_levels
-from fusion_bench.tune.looks.levels import look_level
+from fusion_bench.stats.look_levels import look_level, planned_levels
 
 TITLE = "Looks at held-out queries"
 DESCRIPTION = """

@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.flips.sign_flips import draw_flips, hash_group_ids
-from fusion_bench.stats.power.sample_size import detectable_difference
-from fusion_bench.stats.randomization_tests import adjust_holm
+from fusion_bench.stats.corrections import adjust_holm
+from fusion_bench.stats.power import detectable_difference
+from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 
 TITLE = "One inference: max-T"
 DESCRIPTION = """

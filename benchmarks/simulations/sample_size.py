@@ -10,8 +10,7 @@ from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.stats.intervals import POWER, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.power.sample_size import NORMAL_FREEDOM, critical_value
-from fusion_bench.stats.power.spread import Spread, estimate_spread
+from fusion_bench.stats.power import NORMAL_FREEDOM, Spread, critical_value, estimate_spread
 
 TITLE = "Numbers of queries"
 DESCRIPTION = """

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.simulations.max_t import SAMPLERS, SD, SYSTEMS
 from benchmarks.simulations.promise import Promise
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.answers import NOT_SHOWN, Answer, decide_answer
+from fusion_bench.stats.comparison import NOT_SHOWN, Answer, decide_answer
 from fusion_bench.stats.max_t import FIRST_DRAWS, MOST_DRAWS, FamilyRow, max_t
 
 TITLE = "Seeds"

@@ -10,13 +10,10 @@ from benchmarks.collections import build_objective, load_attack, load_collection
 from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.validation.all_queries.cross_fitting import cross_fit
-from fusion_bench.tune.validation.all_queries.fit_all_queries import adopt_fit
-from fusion_bench.tune.validation.gains import PairedValues, judge_family, paired_gain
-from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
-from fusion_bench.tune.validation.shrunken_gain import shrink_gain
-from fusion_bench.tune.validation.trial_selection import PRIOR_WEIGHT
-from fusion_bench.tune.validation.verdict import LEVEL, decide_verdict
+from fusion_bench.tune.cross_fitting import adopt_fit, cross_fit
+from fusion_bench.tune.gains import PairedValues, judge_family, paired_gain
+from fusion_bench.tune.sensitivity import sample_uniformly
+from fusion_bench.tune.trial_selection import LEVEL, PRIOR_WEIGHT, decide_verdict, shrink_gain
 
 TITLE = "Shipped gains, plain and shrunken"
 DESCRIPTION = """

@@ -10,8 +10,7 @@ import numpy as np
 from benchmarks.simulations.max_t import decide
 from benchmarks.simulations.promise import Promise
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.answers import Answer
-from fusion_bench.stats.skew_rule import check_skew
+from fusion_bench.stats.comparison import Answer, check_skew
 
 TITLE = "Skew against the answer"
 DESCRIPTION = """

@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.compare_family import ComparedValues, compare_family
+from fusion_bench.stats.comparison_family import ComparedValues, compare_family
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.trials.trial_variance import add_trial_variance, make_trial_terms
+from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_terms
 
 TITLE = "Repeated trials"
 DESCRIPTION = """

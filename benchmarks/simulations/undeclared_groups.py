@@ -10,12 +10,12 @@ import numpy as np
 from benchmarks.simulations import groups
 from benchmarks.simulations.groups import QUERIES, draw_dataset, draw_differences, hold_out_best
 from benchmarks.simulations.promise import Promise, Side
+from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.validation.gains import paired_gain
-from fusion_bench.tune.validation.verdict import decide_verdict
+from fusion_bench.tune.gains import paired_gain
+from fusion_bench.tune.trial_selection import decide_verdict
 
 TITLE = "Groups that nobody declared"
 DESCRIPTION = """\

@@ -20,9 +20,9 @@ from docs.website.page import (
 from docs.website.parameters import format_parameters
 from docs.website.sections import split_sections
 from fusion_bench.experiment.dialect import Dialect, dialects
-from fusion_bench.experiment.methods.method_table import describe_method
+from fusion_bench.experiment.method_table import describe_method
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion
+from fusion_bench.methods.fuse import Fusion
 
 ORIGIN = "docs/engines.md"
 RUNS = ("bm25", "dense")

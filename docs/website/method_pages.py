@@ -11,14 +11,14 @@ from docs.website.examples import OPTIONS, example_experiment
 from docs.website.page import Page, format_code, format_contents, format_table, format_yaml
 from docs.website.parameters import format_parameters
 from docs.website.pictures import Picture, picture_of
-from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import MethodRegistry
-from fusion_bench.experiment.methods.method_table import MethodEntry, list_methods
-from fusion_bench.fuse import Fusion, Trainable, fusions
-from fusion_bench.normalize import normalizers
-from fusion_bench.policies import policies
+from fusion_bench.experiment.method_table import MethodEntry, list_methods
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import Fusion, Trainable, fusions
+from fusion_bench.methods.normalize import normalizers
+from fusion_bench.methods.policies import policies
 
 #: The sources of every example.
 SOURCES = ("bm25", "dense")

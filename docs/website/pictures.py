@@ -10,7 +10,7 @@ from typing import Any
 from docs.website.examples import OPTIONS
 from docs.website.page import ROOT, format_code, format_flow
 from fusion_bench.config.parameters import Parameter, Value
-from fusion_bench.fuse import Trainable, fusions
+from fusion_bench.methods.fuse import Trainable, fusions
 
 GALLERY = "docs/gallery"
 #: Panels of one picture.

@@ -1,28 +1,159 @@
-"""Tune a system on data that is at hand, and test the gain on held-out queries."""
+"""Tune a system on data at hand; gate it or export it, as the commands do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from fusion_bench.api.inputs.datasets import DATA_OPTIONS, dataset_folder, read_dataset
-from fusion_bench.api.inputs.records import list_measures
-from fusion_bench.api.inputs.systems import SystemLike, build_system, default_name
-from fusion_bench.api.results.tuning_result import TuningResult
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.api.fuse import SystemLike, build_system, default_name
+from fusion_bench.api.inputs import (
+    DATA_OPTIONS,
+    dataset_folder,
+    is_path,
+    list_measures,
+    read_dataset,
+)
 from fusion_bench.config.models import Location, parse_model
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.engines.export import ExportData, ExportOptions, export_experiment, export_system
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.export_records import ExportReport
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import report_provenance
-from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.experiment.dialect import find_engine
+from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.experiment.system import System
+from fusion_bench.gate.baseline_files import baseline_path
+from fusion_bench.gate.inputs import GateInputs
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.tune.looks.find_ledger import find_ledger
-from fusion_bench.tune.space.open_objective import create_objective
+from fusion_bench.io.dataset_paths import find_folders
+from fusion_bench.report.tuning_page import tuning_findings
+from fusion_bench.report.tuning_records import TuningReport, Value
+from fusion_bench.stats.comparison import Comparison
+from fusion_bench.tune.gains import evaluate_untuned
+from fusion_bench.tune.ledger import find_ledger
+from fusion_bench.tune.objective import TuningObjective, create_objective
+from fusion_bench.tune.trial_log import Trial, TrialOrigin
 from fusion_bench.tune.tuning_run import TuningRun
-from fusion_bench.tune.validation.floor import evaluate_untuned
+from fusion_bench.util.formatting import Columns, TableView
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+    from optuna.study import Study
+
+    from fusion_bench.api.results import HtmlPage
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TuningResult(TableView):
+    """What a tuning run chose, and whether it is better than the default.
+
+    Attributes:
+        report: Everything that was found, as ``fusion-bench tune`` writes it.
+        objective: What was tuned, on all judged queries.
+    """
+
+    report: TuningReport
+    objective: TuningObjective
+
+    @property
+    def verdict(self) -> str:
+        """``ship``, ``keep``, ``worse`` or ``too few queries``: decided on held-out queries."""
+        return self.report.verdict
+
+    @property
+    def explanation(self) -> str:
+        """The verdict and its numbers in a few sentences."""
+        return next(f.text for f in tuning_findings(self.report) if f.key == "verdict")
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """The chosen values by path, such as ``fusion.k``."""
+        return dict(self.report.choice.params)
+
+    @property
+    def system(self) -> System:
+        """The tuned system, for ``fuse`` and ``compare``."""
+        name = f"{self.report.system} tuned"
+        return System.model_validate({**self.report.choice.config, "name": name})
+
+    @property
+    def comparison(self) -> Comparison:
+        """The tuned system against the default on the held-out queries; this decides."""
+        gain = self.report.held_out
+        return Comparison(
+            measure=self.report.measure,
+            baseline=self.report.system,
+            candidate=f"{self.report.system} tuned",
+            baseline_mean=gain.default,
+            candidate_mean=gain.tuned,
+            difference=gain.difference,
+            low=math.nan if gain.low is None else gain.low,
+            high=math.nan if gain.high is None else gain.high,
+            p=gain.p,
+            p_adjusted=None,
+            wins=gain.wins,
+            ties=gain.ties,
+            losses=gain.losses,
+            min_detectable_difference=None,
+            queries=gain.queries,
+            groups=gain.groups,
+        )
+
+    @cached_property
+    def study(self) -> Study:
+        """The search as a study of Optuna, with ``origin`` and ``config`` of each trial."""
+        from fusion_bench.tune.shared_study import build_study  # imports Optuna
+
+        trials = [
+            Trial(
+                trial.number,
+                dict(trial.params),
+                math.nan if trial.value is None else trial.value,
+                cast("TrialOrigin", trial.origin),
+            )
+            for trial in self.report.trials
+        ]
+        return build_study(trials, self.objective, f"{self.report.system} on {self.report.dataset}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as ``tuning.json`` has it."""
+        return self.report.model_dump(mode="json")
+
+    def plot(self, kind: str | None = None) -> Drawing:
+        """The first figure of the report, or the first of one kind; see :func:`plot`."""
+        from fusion_bench.api.results import plot
+
+        return plot(self, kind)
+
+    def page(self) -> HtmlPage:
+        """The page for a browser, which a notebook shows inline; see :func:`page`."""
+        from fusion_bench.api.results import page
+
+        return page(self)
+
+    def _summary(self) -> str:
+        chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())
+        return f"TuningResult({self.verdict!r}: {chosen})\n{self.comparison!r}"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a trial."""
+        return self.report._table_columns(limit)
+
+
+def _shorten(value: Value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.
 EXPERIMENT_OPTIONS = frozenset({"alpha", "ties"})
@@ -116,3 +247,134 @@ def _run(
         untuned=evaluate_untuned(experiment, source, dataset, objective),
     )
     return TuningResult(run.run("tune", report_provenance(experiment, source)), objective)
+
+
+def gate(
+    experiment: str | os.PathLike[str],
+    *,
+    baseline: str | os.PathLike[str] | None = None,
+    update: str | None = None,
+    anchor: bool = False,
+    folders: Collection[str | os.PathLike[str]] | None = None,
+    base: str | None = None,
+) -> GateVerdict:
+    """Check an experiment's candidate for regressions against its committed baseline.
+
+    Args:
+        experiment: The experiment's file.
+        baseline: File of the baseline; ``reports/baselines/EXPERIMENT.json`` by default.
+        update: Why the values may change: the candidate becomes the baseline before it is checked.
+        anchor: With ``update``: whether the candidate becomes the anchor, too.
+        folders: Where named datasets live; by default ``datasets`` beside the experiment's folder,
+            here, and in the folders above.
+        base: The commit that the change starts from: a baseline that is the same there is trusted
+            where changed lists cannot reproduce it.
+
+    Returns:
+        The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``
+        or ``candidates``.
+
+    Raises:
+        FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
+    """
+    path = Path(experiment)
+    parsed, source = read_experiment(path)
+    inputs = GateInputs(parsed, source, find_folders(folders, path))
+    file = baseline_path(path) if baseline is None else Path(baseline)
+    if update is not None:
+        update_baseline(inputs, file, update, anchor=anchor)
+    return run_gate(inputs, file, base)
+
+
+#: Suffixes of an experiment's file.
+YAML = {".yaml", ".yml"}
+
+
+def export(
+    system: object,
+    to: str,
+    *,
+    name: str | None = None,
+    dataset: object = None,
+    query_type: str | None = None,
+    intent: str | None = None,
+    replay: bool | None = None,
+    folders: Collection[str | os.PathLike[str]] | None = None,
+    **options: Any,  # noqa: ANN401 - the models check them
+) -> ExportReport:
+    """Write a system in an engine's own configuration, and say how well that works.
+
+    Args:
+        system: A ``System``, what ``tune`` returned, or an experiment's file.
+        to: The engine: ``elasticsearch``, ``qdrant``, ``langchain``, …
+        name: Of the system in the experiment's file.
+        dataset: Gives the roles of the sources, and is replayed on: a dataset in any form that
+            ``compare`` takes. Of an experiment's file, by name or path; its own by default.
+        query_type: Write the numbers of this query type.
+        intent: Write the numbers of this intent.
+        replay: Whether to replay what is written on the dataset; by default where it is
+            approximate.
+        folders: Where named datasets live, for an experiment's file.
+        options: Keys of an experiment for the replay: ``measures``, ``split``, ``alpha``, …
+
+    Returns:
+        ``fidelity``, ``reasons``, ``notes``, ``files`` by name, ``replays``; ``write(folder)``
+        writes the files.
+
+    Raises:
+        FusionBenchError: Something breaks a rule; says what.
+
+    >>> from fusion_bench import System
+    >>> report = export(System("s", ["bm25", "dense"], depth=50, top_k=10), "elasticsearch")
+    >>> report.fidelity, list(report.files)
+    ('exact', ['search.json'])
+    """
+    find_engine(to, where="to")
+    asked = ExportOptions(to, query_type, intent, replay)
+    if is_path(system) and Path(system).suffix.lower() in YAML:
+        experiment, source = read_experiment(Path(system))
+        if options:
+            raise ConfigError(
+                f"{', '.join(options)}: given by the experiment's file: change it there"
+            )
+        return export_experiment(
+            experiment,
+            source,
+            asked,
+            folders=find_folders(folders, Path(system)),
+            system=name,
+            dataset=None if dataset is None else str(dataset),
+        )
+    return _export_at_hand(
+        system.system if isinstance(system, TuningResult) else system,
+        name,
+        dataset,
+        asked,
+        options,
+    )
+
+
+def _export_at_hand(
+    system: Any,  # noqa: ANN401 - many kinds
+    name: str | None,
+    dataset: object,
+    chosen: ExportOptions,
+    settings: Mapping[str, Any],
+) -> ExportReport:
+    """A system that no file names, on a dataset that is at hand or none."""
+    given = None if dataset is None else read_dataset(dataset, needs_judgments=False)
+    runs = {} if given is None else given.runs
+    built = build_system(name or default_name(system), system, runs)
+    listed: dict[str, Any] = {
+        k: list_measures(v) if k == "measures" else v for k, v in settings.items()
+    }
+    experiment, source = make_experiment(
+        "export", {built.name: built}, dataset="none" if given is None else given.name, **listed
+    )
+    if given is None:
+        return export_system(experiment, source, built, ExportData({}), chosen)
+    roles = {run: frozenset(item.roles) for run, item in given.runs.items()}
+    experiment.check_datasets(roles, tuple(given.rerankers), source)
+    conditions = {name: run.when for name, run in given.spec.runs.items() if run.when}
+    data = ExportData(roles, lambda _: [given], conditions, given.is_judged)
+    return export_system(experiment, source, built, data, chosen)

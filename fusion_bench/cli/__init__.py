@@ -13,18 +13,21 @@ from collections.abc import Sequence
 
 import typer
 
-from fusion_bench.cli.application.errors import (
+from fusion_bench.cli.application.console import echo_error
+from fusion_bench.cli.application.process import (
     CommandInterruptedError,
+    ExitCode,
+    check_address_limit,
     describe_os_error,
+    drop_output,
     error_format,
+    is_out_of_memory,
+    is_reader_gone,
+    mend_streams,
 )
-from fusion_bench.cli.application.exit_codes import ExitCode
-from fusion_bench.cli.application.memory import check_address_limit, is_out_of_memory
-from fusion_bench.cli.application.streams import drop_output, is_reader_gone, mend_streams
-from fusion_bench.cli.output.console import echo_error
-from fusion_bench.cli.progress.lines import progress_lines
+from fusion_bench.cli.application.progress import progress_lines
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.util.processes.signals import handlers
+from fusion_bench.util.signals import handlers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_command(arguments: list[str]) -> int:
     """The exit code of a command that ended by itself; Typer raises its usage errors."""
-    from fusion_bench.cli._base import app
+    from fusion_bench.cli.application.app import app
 
     for argument in arguments:
         if "\0" in argument:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.output.console import echo, echo_written, print_json, print_tables
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
+from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
 
 if TYPE_CHECKING:
-    from fusion_bench.classify.classify_file import Predictions
+    from fusion_bench.models.query_types import Predictions
     from fusion_bench.report.page import Table
 
 command = base.command_app()
@@ -76,8 +76,7 @@ def classify_command(
     API keys come from environment variables. A stored answer of the model is not paid for twice.
     A query that cannot be classified is hybrid; it is named, and the exit code is 4.
     """
-    from fusion_bench.classify.classify_file import classify_file
-    from fusion_bench.classify.rules import RuleClassifier
+    from fusion_bench.models.query_types import RuleClassifier, classify_file
 
     if method is ClassifierName.RULES:
         base.refuse_options("--method rules", {"--set": change, "--max-cost": max_cost})
@@ -100,10 +99,10 @@ def _ask_model(
     store: Path,
     max_cost: float | None,
 ) -> tuple[Predictions, dict[str, Any]]:
-    from fusion_bench.classify.chat import ChatClassifier, make_client
-    from fusion_bench.classify.classify_file import classify_file
-    from fusion_bench.cli.progress.bar import progress_bar
-    from fusion_bench.rerank.store import ScoreStore
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.models.chat_classifier import ChatClassifier, make_client
+    from fusion_bench.models.query_types import classify_file
+    from fusion_bench.models.score_store import ScoreStore
 
     client = make_client(changes, is_limited=max_cost is not None)
     with closing(ScoreStore(store)) as opened, progress_bar() as show:
@@ -136,7 +135,7 @@ def _print_predictions(predictions: Predictions, ledger: Mapping[str, Any] | Non
 
 def build_tables(predictions: Predictions) -> Iterator[Table]:
     """Queries by predicted type, and by given type where there is one."""
-    from fusion_bench.report.record_table import make_record_table
+    from fusion_bench.report.table import make_record_table
 
     rows = [{"predicted type": name, "queries": count} for name, count in predictions.types.items()]
     yield make_record_table("Predicted types", rows)

@@ -10,17 +10,85 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.output.console import echo, echo_written, print_json, print_tables
-from fusion_bench.cli.subcommands.dataset_add import ADD_EXAMPLES, add_command
-from fusion_bench.cli.subcommands.dataset_new import NEW_EXAMPLES, new_command
-from fusion_bench.config.limits import MOST_RANK
-from fusion_bench.util.files.real_paths import resolve_path
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
+from fusion_bench.cli.application.dataset_new import NEW_EXAMPLES, new_command
+from fusion_bench.config.models import MOST_RANK
+from fusion_bench.util.file_paths import resolve_path
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
     from fusion_bench.report.page import Table
+
+
+ADD_EXAMPLES = base.format_examples(
+    "fusion-bench dataset add beir:downloads/nfcorpus --out datasets/nfcorpus --split test",
+    "fusion-bench dataset add ir_datasets:beir/nfcorpus/test --out datasets/nfcorpus",
+    "fusion-bench dataset add mteb:~/.cache/huggingface/hub/datasets--mteb--scifact "
+    "--out datasets/scifact",
+)
+
+
+def add_command(
+    collection: Annotated[
+        str,
+        typer.Argument(
+            help="Where it is: ir_datasets:ID, beir:FOLDER or mteb:FOLDER.", metavar="COLLECTION"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.", metavar="DIR")],
+    split: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this split; repeatable. Default: all.", metavar="NAME"),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="The dataset's name. Default: the collection's.", metavar="NAME"),
+    ] = None,
+    any_counts: Annotated[
+        bool, typer.Option("--any-counts", help="Accept counts that differ from the stated ones.")
+    ] = False,
+    download: Annotated[
+        bool, typer.Option("--download", help="Let ir_datasets download what its cache lacks.")
+    ] = False,
+    json: base.JsonFlag = False,
+) -> None:
+    """Make a dataset of a published test collection: queries, judgments and documents.
+
+    Reads a folder, or the cache of ir_datasets, and uses no network without --download. Compares
+    the numbers of queries, judgments and documents with those that the collection's makers state.
+    """
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.importers.public_collections import add_dataset
+
+    with progress_bar() as progress:
+        added = add_dataset(
+            collection,
+            out,
+            splits=split or (),
+            name=name,
+            any_counts=any_counts,
+            download=download,
+            progress=progress,
+        )
+    if json:
+        print_json(added)
+        return
+    counts = ", ".join(
+        f"{count:,} {what.replace('_', ' ')}" for what, count in added.counts.items()
+    )
+    echo(f"{added.name}: {counts}")
+    echo(f"license: {added.license or 'not stated'}")
+    equal = [each for each in added.compared if each not in added.differing]
+    comparison = {"as stated": equal, "not as stated": added.differing}
+    listed = [f"{status}: {', '.join(names)}" for status, names in comparison.items() if names]
+    echo(f"counts: {'; '.join(listed) or 'none is stated'}")
+    for note in added.notes:
+        echo(f"note: {note}")
+    echo_written(added.files)
+    echo(f"Next: fusion-bench retrieve bm25 --dataset {quote(str(added.files[0]))}")
+
 
 command = base.command_app(
     help="List, show and check datasets, and make one of a log, a collection or files.",
@@ -47,7 +115,7 @@ Name = Annotated[
 def list_command(datasets: base.DatasetFolders = None, json: base.JsonFlag = False) -> None:
     """List the datasets that commands find by name."""
     from fusion_bench.io.dataset_config import read_spec
-    from fusion_bench.io.dataset_search import list_datasets
+    from fusion_bench.io.dataset_paths import list_datasets
 
     specs: dict[str, DatasetSpec] = {}
     for folder in base.folders_for(datasets):
@@ -65,7 +133,7 @@ def list_command(datasets: base.DatasetFolders = None, json: base.JsonFlag = Fal
 
 def build_dataset_table(specs: Mapping[str, DatasetSpec]) -> Table:
     """A row a dataset: its lists and its description."""
-    from fusion_bench.report.record_table import make_record_table
+    from fusion_bench.report.table import make_record_table
 
     records = [
         {
@@ -84,9 +152,9 @@ def show_command(
     name: Name, datasets: base.DatasetFolders = None, json: base.JsonFlag = False
 ) -> None:
     """Show a dataset: queries, judgments, lists and their roles."""
-    from fusion_bench.evaluation.dataset_checks.dataset_summary import describe_dataset
+    from fusion_bench.evaluation.dataset_facts import describe_dataset
     from fusion_bench.io.dataset import load_dataset
-    from fusion_bench.io.dataset_search import find_dataset
+    from fusion_bench.io.dataset_paths import find_dataset
 
     path = find_dataset(name, base.folders_for(datasets))
     facts = describe_dataset(load_dataset(path, every_query=None))
@@ -116,13 +184,13 @@ def check_command(
     json: base.JsonFlag = False,
 ) -> None:
     """Check every file of a dataset; exit code 2 at the first error."""
-    from fusion_bench.evaluation.dataset_checks.dataset_summary import (
+    from fusion_bench.evaluation.dataset_facts import (
         dataset_notices,
         describe_dataset,
         unjudged_shares,
     )
     from fusion_bench.io.dataset import load_dataset
-    from fusion_bench.io.dataset_search import find_dataset
+    from fusion_bench.io.dataset_paths import find_dataset
 
     path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False, every_query=None)
@@ -131,7 +199,7 @@ def check_command(
     messages = dataset_notices(dataset)
     facts = describe_dataset(dataset) | {"unjudged_share_in_top_10": unjudged_shares(dataset)}
     if write_groups is not None:
-        from fusion_bench.evaluation.dataset_checks.near_duplicates import write_found_groups
+        from fusion_bench.checks.query_warnings import write_found_groups
 
         own = resolve_path(path.parent / (dataset.spec.group_file or ""))
         is_owned = resolve_path(write_groups) == own
@@ -241,7 +309,7 @@ def from_logs_command(
     json: base.JsonFlag = False,
 ) -> None:
     """Make a dataset of logged searches, and an experiment that replays production."""
-    from fusion_bench.logs.write_dataset import LogOptions, write_log_dataset
+    from fusion_bench.importers.log_dataset import LogOptions, write_log_dataset
 
     options = LogOptions(out, qrels, queries, name, k, on_duplicate.value)
     made = write_log_dataset(log, options)
@@ -259,7 +327,7 @@ def from_logs_command(
 
 
 def _print_facts(facts: dict[str, object]) -> None:
-    from fusion_bench.report.record_table import format_cell
+    from fusion_bench.report.table import format_cell
 
     for key, value in facts.items():
         if not isinstance(value, list):
@@ -271,7 +339,7 @@ def _print_facts(facts: dict[str, object]) -> None:
 
 def build_list_tables(facts: Mapping[str, object]) -> Iterator[Table]:
     """A table of the runs, and one of the rerank lists."""
-    from fusion_bench.report.record_table import make_record_table
+    from fusion_bench.report.table import make_record_table
 
     for key, value in facts.items():
         if isinstance(value, list) and value:

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.output.console import print_result
-from fusion_bench.config.limits import MOST_RANK
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
+from fusion_bench.config.models import MOST_RANK
 
 command = base.command_app()
 
 
 class ListedKind(StrEnum):
-    """A kind of failure; :data:`fusion_bench.explain.diagnose_failures.KINDS` has the same."""
+    """A kind of failure; :data:`fusion_bench.explain.failures.KINDS` has the same."""
 
     DILUTION = "dilution"
     BURIAL = "burial"
@@ -70,10 +70,10 @@ def diagnose(
     Prints what each system cures and causes against the baseline, with intervals, and writes
     diagnosis.json and diagnosis.md.
     """
-    from fusion_bench.cli.next_steps.explain import after_diagnose
-    from fusion_bench.explain.diagnose_experiment import diagnose_experiment
-    from fusion_bench.explain.diagnose_failures import KINDS
-    from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
+    from fusion_bench.cli.application.next_steps import after_diagnose
+    from fusion_bench.explain.diagnosis import diagnose_experiment
+    from fusion_bench.explain.failures import KINDS
+    from fusion_bench.report.diagnosis_page import build_diagnosis_page
     from fusion_bench.report.write import write_diagnosis
 
     kind = next((name for name in KINDS if name == listed), None)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.options.query_conditions import read_conditions
-from fusion_bench.cli.output.console import print_result
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.details.collector import DetailsCollector
-    from fusion_bench.evaluation.details.records import ReportDetails
-    from fusion_bench.evaluation.report_records.report import Report
+    from fusion_bench.evaluation.details.collector import DetailsCollector, ReportDetails
+    from fusion_bench.evaluation.report_file import Report
     from fusion_bench.evaluation.run_experiment import Progress
+
+
+def read_conditions(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Field → values of the options ``--where FIELD=VALUE``.
+
+    Raises:
+        BadParameter: One of them is of another form.
+    """
+    conditions: dict[str, tuple[str, ...]] = {}
+    for text in given:
+        field, equals, value = text.partition("=")
+        if not (field and equals and value):
+            raise typer.BadParameter(
+                f"{text!r}: FIELD=VALUE is needed, such as language=ja", param_hint="--where"
+            )
+        conditions[field] = (*conditions.get(field, ()), value)
+    return conditions
+
 
 command = base.command_app()
 
@@ -83,10 +100,10 @@ def eval_command(
 
     Prints one table per dataset and writes report.json, report.md, report.html and plots.
     """
-    from fusion_bench.cli.next_steps.experiment import after_eval
+    from fusion_bench.cli.application.next_steps import after_eval
+    from fusion_bench.evaluation.lint import lint_datasets
     from fusion_bench.evaluation.run_experiment import run_experiment
-    from fusion_bench.lint import lint_datasets
-    from fusion_bench.report.evaluation.evaluation_page import build_page
+    from fusion_bench.report.evaluation_page import build_page
     from fusion_bench.report.write import write_report
 
     base.refuse_two_outputs(markdown, as_json=json)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.output.console import print_result
-from fusion_bench.config.limits import MOST_RANK
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
+from fusion_bench.config.models import MOST_RANK
 
 command = base.command_app()
 
@@ -55,7 +55,7 @@ def explain(
     json: base.JsonFlag = False,
 ) -> None:
     """Show every term of a document's score, and why it ranks above or below another."""
-    from fusion_bench.cli.next_steps.explain import after_explain
+    from fusion_bench.cli.application.next_steps import after_explain
     from fusion_bench.explain.explain_query import explain_query, select_traces, trace_record
     from fusion_bench.io.excerpts import read_titles
     from fusion_bench.report.explanation_page import build_explanation_page

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.application.exit_codes import ExitCode
-from fusion_bench.cli.output.console import (
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import (
     echo,
     echo_error,
     make_console,
     print_json,
     print_result,
 )
+from fusion_bench.cli.application.process import ExitCode
 
 if TYPE_CHECKING:
-    from fusion_bench.export.records import ExportReport
+    from fusion_bench.evaluation.export_records import ExportReport
 
 command = base.command_app()
 
@@ -91,9 +91,8 @@ def export_command(
     Without --out the configuration goes to standard output, and through a pipe nothing else does.
     Unsupported ends with exit code 2.
     """
+    from fusion_bench.engines.export import ExportOptions, export_experiment
     from fusion_bench.experiment.dialect import find_engine
-    from fusion_bench.export.export_experiment import export_experiment
-    from fusion_bench.export.export_system import ExportOptions
     from fusion_bench.report.export_page import build_export_page
 
     find_engine(to, where="--to")
@@ -136,7 +135,7 @@ def _print_raw(report: ExportReport) -> None:
     from rich.console import Console
 
     from fusion_bench.report.export_page import build_export_page
-    from fusion_bench.report.text.terminal import print_page
+    from fusion_bench.report.terminal import print_page
 
     is_terminal = sys.stdout.isatty()
     console = make_console() if is_terminal else Console(stderr=True, highlight=False)

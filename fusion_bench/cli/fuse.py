@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.options.columns import RunColumns, parse_run_columns
-from fusion_bench.cli.options.named_files import parse_named_files
-from fusion_bench.cli.output.console import echo, print_json
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import echo, print_json
+from fusion_bench.cli.application.file_options import (
+    RunColumns,
+    parse_named_files,
+    parse_run_columns,
+)
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.ranking.final_lists import FinalLists
+    from fusion_bench.ranking.final_lists import FinalLists
 
 #: Suffixes of an experiment's file.
 YAML = {".yaml", ".yml"}
@@ -92,7 +95,7 @@ def fuse_command(
     Ranks begin at 1. Whoever sorts a list by its scores finds the same order.
     """
     from fusion_bench.evaluation.fuse_lists import fuse_experiment, fuse_files, make_run_rows
-    from fusion_bench.experiment.methods.alias_notes import describe_fusion_alias
+    from fusion_bench.experiment.method_table import describe_fusion_alias
     from fusion_bench.io.outputs import refuse_inputs, write_output
     from fusion_bench.io.write_run import encode_run, find_writer
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.output.console import (
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import (
     echo,
     echo_error,
     print_json,
     print_result,
     print_steps,
 )
+from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -121,9 +121,9 @@ def gate(
         }
     )
     base.refuse_two_outputs(markdown, as_json=json)
-    from fusion_bench.cli.github_actions.annotations import annotated_errors
-    from fusion_bench.cli.next_steps.experiment import after_update
-    from fusion_bench.gate.baselines.storage import baseline_path
+    from fusion_bench.cli.application.console import annotated_errors
+    from fusion_bench.cli.application.next_steps import after_update
+    from fusion_bench.gate.baseline_files import baseline_path
 
     context = base.experiment_context(experiment, datasets, overrides)
     path = baseline or baseline_path(experiment)
@@ -180,10 +180,10 @@ def _run_gate(
         datasets: Folders of named datasets, as given.
         overrides: Values of ``--set``.
     """
-    from fusion_bench.cli.github_actions.annotations import print_annotations
-    from fusion_bench.cli.next_steps.experiment import after_gate
+    from fusion_bench.cli.application.console import print_annotations
+    from fusion_bench.cli.application.next_steps import after_gate
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.pages.gate_page import build_gate_page
+    from fusion_bench.gate.page import build_gate_page
     from fusion_bench.gate.run import run_gate
     from fusion_bench.io.outputs import refuse_inputs
 
@@ -200,10 +200,9 @@ def _run_gate(
 def _write_outputs(
     verdict: GateVerdict, page: Page, folder: Path, tables: Sequence[str], *, html: bool
 ) -> list[Path]:
-    from fusion_bench.gate.pages.html import gate_html
-    from fusion_bench.gate.pages.junit import render_junit
-    from fusion_bench.report.table_files.table_files import render_tables
-    from fusion_bench.report.text.markdown import render_page
+    from fusion_bench.gate.formats import gate_html, render_junit
+    from fusion_bench.report.markdown import render_page
+    from fusion_bench.report.table import render_tables
     from fusion_bench.report.write import write_files
 
     texts = {
@@ -218,8 +217,7 @@ def _write_outputs(
 
 def _write_named(verdict: GateVerdict, junit: Path | None, comment: Path | None) -> list[Path]:
     """The files that options name."""
-    from fusion_bench.gate.pages.comment import render_comment
-    from fusion_bench.gate.pages.junit import render_junit
+    from fusion_bench.gate.formats import render_comment, render_junit
     from fusion_bench.io.outputs import write_output
 
     named = (("--junit", junit, render_junit), ("--comment", comment, render_comment))
@@ -256,13 +254,11 @@ def _update_baseline(
     anchor: bool,
     as_json: bool,
 ) -> None:
-    from fusion_bench.gate.data_warnings import find_update_warnings
-    from fusion_bench.gate.inputs import GateInputs, lint_candidate
-    from fusion_bench.gate.pages.update_page import build_update_page
-    from fusion_bench.gate.self_test.run import check_power
+    from fusion_bench.gate.formats import build_update_page
+    from fusion_bench.gate.inputs import GateInputs, find_update_warnings, lint_candidate
+    from fusion_bench.gate.self_test.error_rates import check_power
     from fusion_bench.gate.update import update_baseline
-    from fusion_bench.report.lint_page import lint_lines
-    from fusion_bench.report.v2_switch import v2_findings
+    from fusion_bench.report.data_warnings import lint_lines, v2_findings
 
     with context as opened:
         inputs = GateInputs(*opened)
@@ -297,9 +293,9 @@ def _run_self_test(
     context: Context, out: Path, runs: int, against: str | None, *, as_json: bool
 ) -> None:
     from fusion_bench.gate.inputs import GateInputs
+    from fusion_bench.gate.self_test.error_rates import run_self_test
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
-    from fusion_bench.gate.self_test.run import run_self_test
-    from fusion_bench.util.files.output_folder import name_experiment
+    from fusion_bench.util.file_paths import name_experiment
 
     with context as opened:
         inputs = GateInputs(*opened)

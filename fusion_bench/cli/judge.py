@@ -2,24 +2,208 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.judging.language_models import (
-    DoubleJudged,
-    DryRun,
-    LlmFile,
-    LlmOptions,
-    MaxCost,
-    StoreFile,
-    judge_by_models,
-)
-from fusion_bench.config.limits import MOST_RANK
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import echo, print_json
+from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
+from fusion_bench.config.models import MOST_RANK
+
+if TYPE_CHECKING:
+    from fusion_bench.judging.llm_run import WrittenGrades
+    from fusion_bench.judging.pools import JudgedSystems
+    from fusion_bench.models.ledger import CostEstimate
+
+
+LlmFile = Annotated[
+    Path | None,
+    typer.Option(help="Language models grade the pool, as this YAML file says.", metavar="FILE"),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="With --llm: print the price and ask no model.")
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(help="With --llm: stop before the price of all judges exceeds this.", min=0),
+]
+DoubleJudged = Annotated[
+    int | None,
+    typer.Option(
+        help="With --llm: pairs with people's grades that are graded too, to measure agreement. "
+        "Default: 200.",
+        min=0,
+        metavar="N",
+    ),
+]
+StoreFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --llm: SQLite file of the answers. Default: reports/judge/answers.sqlite.",
+        metavar="FILE",
+    ),
+]
+#: Pairs with people's grades that a model grades too.
+DOUBLE_JUDGED = 200
+
+
+@dataclass(frozen=True)
+class LlmOptions:
+    """How language models judge.
+
+    Attributes:
+        config: The YAML file; None = people judge.
+        is_dry: Only print the price.
+        max_cost: Limit of the price of all judges; None = none.
+        double_judged: Pairs with people's grades that are graded too; None = the default.
+        store: SQLite file of the answers; None = the default.
+    """
+
+    config: Path | None
+    is_dry: bool
+    max_cost: float | None
+    double_judged: int | None
+    store: Path | None
+
+    def check(self, others: Mapping[str, object]) -> None:
+        """Refuse options that do not go together.
+
+        Args:
+            others: Options of people's judging, and their values; None = not given.
+
+        Raises:
+            typer.BadParameter: Two do not.
+        """
+        if self.config is not None:
+            base.refuse_options("--llm", others)
+            if "=" in str(self.config) and not self.config.exists():
+                raise typer.BadParameter(
+                    f"{self.config}: the YAML file of the judges is needed, not KEY=VALUE",
+                    param_hint="--llm",
+                )
+            return
+        given = {
+            "--dry-run": self.is_dry or None,
+            "--max-cost": self.max_cost,
+            "--double-judged": self.double_judged,
+            "--store": self.store,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise typer.BadParameter("needs --llm FILE", param_hint=option)
+
+
+def judge_by_models(
+    judged: JudgedSystems, options: LlmOptions, *, depth: int, as_json: bool
+) -> None:
+    """Grade the pool by each model, or print what that would cost.
+
+    Raises:
+        FusionBenchError: The data or the configuration break a rule, or a model cannot be asked.
+        typer.Exit: Some pairs have no grade.
+    """
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.judging.llm_request import (
+        add_double_judged,
+        prepare_grading,
+        read_judge_config,
+    )
+    from fusion_bench.judging.llm_run import estimate_judges, run_judges
+    from fusion_bench.judging.pools import build_pool
+
+    path = options.config or Path()
+    config = read_judge_config(path)
+    pool = [each.pair for each in build_pool(judged, depth).documents]
+    count = DOUBLE_JUDGED if options.double_judged is None else options.double_judged
+    pairs = add_double_judged(judged.path, judged.dataset, pool, count)
+    request = prepare_grading(judged.path, judged.dataset, pairs, config, path.parent)
+    store = options.store or Path("reports/judge/answers.sqlite")
+    if options.is_dry:
+        _print_estimates(estimate_judges(request, config, store), as_json=as_json)
+        return
+    with progress_bar() as show:
+
+        def show_progress(done: int, total: int, spent: float) -> None:
+            show(f"grading, price so far {spent:.4f}" if spent else "grading", done, total)
+
+        written = run_judges(
+            request, config, store, max_cost=options.max_cost, on_progress=show_progress
+        )
+    _print_written(judged, written, as_json=as_json)
+    if any(each.meta.graded < each.meta.pairs for each in written):
+        raise typer.Exit(ExitCode.DEGRADED)
+
+
+def _print_estimates(estimates: Mapping[str, CostEstimate], *, as_json: bool) -> None:
+    if as_json:
+        print_json(estimates)
+        return
+    for name, each in estimates.items():
+        unknown = "not known: give it as 'price' of the judge"
+        price = unknown if each.cost is None else f"about {each.cost:.4f}"
+        echo(
+            f"{name} ({each.provider}): {each.queries} queries, {each.documents} answers, "
+            f"{each.stored} stored, {each.calls} calls"
+        )
+        echo(
+            f"    about {each.usage.tokens} input tokens, {each.usage.output_tokens} output "
+            f"tokens; price {price}"
+        )
+
+
+def _print_written(
+    judged: JudgedSystems, written: Sequence[WrittenGrades], *, as_json: bool
+) -> None:
+    if as_json:
+        print_json(
+            [
+                {"file": each.path, "entry": each.dataset_entry, **each.meta.model_dump()}
+                for each in written
+            ]
+        )
+        return
+    for each in written:
+        meta = each.meta
+        cost = meta.ledger["cost"]
+        grades = ", ".join(f"{count:,} of grade {grade}" for grade, count in meta.by_grade.items())
+        count = f"{meta.graded:,} of {meta.pairs:,} pairs"
+        echo(f"{meta.judge} ({', '.join(meta.models)}): {count}: {grades}")
+        echo(
+            f"    without a grade: {meta.refused} refused, {meta.malformed} malformed, "
+            f"{meta.failed} failed; price {'not known' if cost is None else f'{cost:.4f}'}"
+        )
+        if len(meta.models) > 1:
+            answers = ", ".join(f"{name} {count:,}" for name, count in meta.models.items())
+            echo(f"    answers of several models, as the provider changed its own: {answers}")
+        if meta.mean_spread is not None:
+            echo(f"    samples of a pair: mean standard deviation {meta.mean_spread:.3f}")
+        for line in meta.ungraded[:3]:
+            echo(f"    {line}")
+    echo(f"Written: {', '.join(str(each.path) for each in written)}")
+    _print_entries(judged, written)
+
+
+def _print_entries(judged: JudgedSystems, written: Sequence[WrittenGrades]) -> None:
+    """What to add to the dataset.yaml, and the command that then compares the grades."""
+    from fusion_bench.judging.llm_run import format_new_entries, list_new_entries
+
+    spec, dataset = judged.dataset.spec, quote(str(judged.path))
+    qrels, judges = list_new_entries(spec, judged.path, written)
+    for line in format_new_entries(spec, qrels, judges):
+        echo(line)
+    if not judges and not spec.judges:
+        echo("Then grade pairs yourself, run this command again, and add what it prints:")
+        echo(f"  fusion-bench judge {dataset} --judge NAME")
+        return
+    echo("Then measure agreement with people before these grades count:")
+    echo(f"  fusion-bench grades agreement {dataset}")
+
 
 command = base.command_app()
 
@@ -148,11 +332,9 @@ def judge(
     machine-judgments/NAME.csv. API keys come from environment variables, and no answer is paid for
     twice.
     """
-    from fusion_bench.cli.judging.actions import JudgeActions
-    from fusion_bench.cli.judging.output import judge_as_asked
-    from fusion_bench.judge.judge_work import JudgeOptions, Question
-    from fusion_bench.judge.pool.chosen_queries import read_query_ids
-    from fusion_bench.judge.pool.judged_systems import is_experiment, read_judged_systems
+    from fusion_bench.cli.application.judging import JudgeActions, judge_as_asked
+    from fusion_bench.judging.judge_work import JudgeOptions, Question
+    from fusion_bench.judging.pools import is_experiment, read_judged_systems, read_query_ids
 
     models = LlmOptions(llm, dry_run, max_cost, double_judged, store)
     models.check(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.output.console import print_result
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
+from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
 
 if TYPE_CHECKING:
-    from fusion_bench.config.files.yaml_source import Source
+    from fusion_bench.checks.lint_rule import DatasetFacts
+    from fusion_bench.config.yaml_files import Source
     from fusion_bench.experiment.experiment import Experiment
-    from fusion_bench.lint import DatasetFacts
 
 command = base.command_app()
 
@@ -60,9 +60,9 @@ def lint_command(
 
     Reads no list. Each finding has a witness: ranks and scores on which the real system shows it.
     """
+    from fusion_bench.evaluation.lint import make_lint_report
     from fusion_bench.experiment.dialect import find_engine
-    from fusion_bench.lint import make_lint_report
-    from fusion_bench.report.lint_page import build_lint_page
+    from fusion_bench.report.data_warnings import build_lint_page
 
     base.refuse_two_outputs(markdown, as_json=json)
     folders = base.folders_for(datasets, experiment)
@@ -85,7 +85,7 @@ def _read_facts(
         ConfigError: A dataset that was asked for is not there, or a system does not fit it.
     """
     from fusion_bench.errors import UnknownNameError
-    from fusion_bench.lint import read_dataset_facts
+    from fusion_bench.evaluation.lint import read_dataset_facts
 
     try:
         facts = read_dataset_facts(experiment, source, folders, dataset)

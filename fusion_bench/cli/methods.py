@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.output.console import print_json, print_tables
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_json, print_tables
 
 if TYPE_CHECKING:
-    from fusion_bench.pull.connector_table import ConnectorEntry
+    from fusion_bench.engines.engine_settings import ConnectorEntry
     from fusion_bench.report.page import Table
 
 command = base.command_app()
@@ -25,8 +25,8 @@ def methods_command(json: base.JsonFlag = False) -> None:
 
     Also lists the engines that pull asks, with the keys of their configuration.
     """
-    from fusion_bench.experiment.methods.method_table import list_aliases, list_methods
-    from fusion_bench.pull.connector_table import list_connectors
+    from fusion_bench.engines.engine_settings import list_connectors
+    from fusion_bench.experiment.method_table import list_aliases, list_methods
 
     methods, aliases, engines = list_methods(), list_aliases(), list_connectors()
     if json:
@@ -38,7 +38,7 @@ def methods_command(json: base.JsonFlag = False) -> None:
 
 def build_connector_table(engines: Iterable[ConnectorEntry]) -> Table:
     """A row an engine: its keys and those of a leg with their defaults; first what all share."""
-    from fusion_bench.pull.connector_table import list_shared_keys
+    from fusion_bench.engines.engine_settings import list_shared_keys
     from fusion_bench.report.page import Column, Row, Table
 
     columns = ("engine", "keys (default)", "keys of a leg (default)", "fused")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.output.console import print_result
-from fusion_bench.config.limits import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
+from fusion_bench.config.models import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS
 
 command = base.command_app()
 
@@ -55,10 +55,10 @@ def policies_command(
 
     Writes policies.json and policies.md.
     """
-    from fusion_bench.report.policies.policy_page import build_policy_page
+    from fusion_bench.report.policy_page import build_policy_page
     from fusion_bench.report.write import write_policies
-    from fusion_bench.tune.policy_study.prepared_policy import StudyBudget
-    from fusion_bench.tune.policy_study.run_study import study_experiment
+    from fusion_bench.tune.policy_study import study_experiment
+    from fusion_bench.tune.prepared_policy import StudyBudget
 
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):

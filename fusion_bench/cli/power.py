@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.options.named_files import report_file
-from fusion_bench.cli.output.console import print_result
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
+from fusion_bench.cli.application.file_options import report_file
 
 if TYPE_CHECKING:
-    from fusion_bench.stats.power.power_plan import PowerPlan
+    from fusion_bench.stats.power import PowerPlan
 
 command = base.command_app()
 
@@ -120,7 +120,7 @@ def power_command(
 def _write_plot(plan: PowerPlan, path: Path) -> Path:
     from fusion_bench.io.outputs import write_output
     from fusion_bench.report.plots._base import render_png, render_svg
-    from fusion_bench.report.plots.sample_size import draw_sample_size
+    from fusion_bench.report.plots.studies import draw_sample_size
 
     render = render_svg if path.suffix == ".svg" else render_png
     return write_output(path, render(draw_sample_size(plan)), option="--plot")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.config.limits import MOST_RANK, MOST_WORKERS
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
+from fusion_bench.config.models import MOST_RANK, MOST_WORKERS
 
 if TYPE_CHECKING:
-    from fusion_bench.pull.run import PulledDataset
+    from fusion_bench.engines.pull import PulledDataset
     from fusion_bench.report.page import Table
 
 command = base.command_app()
@@ -99,10 +99,10 @@ def pull_command(
     API keys come from environment variables. Run the same command again to resume a pull that was
     interrupted; no answer is asked for twice.
     """
-    from fusion_bench.cli.output.console import print_json
-    from fusion_bench.cli.progress.bar import progress_bar
-    from fusion_bench.pull.engine_config import read_connector
-    from fusion_bench.pull.run import PullOptions, pull_dataset
+    from fusion_bench.cli.application.console import print_json
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.engines.engine_settings import read_connector
+    from fusion_bench.engines.pull import PullOptions, pull_dataset
 
     limits = {"concurrency": concurrency, "requests_per_minute": requests_per_minute}
     set_limits = [f"{key}={value}" for key, value in limits.items() if value is not None]
@@ -129,7 +129,7 @@ def pull_command(
 
 def _print_pulled(pulled: PulledDataset) -> None:
     """Print what was pulled, what is worth knowing, and what to do next."""
-    from fusion_bench.cli.output.console import echo, echo_written, print_tables
+    from fusion_bench.cli.application.console import echo, echo_written, print_tables
     from fusion_bench.util.formatting import pluralize
 
     record = pulled.record
@@ -147,7 +147,7 @@ def _print_pulled(pulled: PulledDataset) -> None:
 
 def build_pull_table(pulled: PulledDataset) -> Table:
     """A row a list: hits, empty answers, retries, and the time of a call in milliseconds."""
-    from fusion_bench.report.record_table import make_record_table
+    from fusion_bench.report.table import make_record_table
 
     records = [
         {

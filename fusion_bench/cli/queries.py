@@ -2,26 +2,206 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import fusion_bench.cli._base as base
-import fusion_bench.cli.options.queries as shared
-from fusion_bench.cli.output.console import echo, echo_written, print_json
-from fusion_bench.cli.subcommands.queries_votes import (
-    FILTER_EXAMPLES,
-    VOTE_EXAMPLES,
-    filter_command,
-    vote_command,
-)
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import echo, echo_written, print_json
 
 if TYPE_CHECKING:
-    from fusion_bench.queries.generate import GeneratedQueries
-    from fusion_bench.queries.query_log import QueryLog
-    from fusion_bench.queries.sample_log import QuerySample
+    from fusion_bench.data.records import Document
+    from fusion_bench.judging.generated_queries import GeneratedQueries
+    from fusion_bench.judging.query_log import QueryLog, QuerySample
+    from fusion_bench.judging.query_votes import FilteredQueries
+    from fusion_bench.judging.terminal import Keyboard
+    from fusion_bench.models.stored_answers import ChatSettings
+
+
+Out = Annotated[Path, typer.Option(help="JSON Lines to write.", metavar="FILE")]
+Generated = Annotated[
+    Path, typer.Argument(help="Queries that 'queries generate' wrote.", metavar="QUERIES")
+]
+Documents = Annotated[Path, typer.Option(help="JSON Lines with id and text.", metavar="FILE")]
+Model = Annotated[
+    list[str],
+    typer.Option(
+        help="Set a key of the model: model=gpt-5-mini, base_url=http://…, key=VARIABLE; "
+        "repeatable.",
+        metavar="KEY=VALUE",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Of the draw.", min=0)]
+Votes = Annotated[
+    Path | None,
+    typer.Option(help="JSON Lines of votes. Default: QUERIES.votes.jsonl.", metavar="FILE"),
+]
+Store = Annotated[
+    Path, typer.Option(help="SQLite file that keeps what the model answered.", metavar="FILE")
+]
+DEFAULT_STORE = Path("reports/queries/answers.sqlite")
+
+
+def build_settings(llm: Sequence[str]) -> ChatSettings:
+    """The model that ``--llm`` describes.
+
+    Raises:
+        ConfigError: A key breaks a rule.
+    """
+    from fusion_bench.config.models import parse_model
+    from fusion_bench.experiment.overrides import set_options
+    from fusion_bench.models.stored_answers import ChatSettings
+
+    data: Mapping[str, Any] = set_options({}, llm, option="--llm", example="model=gpt-5-mini")
+    return parse_model(ChatSettings, data, lambda path: f"--llm {'.'.join(map(str, path))}")
+
+
+VOTE_EXAMPLES = base.format_examples(
+    "fusion-bench queries vote generated.jsonl --documents docs.jsonl"
+)
+
+
+def vote_command(
+    queries: Generated,
+    documents: Documents,
+    votes: Votes = None,
+    seed: Seed = 0,
+    json: base.JsonFlag = False,
+) -> None:
+    """Vote on generated queries: keep or drop, one key each, in random order.
+
+    Every vote is saved at once; run the command again to go on. --json counts the votes, and asks
+    for none.
+    """
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.io.json_objects import load_documents
+    from fusion_bench.judging.query_votes import list_open, read_generated, read_votes, save_vote
+    from fusion_bench.judging.terminal import open_keyboard
+
+    file = _votes_file(queries, votes)
+    rows, texts = read_generated(queries), load_documents(documents)
+    known = read_votes(file, [*rows]) if file.exists() else {}
+    if json:
+        kept = sum(known.values())
+        print_json({"file": file, "queries": len(rows), "votes": len(known), "kept": kept})
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError(
+            f'votes need a terminal: elsewhere write {file}, one {{"id": "…", "keep": true}} a line'
+        )
+    with open_keyboard(sys.stdin.fileno()) as keyboard:
+        for name in list_open([*rows], known, seed=seed):
+            keep = _ask_vote(
+                keyboard,
+                rows[name]["text"],
+                texts.get(rows[name]["written_from"]),
+                f"{len(known) + 1} of {len(rows)}",
+            )
+            if keep is None:
+                break
+            save_vote(file, name, keep=keep)
+            known[name] = keep
+    echo(f"{len(known):,} votes in {file}, {sum(known.values()):,} to keep")
+
+
+#: Characters of a document that are shown beside its query.
+MOST_SHOWN = 1_500
+
+
+def _ask_vote(keyboard: Keyboard, query: str, document: Document | None, place: str) -> bool | None:
+    """Show a query with its document, and wait for a key; None = the user is done."""
+    echo("")
+    echo(document.text[:MOST_SHOWN] if document else "(its document is not in the file)")
+    echo(f"Query {place}: {query}")
+    echo("k keep, d drop, q quit")
+    while (key := keyboard.read_key().lower()) not in ("k", "d"):
+        if key in ("q", "end"):
+            return None
+    return key == "k"
+
+
+FILTER_EXAMPLES = base.format_examples(
+    "fusion-bench queries filter generated.jsonl --documents docs.jsonl "
+    "--llm model=gpt-5-mini --out queries.jsonl"
+)
+
+
+def filter_command(
+    queries: Generated,
+    documents: Documents,
+    out: Out,
+    llm: Model,
+    votes: Votes = None,
+    store: Store = DEFAULT_STORE,
+    json: base.JsonFlag = False,
+) -> None:
+    """Keep the generated queries that meet the criteria which agree best with your votes.
+
+    A model says of each query whether its document answers it, whether it is clear, and whether a
+    person could have typed it. Your votes decide which of these count.
+    """
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.io.json_objects import load_documents
+    from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.judging.query_votes import (
+        check_queries,
+        filter_queries,
+        read_generated,
+        read_votes,
+        require_votes,
+        write_kept,
+    )
+
+    file = _votes_file(queries, votes)
+    refuse_inputs((file,))
+    rows, texts = read_generated(queries), load_documents(documents)
+    if not file.exists():
+        words = "fusion-bench queries vote {} --documents {}"
+        command = words.format(quote(str(queries)), quote(str(documents)))
+        raise ConfigError(f"{file}: no votes yet: give some with '{command}'")
+    known = read_votes(file, [*rows])
+    require_votes(known)
+    sources = {
+        name: texts[row["written_from"]].text if row["written_from"] in texts else ""
+        for name, row in rows.items()
+    }
+    with progress_bar() as progress:
+        checks = check_queries(
+            {name: row["text"] for name, row in rows.items()},
+            sources,
+            build_settings(llm),
+            store,
+            lambda done, total: progress("checking queries", done, total),
+        )
+    result = filter_queries(checks, known)
+    write_kept(rows, result.kept, out)
+    if json:
+        print_json(result)
+        return
+    _echo_result(result)
+    echo_written([out])
+
+
+def _echo_result(result: FilteredQueries) -> None:
+    share, low, high = result.agreement
+    echo(f"kept {len(result.kept):,}, dropped {len(result.dropped):,}")
+    echo(f"criteria: {', '.join(result.criteria) or 'none agrees with the votes'}")
+    echo(
+        f"agreement with {result.votes[0]:,} votes, each held out: {100 * share:.0f} % "
+        f"[{100 * low:.0f}, {100 * high:.0f}], Cohen's κ {result.kappa:.2f}"
+    )
+    if result.unread:
+        echo(f"note: {result.unread:,} answers could not be read; these queries are dropped")
+
+
+def _votes_file(queries: Path, votes: Path | None) -> Path:
+    return queries.with_suffix(".votes.jsonl") if votes is None else votes
+
 
 command = base.command_app(
     help="Make queries: drawn from a log, or written from documents and filtered by your votes.",
@@ -50,7 +230,7 @@ def sample_command(
         Path,
         typer.Argument(help="One query a line, JSON Lines, CSV or TSV.", metavar="LOG"),
     ],
-    out: shared.Out,
+    out: Out,
     n: Annotated[int, typer.Option("--n", help="Queries to draw.", min=1)] = 200,
     column: Annotated[
         str | None,
@@ -59,7 +239,7 @@ def sample_command(
     drop_personal: Annotated[
         bool, typer.Option("--drop-personal", help="Replace queries with personal data.")
     ] = False,
-    seed: shared.Seed = 0,
+    seed: Seed = 0,
     json: base.JsonFlag = False,
 ) -> None:
     """Draw queries from a log: as many that many ask as that few ask.
@@ -68,8 +248,7 @@ def sample_command(
     first is drawn. A query that seems to hold an address, a telephone, card or account number or a
     password is flagged under 'personal'.
     """
-    from fusion_bench.queries.query_log import read_query_log
-    from fusion_bench.queries.sample_log import sample_queries, write_sample
+    from fusion_bench.judging.query_log import read_query_log, sample_queries, write_sample
 
     read = read_query_log(log, column)
     sample = sample_queries(read, n, seed=seed, drop_personal=drop_personal)
@@ -87,7 +266,7 @@ def sample_command(
 
 def _describe_left_out(log: QueryLog) -> list[str]:
     """Searches that do not count, so that the numbers add up to the file's."""
-    from fusion_bench.queries.query_log import MOST_CHARACTERS
+    from fusion_bench.judging.query_log import MOST_CHARACTERS
 
     reasons = {
         "without a letter or digit": log.empty,
@@ -137,17 +316,17 @@ def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:
     ),
 )
 def generate_command(
-    documents: shared.Documents,
-    out: shared.Out,
-    llm: shared.Model,
+    documents: Documents,
+    out: Out,
+    llm: Model,
     n: Annotated[int, typer.Option("--n", help="Documents to draw.", min=1)] = 60,
     context: Annotated[str, typer.Option(help="Who asks, and what for.", metavar="TEXT")] = "",
     examples: Annotated[
         Path | None,
         typer.Option(help="JSON Lines of real queries, whose style is imitated.", metavar="FILE"),
     ] = None,
-    seed: shared.Seed = 0,
-    store: shared.Store = shared.DEFAULT_STORE,
+    seed: Seed = 0,
+    store: Store = DEFAULT_STORE,
     json: base.JsonFlag = False,
 ) -> None:
     """Have a language model write a query for each of some documents.
@@ -155,11 +334,11 @@ def generate_command(
     API keys come from environment variables. A stored answer is not paid for twice. Each query is
     marked 'synthetic', and no mean mixes it with real ones.
     """
-    from fusion_bench.cli.progress.bar import progress_bar
+    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.json_objects import load_documents, load_queries
-    from fusion_bench.queries.generate import generate_queries, write_generated
+    from fusion_bench.judging.generated_queries import generate_queries, write_generated
 
-    settings = shared.build_settings(llm)
+    settings = build_settings(llm)
     known = {} if examples is None else load_queries(examples)
     with progress_bar() as progress:
         result = generate_queries(

@@ -7,9 +7,61 @@ from typing import Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-import fusion_bench.cli.options.retrieve as shared
-from fusion_bench.cli.subcommands.retrieve_hybrid import hybrid_command
+import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.retrieve_options as shared
+from fusion_bench.config.models import MOST_RANK
+
+
+def hybrid_command(
+    dataset: shared.Dataset = None,
+    documents: shared.Documents = None,
+    queries: shared.Queries = None,
+    encoder: shared.EncoderName = None,
+    change: shared.Change = None,
+    vectors: shared.Vectors = None,
+    tokens: shared.Tokens = shared.TokenKind.WHITESPACE,
+    padding: Annotated[
+        bool,
+        typer.Option("--padding/--no-padding", help="Fill BM25's lists with documents of score 0."),
+    ] = True,
+    dense_weight: Annotated[float, typer.Option(help="Weight of the vectors.", min=0)] = 0.5,
+    sparse_weight: Annotated[float, typer.Option(help="Weight of BM25.", min=0)] = 0.5,
+    rrf_constant: Annotated[int, typer.Option(help="c in weight / (c + rank).", min=0)] = 60,
+    depth: Annotated[
+        int,
+        typer.Option(
+            help="Documents per query; each search fetches twice as many.", min=1, max=MOST_RANK
+        ),
+    ] = 100,
+    split: shared.Split = None,
+    unjudged: shared.Unjudged = False,
+    name: shared.Name = None,
+    out: shared.Out = None,
+    replace: shared.Replace = False,
+    store: shared.Store = shared.DEFAULT_STORE,
+    datasets: base.DatasetFolders = None,
+    json: base.JsonFlag = False,
+) -> None:
+    """Search as semche does: an embedded Chroma and BM25, fused by weighted reciprocal ranks."""
+    from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
+
+    settings = HybridSettings(dense_weight, sparse_weight, rrf_constant, tokens.value, padding)
+    shared.run_retriever(
+        HybridMethod(shared.build_vector_source(encoder, change, vectors), settings),
+        dataset=dataset,
+        datasets=datasets,
+        documents=documents,
+        queries=queries,
+        split=split,
+        unjudged=unjudged,
+        json=json,
+        name=name,
+        out=out,
+        replace=replace,
+        depth=depth,
+        store=store,
+    )
+
 
 command = base.command_app(
     help="Search a collection's texts and write the result as a run.",
@@ -59,7 +111,7 @@ def bm25_command(
     json: base.JsonFlag = False,
 ) -> None:
     """Search by BM25."""
-    from fusion_bench.retrieve.methods.lexical import LexicalRetriever
+    from fusion_bench.models.retrievers.lexical import LexicalRetriever
 
     shared.run_retriever(
         LexicalRetriever(tokens.value, language, k1, b, padding),
@@ -111,7 +163,7 @@ def dense_command(
     API keys come from environment variables. Run the same command again to resume; what is stored
     is not paid for twice.
     """
-    from fusion_bench.retrieve.methods.dense import DenseRetriever
+    from fusion_bench.models.retrievers.dense import DenseRetriever
 
     source = shared.build_vector_source(encoder, change, vectors)
     shared.run_retriever(
@@ -180,7 +232,7 @@ def hyde_command(
 
     The passages are stored ones, or a language model's, which are paid for once.
     """
-    from fusion_bench.retrieve.methods.hyde import HydeRetriever
+    from fusion_bench.models.retrievers.hyde import HydeRetriever
 
     writer = shared.build_writer(llm, passages, field)
     source = shared.build_vector_source(encoder or shared.DEFAULT_ENCODER, change, vectors)
@@ -243,8 +295,7 @@ def graph_command(
     json: base.JsonFlag = False,
 ) -> None:
     """Search by a walk over entities and documents, from the entities that the query names."""
-    from fusion_bench.retrieve.graph_files import GraphRules
-    from fusion_bench.retrieve.methods.graph import GraphRetriever
+    from fusion_bench.models.retrievers.graph import GraphRetriever, GraphRules
 
     rules = GraphRules(tokens.value, language, threshold, sharpness, damping, mention_weight)
     shared.run_retriever(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.output.console import echo_written
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import echo_written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 #: Record → its model, or what builds its schema.
 RECORDS: Final = {
-    "report": "fusion_bench.evaluation.report_records.report:Report",
-    "tuning": "fusion_bench.report.tuning_records.tuning_report:TuningReport",
+    "report": "fusion_bench.evaluation.report_file:Report",
+    "tuning": "fusion_bench.report.tuning_records:TuningReport",
     "gate": "fusion_bench.gate.result:GateVerdict",
-    "baseline": "fusion_bench.gate.baselines.record:Baseline",
+    "baseline": "fusion_bench.gate.baseline:Baseline",
     "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
-    "policies": "fusion_bench.report.policies.policy_records:PolicyStudy",
-    "lint": "fusion_bench.lint:LintReport",
-    "export": "fusion_bench.export.records:ExportReport",
-    "search": "fusion_bench.schema.json_schema:build_search_schema",
+    "policies": "fusion_bench.report.policy_page:PolicyStudy",
+    "lint": "fusion_bench.evaluation.lint:LintReport",
+    "export": "fusion_bench.evaluation.export_records:ExportReport",
+    "search": "fusion_bench.schema.result_records:build_search_schema",
 }
 
 command = base.command_app()
@@ -53,7 +53,7 @@ def schema_command(
     """
     from fusion_bench.errors import UnknownNameError
     from fusion_bench.io.outputs import write_outputs
-    from fusion_bench.util.files.atomic_files import require_folder
+    from fusion_bench.util.files import require_folder
 
     if out is not None:
         base.refuse_options("--out", {"NAME": name})
@@ -73,7 +73,7 @@ def render_schema(record: str) -> str:
     from importlib import import_module
     from json import dumps
 
-    from fusion_bench.config.files.json_schema import build_schema
+    from fusion_bench.config.json_records import build_schema
 
     module, _, name = RECORDS[record].partition(":")
     source: type[BaseModel] | Callable[[], dict[str, Any]] = getattr(import_module(module), name)

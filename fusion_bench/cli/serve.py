@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
+import fusion_bench.cli.application.app as base
 
 command = base.command_app()
 
@@ -48,10 +48,10 @@ def serve(
     import json as json_format
     from dataclasses import replace
 
-    from fusion_bench.cli.progress.lines import end_lines
-    from fusion_bench.evaluation.trials.select_trial import describe_selection
-    from fusion_bench.serve.console.open_session import open_session
-    from fusion_bench.serve.http.server import open_socket, require_packages, serve_session
+    from fusion_bench.cli.application.progress import end_lines
+    from fusion_bench.console.experiment_files import open_session
+    from fusion_bench.console.server import open_socket, require_packages, serve_session
+    from fusion_bench.evaluation.dataset_facts import describe_selection
 
     def announce(address: str) -> None:
         end_lines()

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.options.columns import (
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
+from fusion_bench.cli.application.file_options import (
     QrelsColumns,
     RunColumns,
-    parse_qrels_columns,
-    parse_run_columns,
-)
-from fusion_bench.cli.options.named_files import (
     parse_named_files,
+    parse_qrels_columns,
     parse_rerank_files,
+    parse_run_columns,
     require_qrels,
 )
-from fusion_bench.cli.output.console import print_result
-from fusion_bench.experiment.defaults import DEFAULT_MEASURES
-from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.experiment import DEFAULT_MEASURES
+from fusion_bench.util.file_paths import resolve_path
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
+    from fusion_bench.evaluation.starter import StarterComparison, StarterInput
     from fusion_bench.report.page import Page
 
 command = base.command_app()
@@ -99,9 +97,9 @@ def try_command(
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
-    from fusion_bench.cli.progress.bar import progress_bar
-    from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
-    from fusion_bench.evaluation.starter.saved_files import save_starter
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.evaluation.starter import StarterInput, compare_starter_systems
+    from fusion_bench.evaluation.starter_files import save_starter
     from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
@@ -150,8 +148,8 @@ def _to_record(done: StarterComparison, page: Page) -> dict[str, object]:
 def _add_lint(done: StarterComparison) -> StarterComparison:
     """The comparison with what lint finds in its systems."""
     from fusion_bench.config.models import parse_model
+    from fusion_bench.evaluation.lint import describe_dataset, lint_experiment
     from fusion_bench.experiment.experiment import Experiment
-    from fusion_bench.lint import describe_dataset, lint_experiment
 
     experiment = parse_model(Experiment, done.source.data).apply_switch()
     findings = lint_experiment(experiment, done.source, [describe_dataset(done.dataset)])
@@ -165,8 +163,8 @@ def _check_folders(save: Path | None, out: Path) -> None:
         ConfigError: Something is in the way.
         typer.BadParameter: It lies among the outputs.
     """
-    from fusion_bench.evaluation.starter.saved_files import check_free
-    from fusion_bench.util.files.atomic_files import require_folder
+    from fusion_bench.evaluation.starter_files import check_free
+    from fusion_bench.util.files import require_folder
 
     require_folder(out)
     if save is None:
@@ -193,7 +191,7 @@ def _list_command_words(
         options: The values of the options that may be repeated, as given.
         columns: The same of the options that name columns.
     """
-    from fusion_bench.cli.next_steps.command_words import list_words
+    from fusion_bench.cli.application.next_steps import list_words
 
     relevance = given.binary_relevance
     repeated = {
@@ -207,8 +205,8 @@ def _list_command_words(
 
 def _build_page(done: StarterComparison, words: Sequence[object], save: Path | None) -> Page:
     """The page of the comparison, and the commands that may follow."""
-    from fusion_bench.cli.next_steps.experiment import after_try
-    from fusion_bench.report.evaluation.starter_page import build_starter_page
+    from fusion_bench.cli.application.next_steps import after_try
+    from fusion_bench.report.evaluation_page import build_starter_page
 
     steps = tuple(after_try(done.report, words, save))
     return replace(build_starter_page(done.report, done.notes), next_steps=steps)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
-from fusion_bench.cli.output.console import print_result
-from fusion_bench.config.limits import MOST_WORKERS
+import fusion_bench.cli.application.app as base
+from fusion_bench.cli.application.console import print_result
+from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
+from fusion_bench.config.models import MOST_WORKERS
 
 if TYPE_CHECKING:  # imported late, as it is slow
-    from fusion_bench.report.tuning_records.tuning_report import TuningReport
+    from fusion_bench.report.tuning_records import TuningReport
 
 command = base.command_app()
 
@@ -100,11 +100,10 @@ def tune(
 
     An interrupted search continues from its log in the output folder.
     """
-    from fusion_bench.cli.progress.bar import progress_bar
+    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import check_output, refuse_inputs
-    from fusion_bench.tune.options import TuneOptions
-    from fusion_bench.tune.run import run_tuning
-    from fusion_bench.util.files.output_folder import name_experiment
+    from fusion_bench.tune.run import TuneOptions, run_tuning
+    from fusion_bench.util.file_paths import name_experiment
 
     base.refuse_two_outputs(markdown, as_json=json)
     options = TuneOptions(
@@ -161,8 +160,8 @@ def _print_report(
     Raises:
         Exit: The search was interrupted.
     """
-    from fusion_bench.cli.next_steps.experiment import after_tune
-    from fusion_bench.report.tuning.tuning_page import build_page
+    from fusion_bench.cli.application.next_steps import after_tune
+    from fusion_bench.report.tuning_page import build_page
 
     steps = tuple(after_tune(report, files, datasets))
     tuned = next((str(file) for file in files if file.name == "tuned.yaml"), "tuned.yaml")

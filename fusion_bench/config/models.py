@@ -1,4 +1,11 @@
-"""Strict models of configuration, and errors of one line.
+"""Strict models of configuration: their numbers, the limits of these, errors of one line.
+
+Beyond the limits a number is a slip of the finger: it would cost memory or days, and give no other
+result. ``docs/scale.md`` has the table.
+
+Pydantic takes ``true`` for 1, ``'60'`` for 60 and 1 for ``true``. Whoever writes one of these into
+a configuration means something else. The rules hold for every model, so they stand in one place
+and no field has to ask for them.
 
 A key that a model does not know is an error that lists the known ones; an error names the path of
 the offending value.
@@ -6,21 +13,148 @@ the offending value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
-from fusion_bench.config.strict_numbers import StrictNumbers
 from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.util.formatting import GREATEST, is_decimal
+
+#: Ranks: cutoffs of measures, depths, ``top_k``. No list is longer.
+MOST_RANK: Final = 1_000_000
+#: Random flips or draws of a test.
+MOST_RESAMPLES: Final = 1_000_000
+#: Parameter sets of a search.
+MOST_TRIALS: Final = 1_000_000
+#: Folds of a cross-validation.
+MOST_FOLDS: Final = 1_000
+#: Threads, processes, and requests at once.
+MOST_WORKERS: Final = 1_024
+#: Texts or documents in one request.
+MOST_BATCH: Final = 100_000
+
+#: A rank from 1 that something is cut at.
+Rank: TypeAlias = Annotated[int, Field(ge=1, le=MOST_RANK)]
+
+
+#: From this score on the unit scale a result is correct …
+CORRECT_FROM: Final = 0.7
+#: … and up to this one incorrect.
+INCORRECT_TO: Final = 0.3
+
+
+#: Parts of a schema that hold no schema.
+OPAQUE: Final = frozenset({"metadata", "default", "config", "serialization", "expected", "cls"})
+#: Kinds of schemas that are rewritten.
+KINDS: Final = frozenset({"int", "float", "bool"})
+#: The digits of a key that is a whole number, as JSON writes it.
+RANK: Final = re.compile(r"[1-9]\d{0,17}", re.ASCII)
+
+
+class StrictNumbers:
+    """Base of a pydantic model whose numbers are numbers and whose switches are true or false.
+
+    - A float may be a whole number, or ``1e-3``, which YAML 1.1 takes for text. Where text is
+      allowed too, it stays text.
+    - A whole number may be 2.0, and fits into 64 bits.
+    - A key that is a whole number may be its digits, as JSON writes it; 1.0 is none.
+
+    Models inside it keep their own rules.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """As pydantic makes it, but strict."""
+        return cast("core_schema.CoreSchema", _refuse_lax_values(handler(source), cls))
+
+
+def _refuse_lax_values(schema: Any, model: type) -> Any:  # noqa: ANN401 - schemas of pydantic are plain dictionaries
+    """The schema of a model without what it would convert."""
+
+    def rewrite(part: Any, *, is_text: bool = False) -> Any:  # noqa: ANN401 - as above
+        if isinstance(part, list | tuple):
+            return type(part)(rewrite(item, is_text=is_text) for item in part)
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind in KINDS:
+            return _tighten(part, is_text=is_text)
+        if not isinstance(part, dict) or (kind == "model" and part["cls"] is not model):
+            return part
+        is_text = is_text or (kind == "union" and _has_text(part["choices"]))
+        rewritten = {
+            key: value if key in OPAQUE and kind is not None else rewrite(value, is_text=is_text)
+            for key, value in part.items()
+        }
+        if kind == "dict" and part.get("keys_schema", {}).get("type") == "int":
+            rewritten["keys_schema"] = core_schema.no_info_before_validator_function(
+                _check_key, part["keys_schema"]
+            )
+        return rewritten
+
+    return rewrite(schema)
+
+
+def _has_text(choices: list[Any]) -> bool:
+    """Whether a value may also be text; a choice may stand with a label behind it."""
+    schemas = (choice[0] if isinstance(choice, tuple) else choice for choice in choices)
+    return any(schema.get("type") == "str" for schema in schemas)
+
+
+def _tighten(schema: Any, *, is_text: bool) -> Any:  # noqa: ANN401 - as above
+    kind = schema["type"]
+    if kind == "int":
+        return core_schema.no_info_before_validator_function(_check_whole, schema)
+    strict = {**schema, "strict": True}
+    if kind == "bool" or is_text:
+        return strict
+    return core_schema.no_info_before_validator_function(_read_exponent, strict)
+
+
+def _read_exponent(value: object) -> object:
+    """The number of ``1e-3``, which YAML 1.1 takes for text; anything else as it is.
+
+    Raises:
+        PydanticKnownError: A whole number beyond what a float holds.
+    """
+    if isinstance(value, str) and "e" in value.lower() and is_decimal(value):
+        return float(value)
+    if isinstance(value, int) and abs(value) > GREATEST:
+        raise _too_large()
+    return value
+
+
+def _check_whole(value: object) -> object:
+    """The value, unless pydantic would only take it for a whole number, or it is too large."""
+    if isinstance(value, bool | str | bytes):
+        raise PydanticKnownError("int_type")
+    if isinstance(value, int) and abs(value) > GREATEST:
+        raise _too_large()
+    return value
+
+
+def _check_key(value: object) -> object:
+    """A key that is a whole number, or its digits."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= GREATEST
+    if is_whole or (isinstance(value, str) and RANK.fullmatch(value)):
+        return value
+    raise PydanticKnownError("int_type")
+
+
+def _too_large() -> PydanticCustomError:
+    return PydanticCustomError("too_large", "input should be at most {most}", {"most": GREATEST})
+
 
 Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)

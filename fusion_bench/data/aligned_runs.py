@@ -1,4 +1,4 @@
-"""Align once: runs, rerank lists and judgements on one read-only set of candidate arrays.
+"""Align once: runs, rerank lists, judgments on one read-only set of candidate arrays.
 
 The candidates of query q are ``offsets[q]:offsets[q+1]``: every document that at least one source
 returned for it, stored in the order of the tie rule, so that a stable sort by score settles ties.
@@ -7,13 +7,20 @@ Everything downstream is a pure function of these arrays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from functools import cached_property, wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from fusion_bench.data.grouped_rows import (
+    IdVocabulary,
+    count_retrieved,
+    cut_sources,
+    query_of_rows,
+    to_offsets,
+)
 from fusion_bench.data.ordering import (
     BoolArray,
     FloatArray,
@@ -21,19 +28,70 @@ from fusion_bench.data.ordering import (
     first_seen_order,
     make_readonly,
 )
-from fusion_bench.data.records import Query
-from fusion_bench.data.rows.grouped_rows import (
-    count_retrieved,
-    cut_sources,
-    query_of_rows,
-    to_offsets,
-)
-from fusion_bench.data.rows.ids import IdVocabulary
-from fusion_bench.data.switches import Switch, mark_switched_off
-from fusion_bench.data.view_cache import ViewCache, cached_by_view
+from fusion_bench.data.records import Query, Switch, mark_switched_off
 from fusion_bench.errors import AlignmentError, UnknownNameError
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.formatting import Columns, TableView, pluralize
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ViewCache:
+    """What cached functions returned for one view of aligned runs; never pickled."""
+
+    def __init__(self) -> None:
+        self._results: dict[Callable[..., object], dict[Hashable, object]] = {}
+
+    def __reduce__(self) -> tuple[type[ViewCache], tuple[()]]:
+        return ViewCache, ()
+
+    def lookup(
+        self,
+        function: Callable[..., T],
+        key: Hashable,
+        compute: Callable[[], T],
+        keep: int | None = None,
+    ) -> T:
+        """What ``compute`` returned when first asked for this function and key.
+
+        Args:
+            function: Whose result it is.
+            key: Tells its calls apart.
+            compute: Computes the result.
+            keep: Forget the oldest results of the function beyond so many; None = keep all.
+        """
+        results = self._results.setdefault(function, {})
+        if key not in results:
+            results[key] = compute()
+            for oldest in list(results)[: max(len(results) - keep, 0)] if keep is not None else ():
+                del results[oldest]
+        return cast("T", results[key])
+
+
+def cached_by_view(
+    *, keep: int | None = None, key: Callable[..., Hashable] | None = None
+) -> Callable[[Callable[Concatenate[AlignedRuns, P], T]], Callable[Concatenate[AlignedRuns, P], T]]:
+    """Cache a function of aligned runs in the runs that it is called with.
+
+    Args:
+        keep: Forget the oldest results beyond so many; None = keep all.
+        key: Makes a key of the other arguments; None = the arguments themselves, hashable.
+    """
+
+    def decorate(
+        function: Callable[Concatenate[AlignedRuns, P], T],
+    ) -> Callable[Concatenate[AlignedRuns, P], T]:
+        @wraps(function)
+        def cached(runs: AlignedRuns, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            called = (args, *kwargs.items()) if key is None else key(*args, **kwargs)
+            return runs.cache.lookup(
+                function, called, lambda: function(runs, *args, **kwargs), keep
+            )
+
+        return cached
+
+    return decorate
+
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.grouped_rows import query_of_rows, to_offsets, unite_vocabularies
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query
-from fusion_bench.data.rows.grouped_rows import query_of_rows, to_offsets
-from fusion_bench.data.rows.ids import unite_vocabularies
+from fusion_bench.data.records import Query, Switch
 from fusion_bench.data.run import Run
-from fusion_bench.data.switches import Switch
 from fusion_bench.errors import AlignmentError
 
 

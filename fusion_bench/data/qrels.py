@@ -1,4 +1,4 @@
-"""Judgments, stored by columns: checked on entry, frozen afterwards.
+"""Judgments, stored by columns: checked on entry, frozen afterwards; ids that have none.
 
 Rows are grouped by query: ``offsets[q]:offsets[q+1]`` are the rows of query q. ``documents`` holds
 codes into ``vocabulary``, which is sorted by bytes: a greater code is a greater document id.
@@ -6,6 +6,8 @@ codes into ``vocabulary``, which is sorted by bytes: a greater code is a greater
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,21 +16,67 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ordering import IntArray, make_readonly
-from fusion_bench.data.rows.document_table import DocumentTable, write_trec
-from fusion_bench.data.rows.frames import name_row, read_rows
-from fusion_bench.data.rows.grouped_rows import (
+from fusion_bench.data.document_rows import DocumentTable, name_row, read_rows, write_trec
+from fusion_bench.data.grouped_rows import (
+    CategoricalIds,
+    IdVocabulary,
     group_rows,
     hash_table,
     refuse_duplicates,
     refuse_ragged,
     to_offsets,
 )
-from fusion_bench.data.rows.ids import CategoricalIds, IdVocabulary
-from fusion_bench.data.rows.read_options import order_by_value
-from fusion_bench.data.rows.values import parse_whole_numbers
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns
+from fusion_bench.data.ordering import IntArray, make_readonly
+from fusion_bench.data.read_options import order_by_value, parse_whole_numbers
+from fusion_bench.util.formatting import Columns, pluralize
+
+#: A query id, and the judged id that it resembles; None = none.
+UnmatchedId = tuple[str, str | None]
+
+#: Most ids that a message names.
+MOST_NAMED = 3
+#: With more ids on a side, only equal letters and numbers are matched.
+MAX_COMPARED = 2_000
+#: Smallest similarity ratio of two spellings of one id.
+MIN_SIMILARITY = 0.8
+
+
+def find_unmatched_ids(
+    returned: Collection[str], judged: Collection[str]
+) -> tuple[UnmatchedId, ...]:
+    """The first ids that are not judged, those that resemble a judged one first.
+
+    Args:
+        returned: Query ids of a list.
+        judged: Query ids of the judgments.
+    """
+    unknown = sorted(set(returned).difference(judged))
+    free = sorted(set(judged).difference(returned))
+    same = {_normalize_id(name): name for name in reversed(free)}
+    looked = unknown if same else []
+    near = {name: same[plain] for name in looked if (plain := _normalize_id(name)) in same}
+    if len(unknown) <= MAX_COMPARED >= len(free):
+        for name in unknown[: MOST_NAMED * MOST_NAMED]:
+            close = difflib.get_close_matches(name, free, n=1, cutoff=MIN_SIMILARITY)
+            near |= dict.fromkeys([name], close[0]) if close and name not in near else {}
+    order = sorted(unknown, key=lambda name: name not in near)
+    return tuple((name, near.get(name)) for name in order[:MOST_NAMED])
+
+
+def format_unmatched_ids(unmatched: Collection[UnmatchedId], total: int) -> str:
+    """``'Q5' (did you mean 'q05'?), 'x' and 7 more``."""
+    words = [
+        repr(name) if meant is None else f"{name!r} (did you mean {meant!r}?)"
+        for name, meant in unmatched
+    ]
+    more = f" and {total - len(unmatched):,} more" if total > len(unmatched) else ""
+    return ", ".join(words) + more
+
+
+def _normalize_id(name: str) -> str:
+    """The id without case, leading zeros and other characters than letters and digits."""
+    parts = re.findall(r"[^\W\d_]+|\d+", name.casefold())
+    return " ".join(part.lstrip("0") or "0" if part.isdecimal() else part for part in parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,8 +134,8 @@ class Qrels(DocumentTable):
 
         Args:
             judgments: A mapping, a data frame, ``Qrels`` of ranx, rows of ir_measures or
-                ir_datasets; see :mod:`fusion_bench.data.rows.frames`. A document without a grade is
-                relevant: its grade is 1.
+                ir_datasets; see :mod:`fusion_bench.data.document_rows`. A document without a grade
+                is relevant: its grade is 1.
 
         Raises:
             DataError: It is of another kind, or breaks a rule of :meth:`from_rows`.

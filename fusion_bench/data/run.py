@@ -9,11 +9,16 @@ from typing import Any, Self, cast, overload
 
 import numpy as np
 
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
-from fusion_bench.data.rows.document_table import DocumentTable, trec_scores, write_trec
-from fusion_bench.data.rows.dropped_rows import drop_rows
-from fusion_bench.data.rows.frames import name_row, read_rows
-from fusion_bench.data.rows.grouped_rows import (
+from fusion_bench.data.document_rows import (
+    DocumentTable,
+    name_row,
+    read_rows,
+    trec_scores,
+    write_trec,
+)
+from fusion_bench.data.grouped_rows import (
+    CategoricalIds,
+    IdVocabulary,
     count_within_queries,
     group_rows,
     hash_table,
@@ -21,13 +26,17 @@ from fusion_bench.data.rows.grouped_rows import (
     refuse_ragged,
     to_offsets,
 )
-from fusion_bench.data.rows.ids import CategoricalIds, IdVocabulary
-from fusion_bench.data.rows.read_options import ReadOptions, assign_ranks, order_by_rank
-from fusion_bench.data.rows.values import parse_scores
-from fusion_bench.data.switches import Switch
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.read_options import (
+    ReadOptions,
+    assign_ranks,
+    drop_rows,
+    order_by_rank,
+    parse_scores,
+)
+from fusion_bench.data.records import Switch
 from fusion_bench.util.digests import hash_values
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns
+from fusion_bench.util.formatting import Columns, pluralize
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +154,7 @@ class Run(DocumentTable):
         Args:
             given: The name, which may be left out, and a mapping, a data frame, a ``Run`` of
                 ranx, rows of ir_measures or ir_datasets; see
-                :mod:`fusion_bench.data.rows.frames`. Its order is the file order. A list of ids
+                :mod:`fusion_bench.data.document_rows`. Its order is the file order. A list of ids
                 alone is ranked as it stands.
             options: ``name`` (by default the object's own, or ``run``), ``roles`` and
                 ``read_options``, as for :meth:`from_rows`.

@@ -1,1 +1,1 @@
-"""Search engines and libraries that fuse: one file each, found by name."""
+"""Search engines: their fusions as dialects, connectors, pulled lists, exported configurations."""

@@ -8,28 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.dataset_facts import select_trial
 from fusion_bench.evaluation.prepared_dataset import check_predictions
-from fusion_bench.evaluation.ranking.final_lists import (
-    FinalLists,
-    align_all_queries,
-    make_final_lists,
-)
-from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.trials.select_trial import select_trial
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment, apply_switch
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.v1_fallback import apply_switch
-from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.dataset_search import find_dataset
-from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.io.dataset_paths import find_dataset
 from fusion_bench.io.load_records import load_run
 from fusion_bench.io.outputs import refuse_inputs
+from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.write_run import RunRows
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make_final_lists
+from fusion_bench.ranking.fitting import fit_system, needs_fitting
 
 
 def fuse_experiment(

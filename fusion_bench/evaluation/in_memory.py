@@ -1,30 +1,30 @@
-"""Datasets and experiments that no YAML file describes: made of what is at hand."""
+"""An experiment on lists in memory, or on files that no ``dataset.yaml`` names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.details.collector import DetailsCollector
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.sweeps.expansion import expand_sweeps
-from fusion_bench.io.cache.cached_loader import FileRequest
+from fusion_bench.experiment.sweeps import expand_sweeps
+from fusion_bench.io.cached_loader import FileRequest
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.file_bytes import strip_suffixes
-from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
-from fusion_bench.io.query_groups.assign_groups import (
-    find_and_assign_groups,
-    join_identical,
-)
-from fusion_bench.util.files.real_paths import resolve_path
+from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.query_groups import find_and_assign_groups, join_identical
+from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout, strip_suffixes
+from fusion_bench.util.file_paths import resolve_path
 
 #: Stands where a file is named, for what was read from none.
 NO_FILE = "(in memory)"
@@ -147,3 +147,43 @@ def make_experiment(
     if chosen not in names:
         raise UnknownNameError("baseline", chosen, names, where=name)
     return parse_model(Experiment, data, source.where).apply_switch(), source
+
+
+def compare_files(
+    qrels: Path,
+    runs: Mapping[str, Path],
+    *,
+    measures: Sequence[str],
+    binary_relevance: int = 1,
+    qrels_layout: FileLayout = DEFAULT_LAYOUT,
+    run_layout: FileLayout = DEFAULT_LAYOUT,
+    details: DetailsCollector | None = None,
+) -> Report:
+    """Compare run files with the first of them.
+
+    Args:
+        qrels: File of judgments.
+        runs: Run files by the names of their systems. One is only measured.
+        measures: Measure names, the primary one first.
+        binary_relevance: Grade from which binary measures count.
+        qrels_layout: How the judgments' file names its columns.
+        run_layout: How the run files do.
+        details: Collects what stands behind the values; None = nobody asks.
+
+    Raises:
+        DataError: A file breaks a rule.
+    """
+    dataset = make_dataset(
+        name_dataset(qrels),
+        load_qrels(qrels, layout=qrels_layout),
+        {name: load_run(path, name=name, layout=run_layout) for name, path in runs.items()},
+        qrels_path=qrels,
+        paths=runs,
+        layout=run_layout,
+        binary_relevance=binary_relevance,
+    )
+    systems = {name: {"runs": [name]} for name in runs}
+    experiment, source = make_experiment(
+        "compare", systems, dataset=dataset.name, measures=list(measures)
+    )
+    return run_on_datasets(experiment, source, [dataset], details=details)

@@ -1,30 +1,30 @@
-"""One dataset of an experiment: loaded, aligned once, and cut to the queries that are judged on."""
+"""One dataset of an experiment: aligned once a trial, cut to the judged queries, evaluated."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.checks.query_warnings import refuse_mixture
+from fusion_bench.checks.unjudged import judgment_kind
 from fusion_bench.config.query_types import PREDICTED_TYPE
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import IntArray
-from fusion_bench.data.records import COMPARED_FIELDS
-from fusion_bench.data.rows.grouped_rows import number_by_appearance
-from fusion_bench.data.switches import check_field
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.synthetic_queries import refuse_mixture
-from fusion_bench.evaluation.unjudged.judgment_kind import judgment_kind
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure
-from fusion_bench.stats.unjudged_rule import JudgmentKind
+from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.system_scores import Scores, evaluate_systems
+from fusion_bench.stats.comparison import JudgmentKind
 
 #: The split that means every judged query.
 ALL_QUERIES = "all"
@@ -259,3 +259,79 @@ def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> 
             f"queries file, or drop {key}"
         )
     raise UnknownNameError(title, value, known, where=where)
+
+
+#: Which of a trial's aligned runs are evaluated.
+SelectRuns = Callable[[EvaluationSet], AlignedRuns]
+
+
+def evaluated_runs(task: EvaluationSet) -> AlignedRuns:
+    """The runs over the evaluated queries."""
+    return task.runs
+
+
+def tuning_runs(task: EvaluationSet) -> AlignedRuns:
+    """The runs over the queries that choices are made on."""
+    return task.runs if task.tuning is None else task.tuning
+
+
+def evaluate_trials(
+    task: EvaluationSet,
+    systems: Sequence[System],
+    measures: Sequence[Measure] | None = None,
+    *,
+    select: SelectRuns = evaluated_runs,
+) -> tuple[Scores, ...]:
+    """Evaluate systems on every trial of the lists that they read.
+
+    Args:
+        task: A prepared dataset.
+        systems: Any systems. Trained ones that are not fitted are fitted on each trial by itself.
+        measures: M measures; by default those of ``task``.
+        select: Which queries.
+
+    Returns:
+        One ``Scores`` a system, in the same order. Values are means over the trials that this
+        system has; of a system that reads no list with several files they are those of its one
+        trial.
+    """
+    chosen = task.measures if measures is None else measures
+    results = [*_evaluate_trial(task, systems, chosen, select)]
+    values = [[scores.values] for scores in results]
+    for number, trial in enumerate(task.later_trials, 2):
+        present = [n for n, system in enumerate(systems) if number <= task.count_trials(system)]
+        if present:
+            later = _evaluate_trial(trial, [systems[n] for n in present], chosen, select)
+            for n, scores in zip(present, later, strict=True):
+                values[n].append(scores.values)
+    for n, parts in enumerate(values):
+        if len(parts) > 1:
+            trials = np.stack(parts)
+            results[n] = replace(results[n], values=mean_of_trials(trials), trials=trials)
+    return tuple(results)
+
+
+def mean_of_trials(values: FloatArray) -> FloatArray:
+    """The mean over the first axis, read-only; trials that agree keep their value to the last bit.
+
+    Args:
+        values: Shape (T, …); becomes read-only too.
+    """
+    mean: FloatArray = np.where((values == values[0]).all(axis=0), values[0], values.mean(axis=0))
+    make_readonly(values)
+    make_readonly(mean)
+    return mean
+
+
+def trials_of(trials: FloatArray | None, measure: int) -> FloatArray | None:
+    """(T, Q): the values of one measure, of (T, M, Q); None = there is one trial."""
+    return None if trials is None else trials[:, measure]
+
+
+def _evaluate_trial(
+    trial: EvaluationSet, systems: Sequence[System], measures: Sequence[Measure], select: SelectRuns
+) -> tuple[Scores, ...]:
+    dataset, fitted = trial.dataset, [trial.fit_system(system) for system in systems]
+    return evaluate_systems(
+        fitted, select(trial), measures, spaces=dataset.spaces, qrels=dataset.qrels
+    )

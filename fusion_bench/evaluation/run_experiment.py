@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,37 +13,35 @@ from pathlib import Path
 
 from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
-from fusion_bench.config.files.yaml_source import Source
-from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.compare_collections import read_inference_settings
-from fusion_bench.evaluation.crag.evidence import absolute_rerankers
-from fusion_bench.evaluation.crag.list_verdicts import judge_lists
-from fusion_bench.evaluation.dataset_checks.ignored_queries import count_known_ignored
-from fusion_bench.evaluation.dataset_checks.judged_grades import list_grades
-from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
+from fusion_bench.checks.judges import describe_judge
+from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.assessment import assess_trials
+from fusion_bench.evaluation.contrasts import read_inference_settings
+from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
+from fusion_bench.evaluation.dataset_facts import (
+    count_known_ignored,
+    describe_first_trial,
+    task_list_infos,
+)
 from fusion_bench.evaluation.details.collector import DetailsCollector
-from fusion_bench.evaluation.fusion_systems import compare_fusions
-from fusion_bench.evaluation.judge_checks.describe_judge import describe_judge
-from fusion_bench.evaluation.list_checks.list_infos import task_list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
-from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
-from fusion_bench.evaluation.report_records.report import Provenance, Report
+from fusion_bench.evaluation.report_file import Provenance, Report
+from fusion_bench.evaluation.report_records import Collection as CollectionRecord
 from fusion_bench.evaluation.results import (
     add_comparisons,
+    compare_fusions,
     list_results,
     score_sources,
 )
-from fusion_bench.evaluation.synthetic_queries import count_synthetic
-from fusion_bench.evaluation.trials.assess_trials import assess_trials
-from fusion_bench.evaluation.trials.first_trial import describe_first_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.io.cache.dataset_cache import Cache
 from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.dataset_search import find_dataset
-from fusion_bench.util.files.output_folder import name_experiment
-from fusion_bench.util.files.shown_paths import show_path
+from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.util.file_paths import name_experiment, show_path
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -284,3 +282,56 @@ def report_provenance(experiment: Experiment, source: Source) -> Provenance:
         v2_enabled=experiment.v2_enabled,
         overrides=source.override_texts,
     )
+
+
+def select_systems(
+    experiment: Experiment, systems: Sequence[str], dataset: str | None
+) -> Experiment:
+    """The experiment with the chosen systems and the baseline only, on the chosen dataset.
+
+    Args:
+        experiment: The experiment.
+        systems: Names; empty = all.
+        dataset: As the experiment names it; None = all of them.
+
+    Raises:
+        UnknownNameError: No such system or dataset.
+    """
+    for name in systems:
+        if name not in experiment.systems:
+            raise UnknownNameError("system", name, experiment.systems, where="--system")
+    if dataset is not None and dataset not in experiment.dataset_names:
+        raise UnknownNameError("dataset", dataset, experiment.dataset_names, where="--dataset")
+    names = dict.fromkeys((experiment.baseline, *(systems or experiment.systems)))
+    kept = {name: experiment.systems[name] for name in names}
+    is_one = dataset is not None and experiment.dataset is None
+    datasets = (dataset,) if is_one else experiment.datasets
+    return experiment.model_copy(update={"systems": kept, "datasets": datasets})
+
+
+def prepare_datasets(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    progress: Progress = ignore_progress,
+) -> Iterator[EvaluationSet]:
+    """The datasets of an experiment, one after the other, each with the lists that it uses.
+
+    Args:
+        experiment: What is compared.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule.
+    """
+    paths = [path for _, path in find_datasets(experiment, source, folders)]
+    for spec in read_distinct_specs(paths):
+        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        experiment.check_datasets(roles, spec.rerank, source)
+    for path in paths:
+        loaded = load_lists(path, experiment.systems.values(), progress)
+        progress(f"{loaded.name}: aligning", 0, 1)
+        yield prepare_dataset(experiment, source, loaded)

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
-from fusion_bench.blend import Blend
-from fusion_bench.config.query_classes import CLASS_KEYS
+from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.config.registry import MethodRegistry, Registry
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.fuse import Fusion
+from fusion_bench.methods.blend import Blend
+from fusion_bench.methods.fuse import Fusion
 
 if TYPE_CHECKING:
     from fusion_bench.experiment.system import System
+
 
 D = TypeVar("D", bound="Dialect")
 
@@ -181,7 +182,7 @@ class DialectRegistry(Registry[type[Dialect]]):
             raise ConfigError(f"{name!r} is no dialect: derive it from {Dialect.__name__}")
 
 
-dialects = DialectRegistry("dialect", "fusion_bench.engines", "fusion_bench.engines")
+dialects = DialectRegistry("dialect", "fusion_bench.engines.dialects", "fusion_bench.engines")
 
 
 def parse_dialect(given: object) -> type[Dialect]:

@@ -2,35 +2,117 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config.fields.conditions import FieldConditions, FieldNames
-from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import StrictModel, UniqueNames, parse_model
+from fusion_bench.config.query_types import FieldConditions, FieldNames
+from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment.crag_settings import CragSettings
-from fusion_bench.experiment.defaults import DEFAULT_MEASURES
-from fusion_bench.experiment.gate_limits import refuse_unreachable_limits
-from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.overrides import apply_overrides
-from fusion_bench.experiment.stages import name_stages, resolve_named_stages
-from fusion_bench.experiment.sweeps.expansion import expand_sweeps
-from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.experiment.v1_fallback import is_v2_enabled, replace_v2
+from fusion_bench.experiment.settings import (
+    CragSettings,
+    GatePolicy,
+    TuneSettings,
+    refuse_unreachable_limits,
+)
+from fusion_bench.experiment.sweeps import expand_sweeps
+from fusion_bench.experiment.system import PerTypeConfig, System, name_stages, resolve_named_stages
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import MeasureName
-from fusion_bench.stats.compare_family import MIN_GAIN
+from fusion_bench.methods.blend import RerankBlend
+from fusion_bench.methods.blend.formulas import PositionAware, Replace
+from fusion_bench.methods.fuse import Fusion, fusions
+from fusion_bench.methods.fuse.rrf import RRF, RRFv2
+from fusion_bench.methods.policies import Variant
+from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.max_t import MOST_DRAWS
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.formatting import Columns, TableView, pluralize
+
+log = logging.getLogger("fusion_bench.experiment")
+
+Config = TypeVar("Config", System, PerTypeConfig)
+V2_VARIABLE = "RAG_FUSION_V2_ENABLED"
+
+
+def is_v2_enabled() -> bool:
+    """Value of ``RAG_FUSION_V2_ENABLED``; true if it is not set or empty.
+
+    Raises:
+        ConfigError: It is neither true nor false.
+    """
+    value = os.environ.get(V2_VARIABLE, "").strip()
+    try:
+        return TypeAdapter(bool).validate_python(value or "true")
+    except ValidationError:
+        raise ConfigError(
+            f"{V2_VARIABLE}: {value!r} is neither true (1, true, yes, on) nor false (0, false, "
+            "no, off)"
+        ) from None
+
+
+def apply_switch(system: System) -> System:
+    """A system that stands in no experiment as ``RAG_FUSION_V2_ENABLED`` has it, which is logged.
+
+    Raises:
+        ConfigError: The variable is neither true nor false.
+    """
+    changed = system if is_v2_enabled() else replace_v2(system)
+    if changed != system:
+        log.warning("%s is off: system %r runs as version 1", V2_VARIABLE, system.name)
+    return changed
+
+
+def replace_v2(config: Config) -> Config:
+    """A configuration with ``rrf`` for ``rrf_v2`` and ``replace`` for ``position_aware``.
+
+    Its stages, and the fusions that its policy chooses, too. The fusion keeps k and its
+    normalization, and loses its weights and its bonus. The blend keeps what every blend with a
+    reranker has. A system of the dialect ``qmd``, which has no such switch, stays as it is.
+    """
+    if isinstance(config, System) and config.dialect == "qmd":
+        return config
+    changed: dict[str, Any] = {"fusion": _v1_of(config.fusion)}
+    if isinstance(config.blend, PositionAware):
+        shared = set(RerankBlend.model_fields) - {"method"}
+        changed["blend"] = Replace(**config.blend.model_dump(include=shared))
+    if isinstance(config, System) and config.class_configs is not None:
+        by_class = config.class_configs.items()
+        changed[config.class_field] = {name: replace_v2(part) for name, part in by_class}
+    if isinstance(config, System) and config.stages is not None:
+        changed["stages"] = {name: replace_v2(stage) for name, stage in config.stages.items()}
+    if isinstance(config, System) and config.policy is not None:
+        variants = {name: value for name, value in config.policy if isinstance(value, Variant)}
+        plain = {name: _replace_in_variant(variant) for name, variant in variants.items()}
+        changed["policy"] = config.policy.model_copy(update=plain)
+    return config.model_copy(update=changed)
+
+
+def _v1_of(fusion: Fusion) -> Fusion:
+    return RRF(k=fusion.k, normalize=fusion.normalize) if isinstance(fusion, RRFv2) else fusion
+
+
+def _replace_in_variant(variant: Variant) -> Variant:
+    if variant.fusion is None or not isinstance(fusions.build(variant.fusion), RRFv2):
+        return variant
+    plain = _v1_of(fusions.build(variant.fusion)).model_dump()
+    return variant.model_copy(update={"fusion": plain, "weights": None})
 
 
 def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML

@@ -1,20 +1,19 @@
-"""Values of an experiment that the command line replaces: ``--set systems.rrf.fusion.k=20``."""
+"""Values of an experiment or a method that the command line replaces: ``--set``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import yaml
 
-from fusion_bench.config.files.yaml_source import Source
-from fusion_bench.config.files.yaml_values import ValueProblem, parse_yaml
 from fusion_bench.config.models import Location
+from fusion_bench.config.yaml_files import Source, ValueProblem, parse_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.fuse import fusions
 
 #: Keys whose value is a method: its name alone, or a mapping with ``method``.
 METHOD_KEYS: Final = ("fusion", "blend", "normalize")
@@ -162,3 +161,44 @@ def parse_value(text: str, override: str) -> object:
     except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigError(f"--set {override}: {text!r} is not a value in YAML") from None
     return value
+
+
+def set_options(
+    given: Mapping[str, Any],
+    changes: Sequence[str],
+    *,
+    option: str = "--set",
+    example: str = "model=rerank-2",
+) -> dict[str, Any]:
+    """A configuration with ``KEY=VALUE`` or ``KEY.KEY=VALUE`` put in; values are YAML.
+
+    Args:
+        given: The configuration.
+        changes: What is put in.
+        option: The option of the command line that holds them, for errors.
+        example: A change that would do, for errors.
+
+    Raises:
+        ConfigError: A change has another form.
+    """
+    data = dict(given)
+    for change in changes:
+        path, equals, value = change.partition("=")
+        keys = path.strip().split(".")
+        if not equals or not all(keys):
+            raise ConfigError(f"{option} {change!r}: KEY=VALUE is needed, such as {example}")
+        read: Any = parse_value(value, change)
+        for key in reversed(keys):
+            read = {key: read}
+        data = merge_mappings(data, read)
+    return data
+
+
+def merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """``given`` over ``base``, mappings key by key."""
+    merged = dict(base)
+    for key, value in given.items():
+        inside = merged.get(key)
+        both = isinstance(inside, Mapping) and isinstance(value, Mapping)
+        merged[key] = merge_mappings(inside, value) if both else value  # type: ignore[arg-type]
+    return merged

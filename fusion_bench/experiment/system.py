@@ -1,13 +1,18 @@
-"""A system: a fusion and a blend over named runs."""
+"""A system: a fusion with a blend over named runs, in stages, checked against a dataset.
+
+A stage is a system of its own under a name; ``runs`` of the system around it may hold that name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import (
     BeforeValidator,
     Field,
+    SerializeAsAny,
     SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
@@ -17,37 +22,225 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.blend import Blend
-from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.limits import Rank
-from fusion_bench.config.models import Location, StrictModel, UniqueNames, make_config_error
-from fusion_bench.config.query_classes import (
+from fusion_bench.config.models import Location, Rank, StrictModel, UniqueNames, make_config_error
+from fusion_bench.config.query_types import (
     BY_INTENT,
     BY_TYPE,
     CLASS_KEYS,
     ClassKey,
+    TypeSource,
+    TypeWeights,
     split_by_class,
 )
-from fusion_bench.config.query_types import TypeWeights
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.errors import ConfigError
+from fusion_bench.data.records import FINAL_ROLE
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.dialect import dialects, parse_dialect
-from fusion_bench.experiment.methods.system_methods import (
-    AnyBlend,
-    AnyFusion,
-    AnyPolicy,
-    Depth,
-    PerTypeConfig,
-    Types,
-    refuse_together,
-)
-from fusion_bench.experiment.misfits import find_misfits
-from fusion_bench.experiment.stages import base_runs, check_stages, name_stages
-from fusion_bench.fuse import Fusion, fusions
-from fusion_bench.fuse.rrf import RRF
-from fusion_bench.io.specs.families import Family
-from fusion_bench.policies import Variant
+from fusion_bench.io.dataset_config import Family
+from fusion_bench.methods.blend import Blend, blends
+from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.methods.fuse import Fusion, fusions
+from fusion_bench.methods.fuse.rrf import RRF
+from fusion_bench.methods.policies import Policy, Variant, policies
+
+
+def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The fusion that YAML describes, in the terms of the system's dialect."""
+    name = info.data.get("dialect")
+    return (
+        fusions.validate_field(data)
+        if name is None
+        else dialects.find_plugin(name).build_fusion(data)
+    )
+
+
+def _build_policy(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    return None if data is None else policies.validate_field(data)
+
+
+AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(_build_fusion)]
+AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
+AnyPolicy = Annotated[SerializeAsAny[Policy], BeforeValidator(_build_policy)]
+#: The rank that a source is cut at.
+Depth = Rank
+
+
+def _read_type_source(value: object) -> object:
+    """``given`` for ``true``, as in "true types"; anything else as it is."""
+    return "given" if value is True or value == "true" else value
+
+
+#: Which types count; None = the given ones.
+Types = Annotated[TypeSource, BeforeValidator(_read_type_source)]
+
+
+class PerTypeConfig(StrictModel):
+    """Fusion and blend for the queries of one type or intent."""
+
+    fusion: AnyFusion = RRF()
+    blend: AnyBlend = NoBlend()
+
+
+def refuse_together(model: StrictModel, *groups: Sequence[str]) -> None:
+    """Refuse a model of which two fields of one group are given.
+
+    Raises:
+        ValueError: Names them.
+    """
+    for group in groups:
+        stated = [name for name in group if getattr(model, name) is not None]
+        if len(stated) > 1:
+            raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
+
+
+def name_stages(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """Stages as YAML says them, each with the name that its key states."""
+    if not isinstance(data, Mapping):
+        return data
+    return {
+        name: {**stage, "name": str(name)} if isinstance(stage, Mapping) else stage
+        for name, stage in data.items()
+    }
+
+
+def check_stages(system: System) -> None:
+    """Refuse stages that nothing reads.
+
+    Raises:
+        ValueError: A stage that ``runs`` does not name.
+    """
+    for name in system.stages or ():
+        if name not in system.runs:
+            raise ValueError(
+                f"stage {name!r} is no source of the system: name it in runs, or remove it"
+            )
+
+
+def base_runs(system: System) -> tuple[str, ...]:
+    """The dataset's runs that a system and its stages read, each once."""
+    stages = system.stages or {}
+    names = (base_runs(stages[run]) if run in stages else (run,) for run in system.runs)
+    return tuple(dict.fromkeys(name for some in names for name in some))
+
+
+def source_roles(system: System, roles: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Roles of the system's sources: a stage has those that all of its own sources share.
+
+    Args:
+        system: Any system.
+        roles: Of the dataset's runs, by name.
+    """
+    stages = system.stages or {}
+    by_source = {}
+    for run in system.runs:
+        if run in stages:
+            inner = source_roles(stages[run], roles).values()
+            by_source[run] = reduce(frozenset.intersection, inner)
+        else:
+            by_source[run] = roles[run]
+    return by_source
+
+
+def resolve_named_stages(systems: Mapping[str, Any]) -> dict[str, Any]:
+    """Systems as YAML says them, with copies of those that stages name.
+
+    Raises:
+        ValueError: A stage names no system, or a system is a stage of itself.
+    """
+    return {name: _resolve_stages(name, spec, systems, ()) for name, spec in systems.items()}
+
+
+def _resolve_stages(
+    name: object,
+    spec: Any,  # noqa: ANN401
+    systems: Mapping[str, Any],
+    outer: tuple[object, ...],
+) -> Any:  # noqa: ANN401 - as YAML says it
+    if not (isinstance(spec, Mapping) and isinstance(spec.get("stages"), Mapping)):
+        return spec
+    path = (*outer, name)
+    stages = {}
+    for stage, inner in spec["stages"].items():
+        if not isinstance(inner, str):
+            stages[stage] = _resolve_stages(stage, inner, systems, path)
+            continue
+        if inner not in systems:
+            known = ", ".join(map(str, systems))
+            raise ValueError(f"{name}: stage {stage!r}: unknown system {inner!r} (known: {known})")
+        if inner in path:
+            raise ValueError(f"{name}: stage {stage!r}: {inner!r} would be a stage of itself")
+        named = _resolve_stages(inner, systems[inner], systems, path)
+        is_mapping = isinstance(named, Mapping)
+        stages[stage] = {key: named[key] for key in named if key != "name"} if is_mapping else named
+    return {**spec, "stages": stages}
+
+
+Misfits: TypeAlias = Iterator[tuple[Location, Exception]]
+
+
+def find_misfits(
+    system: System, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
+) -> Misfits:
+    """What does not fit a dataset, each with the path of the offending value.
+
+    Args:
+        system: Any system.
+        roles: Roles by name of every run of the dataset.
+        rerankers: Names of its rerank lists.
+    """
+    known = {*roles, *(system.stages or {})}
+    for i, name in enumerate(system.runs):
+        if name not in known:
+            yield ("runs", i), UnknownNameError("run", name, known)
+        elif len(system.runs) > 1 and FINAL_ROLE in roles.get(name, ()):
+            problem = f"{name!r} is an engine's final list (role {FINAL_ROLE}), and no source"
+            yield ("runs", i), ConfigError(f"{problem}: leave it out, or make it a system alone")
+    yield from _find_stage_misfits(system, roles, rerankers)
+    if isinstance(system.depth, dict):
+        for name in system.depth:
+            if name not in system.runs:
+                yield ("depth", name), UnknownNameError("run", name, system.runs)
+    for reranker in sorted(system.reranker_names.difference(rerankers)):
+        yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
+    if roles.keys() >= {*base_runs(system)}:
+        yield from _find_source_misfits(system, [*source_roles(system, roles).values()])
+
+
+def _find_stage_misfits(
+    system: System, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
+) -> Misfits:
+    """Stages with the name of a run, and what does not fit in each stage."""
+    for name, stage in (system.stages or {}).items():
+        if name in roles:
+            problem = f"stage {name!r} has the name of a run of the dataset: rename it"
+            yield ("stages", name), ConfigError(problem)
+        for location, error in find_misfits(stage, roles, rerankers):
+            yield ("stages", name, *location), error
+
+
+def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Misfits:
+    """Weights and numbers that fit no source, of the fusion or of each class of queries."""
+    yield from _find_policy_misfits(system, roles)
+    for name in system.query_classes or ("",):
+        location = (system.class_field, name) if name else ("fusion",)
+        try:
+            system.of_class(name).fusion.check_sources(system.runs, roles)
+        except ConfigError as error:
+            yield location, error
+
+
+def _find_policy_misfits(system: System, roles: Sequence[frozenset[str]]) -> Misfits:
+    """Sources that the policy, or a variant that it names, does not fit."""
+    if system.policy is None:
+        return
+    try:
+        system.policy.check_sources(system.runs, roles)
+        for variant in system.policy.fixed_variants():
+            system.with_variant(variant).fusion.check_sources(system.runs, roles)
+    except ConfigError as error:
+        yield ("policy",), error
+
 
 #: Keys that are left out of what is written while they are None.
 OMITTED = frozenset({"by_intent", "dialect", "family", "policy", "stages", "types"})
@@ -253,7 +446,7 @@ class System(StrictModel):
     def find_misfits(
         self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
     ) -> Iterator[tuple[Location, Exception]]:
-        """What does not fit a dataset; see :mod:`~fusion_bench.experiment.misfits`."""
+        """What does not fit a dataset; see :mod:`~fusion_bench.experiment.system`."""
         return find_misfits(self, roles, rerankers)
 
     def of_class(self, name: str) -> System:

@@ -1,4 +1,4 @@
-"""The failures of an experiment's systems, as ``diagnosis.json`` holds them.
+"""The diagnosis of an experiment: failures of each system, changes from one to another.
 
 Format history:
     1   first version
@@ -6,15 +6,44 @@ Format history:
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
-from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
-from fusion_bench.evaluation.report_records.list_info import ListInfo
-from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
-from fusion_bench.evaluation.report_records.report import Provenance
-from fusion_bench.explain.diagnose_failures import FailureKind
+from fusion_bench.checks.judges import describe_judge
+from fusion_bench.checks.records import JudgeInfo, ListInfo, OptionalFloat, ReportRecord
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.ordering import IntArray
+from fusion_bench.evaluation.dataset_facts import describe_selection, task_list_infos
+from fusion_bench.evaluation.details.relevant_ranks import list_relevant
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    ignore_progress,
+    prepare_datasets,
+    report_provenance,
+    select_systems,
+)
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.explain.failures import (
+    DEFINITIONS,
+    FUSED_TOP,
+    KINDS,
+    LAST,
+    TOP,
+    DiagnosedSystem,
+    FailureKind,
+    Scope,
+    StageRanks,
+    find_failures,
+    rank_stages,
+)
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.util.file_paths import name_experiment
 
 FORMAT: Literal["fusion-bench-diagnosis"] = "fusion-bench-diagnosis"
 FORMAT_VERSION = 1
@@ -187,3 +216,250 @@ class Diagnosis(ReportRecord):
     definitions: dict[FailureKind, str]
     provenance: Provenance
     collections: tuple[DiagnosedCollection, ...]
+
+
+def describe_system(
+    system: DiagnosedSystem, baseline: DiagnosedSystem, scope: Scope
+) -> SystemDiagnosis:
+    """Count the failures of a system, and compare them with those of the baseline.
+
+    Args:
+        system: The system; the baseline itself has no changes.
+        baseline: The baseline.
+        scope: The queries and their relevant documents.
+    """
+    counts = (_count_failures(kind, system, baseline, scope) for kind in KINDS)
+    return SystemDiagnosis(name=system.name, counts=tuple(counts))
+
+
+def _count_failures(
+    kind: FailureKind, system: DiagnosedSystem, baseline: DiagnosedSystem, scope: Scope
+) -> FailureCount:
+    failures = system.failures[kind]
+    failed = failures.is_failed
+    is_clear = failed & (failures.not_relevant_above == 0)
+    judged_relevant = is_clear & (failures.unjudged_above == 0) & (failures.relevant_above > 0)
+    return FailureCount(
+        kind=kind,
+        not_applicable=system.not_applicable.get(kind),
+        failures=int(failed.sum()),
+        exposed=int(failures.is_exposed.sum()),
+        queries=int((scope.count_by_query(failed) > 0).sum()),
+        behind_relevant=int(judged_relevant.sum()),
+        undecided=int((is_clear & (failures.unjudged_above > 0)).sum()),
+        tied=int(failures.is_tied.sum()),
+        change=_compare(kind, system, baseline, scope),
+        worst=_list_worst(kind, system, baseline, scope),
+    )
+
+
+def _compare(
+    kind: FailureKind, system: DiagnosedSystem, baseline: DiagnosedSystem, scope: Scope
+) -> ChangeRecord | None:
+    """The change to the baseline; None where nothing can be compared.
+
+    Only queries count on which failures of this kind can be counted for both.
+    """
+    queries = system.comparable_queries(kind) & baseline.comparable_queries(kind)
+    neither = kind in system.not_applicable and kind in baseline.not_applicable
+    if system.name == baseline.name or neither or not queries.any():
+        return None
+    compared = queries[scope.relevant.query]
+    now, before = (item.failures[kind].is_failed & compared for item in (system, baseline))
+    cures, causes = before & ~now, now & ~before
+    difference = (scope.count_by_query(now) - scope.count_by_query(before))[queries]
+    mean = estimate_mean(difference, scope.groups[queries], alpha=scope.alpha)
+    return ChangeRecord(
+        cures=int(cures.sum()),
+        cures_without_gain=int((cures & (system.returned >= baseline.returned)).sum()),
+        causes=int(causes.sum()),
+        causes_without_loss=int((causes & (system.returned <= baseline.returned)).sum()),
+        queries=mean.queries,
+        improved_queries=int((difference < 0).sum()),
+        worsened_queries=int((difference > 0).sum()),
+        difference=mean.mean,
+        low=mean.low,
+        high=mean.high,
+    )
+
+
+def _list_worst(
+    kind: FailureKind, system: DiagnosedSystem, baseline: DiagnosedSystem, scope: Scope
+) -> tuple[FailureRecord, ...]:
+    """The first failures, those of the greatest severity first, then in the order of queries."""
+    failures, relevant = system.failures[kind], scope.relevant
+    severity = _severity(kind, system, scope)
+    failed = np.flatnonzero(failures.is_failed)
+    worst = failed[np.argsort(-severity[failed], kind="stable")][: scope.top]
+    queries = system.comparable_queries(kind) & baseline.comparable_queries(kind)
+    return tuple(
+        FailureRecord(
+            query=scope.queries[relevant.query[m]],
+            document=relevant.documents[m],
+            grade=int(relevant.grades[m]),
+            fused_rank=_known_rank(system.fused[m]),
+            rank=_known_rank(system.returned[m]),
+            relevant_above=int(failures.relevant_above[m]),
+            not_relevant_above=int(failures.not_relevant_above[m]),
+            unjudged_above=int(failures.unjudged_above[m]),
+            is_tied=bool(failures.is_tied[m]),
+            baseline_rank=_known_rank(baseline.returned[m]),
+            is_caused=None
+            if system.name == baseline.name or not queries[relevant.query[m]]
+            else not baseline.failures[kind].is_failed[m],
+        )
+        for m in worst.tolist()
+    )
+
+
+def _severity(kind: FailureKind, system: DiagnosedSystem, scope: Scope) -> IntArray:
+    """(M,): how bad each failure is; greater is worse.
+
+    Fused rank of a dilution, final rank of a burial, grade of a miss, and of an inversion the
+    documents above it that are judged not relevant.
+    """
+    if kind == "miss":
+        return scope.relevant.grades
+    if kind == "inversion":
+        return system.failures[kind].not_relevant_above
+    return system.fused if kind == "dilution" else system.final
+
+
+def _known_rank(rank: int) -> int | None:
+    """A rank; None for :data:`LAST`."""
+    return None if rank == LAST else int(rank)
+
+
+#: Settings of the experiment that the record repeats.
+SETTINGS = ("caveat", "ties", "alpha", "seed")
+
+
+def diagnose_experiment(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    top: int = 10,
+    progress: Progress = ignore_progress,
+) -> Diagnosis:
+    """Count the failures of the systems of an experiment, dataset by dataset.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        systems: Names of the systems, beside the baseline; empty = all.
+        dataset: As the experiment names it; by default each of its datasets.
+        top: The number of failures to list, for each system and kind.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
+    """
+    chosen = select_systems(experiment, systems, dataset)
+    tasks = prepare_datasets(chosen, source, folders=folders, progress=progress)
+    collections = [_diagnose_dataset(task, top, progress) for task in tasks]
+    return Diagnosis(
+        name=name_experiment(source.path),
+        settings={
+            **{key: getattr(experiment, key) for key in SETTINGS},
+            "top": TOP,
+            "fused_top": FUSED_TOP,
+            "listed": top,
+        },
+        definitions=dict(DEFINITIONS),
+        provenance=report_provenance(experiment, source),
+        collections=tuple(collections),
+    )
+
+
+def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> DiagnosedCollection:
+    spec, systems = task.dataset.spec, task.experiment.systems
+    relevant = list_relevant(task.runs, task.dataset.qrels, spec.binary_relevance)
+    diagnosed = []
+    missed = np.ones(len(relevant.rows), dtype=bool)
+    for done, (name, system) in enumerate(systems.items()):
+        progress(f"{task.dataset.name}: {name}", done, len(systems))
+        fitted = task.fit_system(system)
+        stages = rank_stages(fitted, task.runs, task.dataset.spaces)
+        failures = find_failures(task.runs, relevant, stages, spec.binary_relevance)
+        reasons = _list_reasons(task, stages)
+        diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))
+        missed &= failures["miss"].is_failed
+    scope = Scope(
+        task.runs.queries,
+        task.groups,
+        relevant,
+        task.experiment.alpha,
+        top,
+    )
+    return DiagnosedCollection(
+        name=spec.name,
+        version=spec.version,
+        fingerprint=task.dataset.fingerprint,
+        split=task.split,
+        query_type=task.experiment.query_type,
+        where=dict(task.experiment.where),
+        queries=len(task.runs.queries),
+        groups=len(set(task.runs.groups)),
+        relevant=len(relevant.rows),
+        missed_by_all=int(missed.sum()),
+        binary_relevance=spec.binary_relevance,
+        trial=describe_selection(task.dataset),
+        runs=tuple(task_list_infos(task)),
+        judge=describe_judge(task.dataset, systems.values()),
+        baseline=task.experiment.baseline,
+        systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),
+    )
+
+
+def _list_reasons(task: EvaluationSet, stages: StageRanks) -> dict[FailureKind, str]:
+    """Why a kind of failure cannot occur in a system, by kind."""
+    reasons: dict[FailureKind, str] = {}
+    if not stages.has_question.any():
+        reasons["dilution"] = "no list that it reads has the role question"
+    if not stages.has_reranker:
+        reasons["burial"] = "no reranker orders its lists"
+    below = task.runs.grades < task.dataset.spec.binary_relevance
+    if not (task.runs.judged & below).any():
+        reasons["inversion"] = "no list has a document that is judged not relevant"
+    return reasons
+
+
+#: Kinds whose failures are looked at first: what was found and lost, before what was never found.
+PRIORITY: Final[tuple[FailureKind, ...]] = ("burial", "dilution", "inversion", "miss")
+
+
+class WorstFailure(NamedTuple):
+    """A failure, and whose it is."""
+
+    kind: FailureKind
+    system: str
+    failure: FailureRecord
+
+
+def find_worst_failure(
+    collection: DiagnosedCollection, kind: FailureKind | None = None
+) -> WorstFailure | None:
+    """The worst failure of the system that has most of them; the baseline's where no other fails.
+
+    A failure that the baseline has not goes before one that it has.
+
+    Args:
+        collection: The failures on one dataset.
+        kind: Their kind; None = the first of :data:`PRIORITY` that occurs.
+
+    Returns:
+        None where nothing fails.
+    """
+    for known in PRIORITY if kind is None else (kind,):
+        failing = [item for item in collection.systems if item.count(known).worst]
+        others = [item for item in failing if item.name != collection.baseline]
+        if failing:
+            system = max(others or failing, key=lambda item: item.count(known).failures)
+            worst = system.count(known).worst
+            first = next((failure for failure in worst if failure.is_caused), worst[0])
+            return WorstFailure(known, system.name, first)
+    return None

@@ -8,16 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.ranking.list_positions import cut_positions
-from fusion_bench.evaluation.ranking.plain_systems import plain_systems
-from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
-from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
-from fusion_bench.evaluation.selected_systems import prepare_datasets, select_systems
-from fusion_bench.evaluation.unjudged.unjudged_values import UNJUDGED_DEPTH
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    ignore_progress,
+    prepare_datasets,
+    select_systems,
+)
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.final_lists import cut_positions
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import ranked_lists
 
 
 @dataclass(frozen=True)

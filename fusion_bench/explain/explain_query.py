@@ -7,20 +7,24 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.checks.judges import find_dataset_warnings
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.judge_checks.dataset_judges import find_dataset_warnings
+from fusion_bench.evaluation.dataset_facts import describe_selection, select_trial
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
-from fusion_bench.evaluation.ranking.fitting import needs_fitting
-from fusion_bench.evaluation.trials.select_trial import describe_selection, select_trial
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
-from fusion_bench.explain.score_trace import Explanation, ScoreTrace
+from fusion_bench.explain.explanation import (
+    Explanation,
+    ScoreTrace,
+    explain_ranking,
+    unknown_query_message,
+)
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.dataset_search import find_dataset
+from fusion_bench.io.dataset_paths import find_dataset
 from fusion_bench.io.excerpts import query_excerpt
+from fusion_bench.ranking.fitting import needs_fitting
 from fusion_bench.util.formatting import pluralize
 
 

@@ -1,17 +1,67 @@
-"""The mean difference of one check, its bounds, and its t tests."""
+"""The mean difference of one check with its bounds, t tests, trials.
+
+The t distribution stands for resampled queries, as those know nothing of trials.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
-from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
-from fusion_bench.gate.power.needed_queries import needed_to_pass
-from fusion_bench.stats.betting_bound import betting_bound
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
-from fusion_bench.stats.trials.trial_variance import TrialTerm, add_trial_variance
+import numpy as np
+
+from fusion_bench.checks.records import NeededQueries
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.gate.power import RulePower
+from fusion_bench.gate.verdict import ALPHA, CheckStatus, CheckTrialsResult, decide_status
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.corrections import randomization_p_values
+from fusion_bench.stats.intervals import (
+    POWER,
+    MeanEstimate,
+    betting_bound,
+    estimate_mean,
+    t_quantile,
+)
+from fusion_bench.stats.power import (
+    compute_power,
+    critical_value,
+    detectable_difference,
+    estimate_spread,
+    upper_tail,
+)
+from fusion_bench.stats.trial_variance import (
+    TrialTerm,
+    add_trial_variance,
+    make_trial_terms,
+    measure_trial_spread,
+    paired_sides,
+)
+
+
+def needed_to_pass(
+    differences: FloatArray, groups: IntArray, max_drop: float, *, alpha: float
+) -> NeededQueries | None:
+    """Queries with which the t bound lies above −m with probability .8, without true difference.
+
+    Args:
+        differences: Shape (Q,), finite.
+        groups: Shape (Q,), codes.
+        max_drop: m.
+        alpha: One-sided level of the bound.
+
+    Returns:
+        None where m is 0, or no spread is known.
+    """
+    spread = estimate_spread(differences, groups)
+    if not (max_drop > 0 and spread.freedom and math.isfinite(spread.freedom)):
+        return None
+    critical = critical_value(alpha, spread.freedom)
+    return NeededQueries.of_size(spread.needed_queries(max_drop, critical))
 
 
 @dataclass(frozen=True)
@@ -98,3 +148,209 @@ def add_trial_gap(mean: float, bound: float, terms: Sequence[TrialTerm], *, alph
     freedom = max(freedom, min(term.spread.trials - 1 for term in terms))
     gap = t_quantile(freedom, 1 - alpha) * math.sqrt(variance)
     return mean - math.hypot(mean - bound, gap)
+
+
+#: The trials of a side that are compared one by one.
+MOST_SINGLE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class CheckTrials:
+    """The values of each trial on the queries of one check; a side of None has one trial.
+
+    Attributes:
+        baseline: Shape (T, Q).
+        candidate: Shape (T, Q), with its own T.
+        is_shared: Both sides read the same trials of one list, so that they move together.
+        borrows: The side of one trial reads a list that has several on the other side: it is as
+            unsteady as that side. Otherwise a side of one trial counts as fixed.
+    """
+
+    baseline: FloatArray | None
+    candidate: FloatArray | None
+    is_shared: bool = False
+    borrows: bool = False
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether trial t of the one side belongs to trial t of the other."""
+        return self.is_shared and len(self.sides) == 1
+
+    @property
+    def sides(self) -> tuple[FloatArray | None, ...]:
+        """What the variance of the difference depends on."""
+        return paired_sides(self.candidate, self.baseline, is_shared=self.is_shared)
+
+    def make_terms(self, groups: IntArray) -> tuple[TrialTerm, ...]:
+        """What the trials add to the variance of the difference; ``groups`` has shape (Q,)."""
+        return make_trial_terms(self.sides, groups, borrow=self.borrows)
+
+    def single_differences(self, means: tuple[FloatArray, FloatArray]) -> FloatArray:
+        """Candidate − baseline of single trials, shape (pairs, Q).
+
+        Of trials that belong together each pair, otherwise every pair of the first ten.
+
+        Args:
+            means: The baseline's and the candidate's values, for a side of one trial.
+        """
+        before, after = (
+            mean[None] if side is None else side[:MOST_SINGLE]
+            for side, mean in zip((self.baseline, self.candidate), means, strict=True)
+        )
+        if self.is_paired:
+            return after - before
+        return np.stack([new - old for old, new in product(before, after)])
+
+
+@dataclass(frozen=True, eq=False)
+class PairedTrials:
+    """The trials of a baseline and of a candidate on one collection.
+
+    Attributes:
+        baseline: By measure, shape (T, Q); a measure without trials is left out.
+        candidate: Likewise.
+        is_shared: See :class:`CheckTrials`.
+        borrows: See :class:`CheckTrials`.
+    """
+
+    baseline: Mapping[str, FloatArray]
+    candidate: Mapping[str, FloatArray]
+    is_shared: bool
+    borrows: bool
+
+    def select(self, measure: str, keep: BoolArray) -> CheckTrials | None:
+        """The trials of one measure on the queries to keep, (Q,); None = there is one a side."""
+        before, after = (
+            None if values is None else values[:, keep]
+            for values in (self.baseline.get(measure), self.candidate.get(measure))
+        )
+        if before is None and after is None:
+            return None
+        return CheckTrials(before, after, self.is_shared, self.borrows)
+
+    def find_worst_trial(self, measure: str, query: int) -> int:
+        """The candidate's trial in which a query lost most, from 0; 0 where it has one.
+
+        Args:
+            measure: The measure.
+            query: The row of the query.
+        """
+        after = self.candidate.get(measure)
+        if after is None:
+            return 0
+        before = self.baseline.get(measure)
+        lost = after[:, query]
+        if self.is_shared and before is not None and len(before) == len(after):
+            lost = lost - before[:, query]
+        return int(np.argmin(lost))
+
+
+class SingleRule(NamedTuple):
+    """How single trials are decided.
+
+    Attributes:
+        max_drop: m.
+        tests: Checks of the family: p counts as at the first step of Holm.
+        runs: R of ``candidates``.
+        seed: Seed of the random signs.
+    """
+
+    max_drop: float
+    tests: int
+    runs: int
+    seed: int
+
+
+def decide_single_trials(
+    differences: FloatArray, groups: IntArray, rule: SingleRule
+) -> dict[CheckStatus, int]:
+    """How often the plain rule ends in each status, the most frequent first.
+
+    Args:
+        differences: Shape (pairs, Q): candidate − baseline of single trials.
+        groups: Shape (Q,): codes.
+        rule: How each pair is decided.
+    """
+    rows = np.where(np.abs(differences) <= NOISE, 0.0, differences)
+    p_values = randomization_p_values(rows, groups, seed=rule.seed, alternative="less")
+    statuses: Counter[CheckStatus] = Counter()
+    for row, p in zip(rows, p_values.tolist(), strict=True):
+        each = estimate_check(row, groups, (), max_drop=rule.max_drop, alpha=ALPHA / rule.runs)
+        status = decide_status(
+            changed=int(np.count_nonzero(row)),
+            mean=each.estimate.mean,
+            max_drop=rule.max_drop,
+            t_bound=each.estimate.low,
+            betting_bound=each.betting_bound,
+            p_fell=min(p * rule.tests * rule.runs, 1.0),
+            p_regressed=min(each.p_regressed * rule.tests * rule.runs, 1.0),
+        )
+        statuses[status] += 1
+    return dict(statuses.most_common())
+
+
+def describe_trials(
+    trials: CheckTrials,
+    means: tuple[FloatArray, FloatArray],
+    groups: IntArray,
+    *,
+    estimate: MeanEstimate,
+    rule: SingleRule,
+) -> CheckTrialsResult:
+    """What a verdict says of the trials of a check.
+
+    Args:
+        trials: The values of each trial.
+        means: The baseline's and the candidate's values, each (Q,).
+        groups: Shape (Q,): codes.
+        estimate: The mean difference, with what trials add.
+        rule: How single trials are decided.
+    """
+    error = estimate.standard_error
+    return CheckTrialsResult(
+        baseline=1 if trials.baseline is None else len(trials.baseline),
+        candidate=1 if trials.candidate is None else len(trials.candidate),
+        baseline_sd=_measure_sd(trials.baseline),
+        candidate_sd=_measure_sd(trials.candidate),
+        share=estimate.trial_variance / error**2 if estimate.trial_variance > 0 else 0.0,
+        is_paired=trials.is_paired,
+        is_borrowed=trials.borrows and (trials.baseline is None or trials.candidate is None),
+        single=decide_single_trials(trials.single_differences(means), groups, rule),
+    )
+
+
+def _measure_sd(values: FloatArray | None) -> float | None:
+    return None if values is None else measure_trial_spread(values).sd
+
+
+def compute_trial_power(
+    estimates: CheckEstimates, max_drop: float, *, level: float, bound_level: float
+) -> RulePower:
+    """The power of the rule on one check.
+
+    Args:
+        estimates: The difference and its bounds, with what trials add.
+        max_drop: m.
+        level: Of the test of ``fell``, at the first step of Holm.
+        bound_level: Of both lower bounds.
+    """
+    estimate = estimates.estimate
+    error, freedom = estimate.standard_error, estimate.freedom
+    if not error > 0:
+        return RulePower()
+    rejection, bound = (t_quantile(freedom, 1 - each) for each in (level, bound_level))
+    # An alarm also needs a mean below −m, which half of the runs have at a drop of m.
+    by_test = detectable_difference(error, rejection, freedom=freedom) or 0.0
+    by_mean = max_drop + error * t_quantile(freedom, POWER)
+    passes = bound_level
+    if max_drop > 0:
+        passes = compute_power(max_drop, error, bound, freedom=freedom)
+    room = max_drop - (estimate.mean - estimates.betting_bound)
+    by_bets = 0.0 if math.isnan(room) else upper_tail(-room / error, freedom)
+    return RulePower(
+        min_detectable_drop=max(by_test, by_mean),
+        pass_rate=min(passes, by_bets),
+        small_pass_rate=passes - min(passes, by_bets),
+        alarm_rate=min(level, upper_tail(max_drop / error, freedom)),
+        false_pass_rate=bound_level,
+    )

@@ -1,21 +1,36 @@
-"""What a gate runs on: the experiment with its policy, its systems, and the loaded collections."""
+"""What a gate runs on: experiment, systems, loaded collections; what speaks against them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.checks.judges import (
+    describe_judge,
+    find_dataset_warnings,
+    find_judge_refusals,
+    find_judge_warnings,
+)
+from fusion_bench.checks.list_warnings import find_data_warnings
+from fusion_bench.checks.query_warnings import find_grade_warnings, list_grades
+from fusion_bench.checks.records import DataWarning, LintFinding
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.records import COMPARED_FIELDS
-from fusion_bench.data.switches import check_field
+from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.judge_checks.judge_refusals import find_judge_refusals
+from fusion_bench.evaluation.dataset_facts import (
+    count_known_ignored,
+    describe_first_trial,
+    task_list_infos,
+    warn_first_trial,
+    warn_ignored,
+)
+from fusion_bench.evaluation.lint import lint_experiment, read_dataset_facts
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.run_experiment import (
     Progress,
     find_datasets,
@@ -23,22 +38,34 @@ from fusion_bench.evaluation.run_experiment import (
     load_lists,
 )
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.gate_limits import locate_check
-from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
+from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, ListDescription
-from fusion_bench.gate.baselines.sealed_policy import find_policy_changes
-from fusion_bench.gate.records.policy_change import PolicyChange
-from fusion_bench.gate.trials.trial_digests import merge_trials
-from fusion_bench.gate.trials.trial_values import StoredValues, evaluate_trials, fit_trials
-from fusion_bench.gate.unjudged_values import store_unjudged
-from fusion_bench.io.cache.dataset_cache import Cache, open_cache
+from fusion_bench.gate.baseline import Baseline, CollectionBaseline, ListDescription, PolicyChange
+from fusion_bench.gate.comparability import find_policy_changes
+from fusion_bench.gate.stored_values import (
+    StoredValues,
+    evaluate_trials,
+    fit_trials,
+    store_unjudged,
+)
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
-from fusion_bench.lint import lint_experiment, read_dataset_facts
 from fusion_bench.measures import parse_measure
-from fusion_bench.util.files.git_files import is_untracked
-from fusion_bench.util.files.output_folder import name_experiment
+from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.file_paths import is_untracked, name_experiment
+
+
+def merge_trials(dataset: Dataset) -> dict[str, str]:
+    """SHA-256 of each loaded part; of a list with several trials over those of its trials."""
+    digests = dataset.digests()
+    for part, count in sorted(dataset.trial_counts.items()):
+        later = [f"{part} trial {n}" for n in range(2, count + 1)]
+        each = [digests[part], *(digests.pop(name) for name in later)]
+        digests[part] = hashlib.sha256("\n".join(each).encode()).hexdigest()
+    return digests
 
 
 @dataclass(frozen=True)
@@ -239,3 +266,84 @@ def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
     for reranker in sorted(candidate.reranker_names):
         if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
             yield f"reranker {reranker!r} has no result"
+
+
+def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> Iterator[DataWarning]:
+    """The warnings of each collection, as ``eval`` has them.
+
+    Args:
+        collections: The loaded datasets.
+        candidate: The gated system; lists that only the baseline's system reads have none.
+
+    Yields:
+        Each text begins with its collection where there are several.
+    """
+    configs = {candidate.name: candidate.resolved_config}
+    used = {*candidate.base_runs, *candidate.reranker_names}
+    for task in collections:
+        every = task_list_infos(task)
+        infos = [info for info in every if info.name in used]
+        measures = [measure.name for measure in task.measures]
+        start = f"{task.dataset.name}: " if len(collections) > 1 else ""
+        judge = describe_judge(task.dataset, [candidate])
+        grades = list_grades(task.dataset.qrels, task.runs.queries)
+        relevance = task.dataset.spec.binary_relevance
+        warnings = (
+            *find_judge_warnings(judge, every),
+            *find_grade_warnings(grades, relevance, is_machine=judge is not None),
+            *warn_ignored(count_known_ignored(task), len(task.runs.queries)),
+            *find_data_warnings(infos, len(task.runs.queries), configs, measures),
+            *warn_first_trial(describe_first_trial(task.dataset)),
+        )
+        for warning in warnings:
+            yield DataWarning(key=warning.key, text=start + warning.text)
+
+
+def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
+    """What speaks against the judge whose grades become the baseline.
+
+    Args:
+        inputs: The experiment; only datasets that a machine judged are read.
+
+    Yields:
+        Each text begins with its dataset where there are several.
+    """
+    paths = [*find_datasets(inputs.experiment, inputs.source, inputs.folders)]
+    for _, path in paths:
+        qrels = read_spec(path)[0].qrels
+        if qrels is not None and qrels.kind == "machine":
+            cache = open_own_cache(path) or False
+            dataset = load_lists(path, (inputs.candidate,), inputs.progress, cache=cache)
+            start = f"{dataset.name}: " if len(paths) > 1 else ""
+            for warning in find_dataset_warnings(dataset, [inputs.candidate]):
+                yield start + warning.text
+
+
+def find_unreachable_limits(
+    inputs: GateInputs, pairs: Iterable[tuple[EvaluationSet, CollectionBaseline]]
+) -> Iterator[str]:
+    """Why a check on all queries of a collection could not fail; nothing where each can.
+
+    A baseline whose mean is 0 has nothing to lose, and is no reason.
+
+    Args:
+        inputs: The experiment with its policy.
+        pairs: Each collection with the values of its baseline.
+    """
+    for task, record in pairs:
+        values = record.value_arrays()
+        # The policy's measures begin with those of the checks.
+        for (key, tolerance), measure in zip(
+            inputs.policy.checks.items(), task.measures, strict=False
+        ):
+            if not is_bounded(measure.name) or measure.name not in values:
+                continue
+            mean = exact_mean(values[measure.name])
+            for field, limit in tolerance.stated_limits.items():
+                if 0 < mean <= limit + NOISE:
+                    where = inputs.source.where((*locate_check(inputs.source, key), field))
+                    yield (
+                        f"{where}: {limit:g} checks nothing: {measure.name} of "
+                        f"{record.collection} is {mean:.4f} in the baseline, and cannot fall by "
+                        "more: give less"
+                    )

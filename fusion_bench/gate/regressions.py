@@ -10,10 +10,9 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.explain.score_trace import Explanation, ScoreTrace
-from fusion_bench.gate.records.changes import DocumentChange, QueryRegression
-from fusion_bench.gate.trials.check_trials import PairedTrials
+from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
+from fusion_bench.gate.baseline import DocumentChange, QueryRegression
+from fusion_bench.gate.estimates import PairedTrials
 from fusion_bench.io.excerpts import query_excerpt, read_titles
 from fusion_bench.stats.comparison import NOISE
 

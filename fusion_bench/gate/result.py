@@ -20,22 +20,19 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from fusion_bench.config.files.json_records import StoredRecord
-from fusion_bench.evaluation.report_records.data_warning import DataWarning
-from fusion_bench.evaluation.report_records.lint_finding import LintFinding
-from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
-from fusion_bench.gate.baselines.record import LedgerLine
-from fusion_bench.gate.records.changes import ListChange, QueryRegression
-from fusion_bench.gate.records.check_result import (
+from fusion_bench.checks.records import DataWarning, LintFinding, NearDuplicates
+from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.gate.baseline import LedgerLine, ListChange, PolicyChange, QueryRegression
+from fusion_bench.gate.verdict import (
+    ACCEPTED,
+    ALARMS,
     CheckResult,
+    CheckStatus,
     GoldenResult,
     GuardResult,
     QueryCheck,
 )
-from fusion_bench.gate.records.policy_change import PolicyChange
-from fusion_bench.gate.verdict import ACCEPTED, ALARMS, CheckStatus
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 
 class GateVerdict(TableView, StoredRecord):

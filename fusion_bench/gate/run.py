@@ -8,41 +8,46 @@ from typing import Any
 
 import numpy as np
 
+from fusion_bench.checks.query_warnings import count_synthetic
 from fusion_bench.config.models import parse_model
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.synthetic_queries import count_synthetic
-from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.anchor import find_anchor_breaks
-from fusion_bench.gate.baselines.base_commit import BaseCommit, read_base
-from fusion_bench.gate.baselines.candidates import (
+from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine, ListChange
+from fusion_bench.gate.baseline_files import (
+    BaseCommit,
     candidates_path,
     count_candidate,
     make_candidate,
+    read_base,
+    read_baseline,
+    update_command,
 )
-from fusion_bench.gate.baselines.comparability import (
+from fusion_bench.gate.comparability import (
+    describe_unaccepted,
     find_changed_values,
     find_incompatibilities,
     find_list_changes,
     find_repeat_changes,
 )
-from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, LedgerLine
-from fusion_bench.gate.baselines.sealed_policy import describe_unaccepted
-from fusion_bench.gate.baselines.storage import read_baseline, update_command
-from fusion_bench.gate.comparison import PairedValues, check_policy, pair_values, search_queries
-from fusion_bench.gate.data_warnings import find_warnings
+from fusion_bench.gate.comparison import (
+    PairedValues,
+    check_policy,
+    find_anchor_breaks,
+    pair_values,
+    search_queries,
+)
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
+    find_unreachable_limits,
     find_unusable_lists,
+    find_warnings,
     lint_candidate,
 )
-from fusion_bench.gate.records.changes import ListChange
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.unreachable_limits import find_unreachable_limits
 from fusion_bench.gate.verdict import find_blocking
-from fusion_bench.util.files.output_folder import name_experiment
-from fusion_bench.util.files.shown_paths import show_path
+from fusion_bench.util.file_paths import name_experiment, show_path
 
 
 def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> GateVerdict:

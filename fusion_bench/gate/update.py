@@ -13,36 +13,47 @@ import numpy as np
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.gate.anchor import (
+from fusion_bench.gate.baseline import (
+    Baseline,
+    BaselineUpdate,
+    CheckUpdate,
+    CollectionBaseline,
+    LedgerLine,
+    QueryLoss,
+    digest_json,
+)
+from fusion_bench.gate.baseline_files import (
+    append_candidate,
+    candidates_path,
+    is_older_format,
+    make_candidate,
+    read_baseline,
+    read_candidates,
+    write_baseline,
+)
+from fusion_bench.gate.checks import Check
+from fusion_bench.gate.comparability import find_changes, find_incompatibilities, find_list_changes
+from fusion_bench.gate.comparison import (
     anchor_checks,
+    check_policy,
     describe_rejected,
     find_anchor_breaks,
     keep_anchor,
     new_anchor,
+    pair_values,
+    search_queries,
 )
-from fusion_bench.gate.baselines.candidates import (
-    append_candidate,
-    candidates_path,
-    make_candidate,
-    read_candidates,
+from fusion_bench.gate.inputs import (
+    GateInputs,
+    describe_collection,
+    find_unreachable_limits,
+    find_unusable_lists,
 )
-from fusion_bench.gate.baselines.comparability import (
-    find_changes,
-    find_incompatibilities,
-    find_list_changes,
-)
-from fusion_bench.gate.baselines.record import Baseline, CollectionBaseline, LedgerLine, digest_json
-from fusion_bench.gate.baselines.storage import is_older_format, read_baseline, write_baseline
-from fusion_bench.gate.checks import Check
-from fusion_bench.gate.comparison import check_policy, pair_values, search_queries
-from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
-from fusion_bench.gate.records.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.unreachable_limits import find_unreachable_limits
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.files.folder_lock import lock_folder
-from fusion_bench.util.files.output_folder import name_experiment, require_visible
+from fusion_bench.util.file_paths import name_experiment, require_visible
+from fusion_bench.util.files import lock_folder
 from fusion_bench.util.formatting import is_encodable
 
 

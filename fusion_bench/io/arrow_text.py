@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from fusion_bench.data.grouped_rows import CategoricalIds, encode_arrow
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.rows.ids import CategoricalIds, encode_arrow
-from fusion_bench.data.rows.values import parse_whole_numbers
+from fusion_bench.data.read_options import parse_whole_numbers
 from fusion_bench.errors import DataError
-from fusion_bench.io.raw_table import ArrowStrings, RawTable
+from fusion_bench.io.raw_files import ArrowStrings, RawTable
 
 BLANK, NEWLINE = b" \n"
 #: Bytes that are searched at a time: they fit a core's cache.

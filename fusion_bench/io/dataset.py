@@ -1,42 +1,112 @@
-"""A dataset: everything that a ``dataset.yaml`` names, read and checked."""
+"""A dataset: everything that a ``dataset.yaml`` names, read, checked."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
-from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.io.cache.cached_loader import (
-    FileRequest,
-    load_aligned,
-    load_tables,
-    switch_runs,
-)
-from fusion_bench.io.cache.dataset_cache import Cache, open_cache
+from fusion_bench.io.cached_loader import FileRequest, load_aligned, load_tables, switch_runs
+from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
 from fusion_bench.io.dataset_config import DatasetSpec, make_switches, read_spec
-from fusion_bench.io.dataset_fingerprint import (
+from fusion_bench.io.dataset_paths import DatasetPaths, request_judges, request_lists, request_qrels
+from fusion_bench.io.fingerprints import (
+    Fingerprint,
     fingerprint_judgments,
     fingerprint_lists,
     fingerprint_queries,
 )
-from fusion_bench.io.dataset_paths import DatasetPaths, request_judges, request_lists, request_qrels
 from fusion_bench.io.json_objects import load_known_queries
-from fusion_bench.io.judgments.unjudged_queries import EMPTY_KEY, add_unjudged
-from fusion_bench.io.provenance import ListMeta
-from fusion_bench.io.query_groups.dataset_groups import resolve_groups
-from fusion_bench.io.trials.list_fields import later_fields, list_fields
-from fusion_bench.io.trials.trial_requests import later_requests
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns, TableView
+from fusion_bench.io.provenance import ListMeta, read_meta
+from fusion_bench.io.query_groups import resolve_groups
+from fusion_bench.util.formatting import Columns, TableView, pluralize
+
+#: What no judgments are kept under in the cache.
+EMPTY_KEY: Final = hash_key("no judgments")
+
+
+def add_unjudged(
+    qrels: Qrels, key: str | None, known: Mapping[str, Query], lists: Iterable[Qrels | Run]
+) -> tuple[Qrels, str | None]:
+    """The judgments with the queries of the queries file and of the lists, and their key.
+
+    Args:
+        qrels: The judgments.
+        key: Of their file in the cache; None = it is not kept.
+        known: What is known of the queries, by id.
+        lists: The runs and rerank lists.
+    """
+    names = {*known, *(query for table in lists for query in table.queries)}
+    whole = qrels.add_queries(names)
+    return whole, None if key is None else hash_key("every query", key, list(whole.queries))
+
+
+def later_requests(files: Sequence[FileRequest]) -> list[list[FileRequest]]:
+    """For the second and each later trial, the files of the lists that have so many.
+
+    Args:
+        files: Of the first trial.
+    """
+    return [
+        [
+            replace(file, path=file.later_paths[t], later_paths=())
+            for file in files
+            if t < len(file.later_paths)
+        ]
+        for t in range(max((len(file.later_paths) for file in files), default=0))
+    ]
+
+
+def list_fields(
+    lists: Iterable[tuple[FileRequest, Run]], judges: Mapping[str, FileRequest]
+) -> dict[str, Any]:
+    """The fields of a ``Dataset`` that say which lists it has.
+
+    Args:
+        lists: What was asked for, and the list.
+        judges: Its other files, by key.
+
+    Raises:
+        DataError: The provenance of a rerank list is damaged, or that of another list.
+    """
+    pairs = [*lists]
+    metas = {file.name: read_meta(file.path) for file, _ in pairs if file.kind == "rerank"}
+    return {
+        "runs": {run.name: run for file, run in pairs if file.kind == "runs"},
+        "rerankers": {run.name: run for file, run in pairs if file.kind == "rerank"},
+        "provenance": {name: meta for name, meta in metas.items() if meta is not None},
+        "files": {**{file.key: file for file, _ in pairs}, **judges},
+    }
+
+
+def later_fields(
+    lists: Sequence[tuple[FileRequest, Run]], count: int, judges: Mapping[str, FileRequest]
+) -> Iterator[dict[str, Any]]:
+    """The same fields for the second and each later trial.
+
+    A list that has fewer files stands there with its first one, as lists of one file do.
+
+    Args:
+        lists: Those of the first trial, then those of the second that have so many files, ….
+        count: How many belong to the first.
+        judges: The other files, by key.
+    """
+    first = {file.key: (replace(file, later_paths=()), run) for file, run in lists[:count]}
+    numbers = [len(file.later_paths) for file, _ in lists[:count]]
+    later = iter(lists[count:])
+    for t in range(max(numbers, default=0)):
+        files = islice(later, sum(t < number for number in numbers))
+        trial = {file.key: (file, run) for file, run in files}
+        yield list_fields((first | trial).values(), judges)
+
 
 T = TypeVar("T", Qrels, Run)
 

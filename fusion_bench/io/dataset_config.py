@@ -1,26 +1,216 @@
-"""What a ``dataset.yaml`` says."""
+"""What a ``dataset.yaml`` says: its files, their trials, judges, model families."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
 
-from fusion_bench.config.fields.conditions import FieldConditions
-from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.query_types import FieldConditions
+from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.query_groups.find_groups import Grouping
-from fusion_bench.data.records import Query, ScoreSpace
-from fusion_bench.data.rows.read_options import ReadOptions
-from fusion_bench.data.switches import Switch, check_field
+from fusion_bench.data.query_groups import Grouping
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Query, ScoreSpace, Switch, check_field
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.specs.families import Family
-from fusion_bench.io.specs.file_spec import FileColumns, FileSpec
-from fusion_bench.io.specs.judgment_specs import JudgeSpec, QrelsSpec
-from fusion_bench.io.trials.trial_files import expand_path
+from fusion_bench.io.formats import check_format
+from fusion_bench.io.raw_files import FileLayout
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+def _normalize_family(name: str) -> str:
+    plain = name.strip().casefold()
+    if not NAME.fullmatch(plain):
+        raise ValueError(
+            f"{name!r} is no family of models: name it in letters, digits, '.', '_' and '-', "
+            "such as gpt or llama-3"
+        )
+    return plain
+
+
+#: One name for a family, in lower case: ``GPT`` and ``gpt`` are the same.
+Family: TypeAlias = Annotated[str, AfterValidator(_normalize_family)]
+
+
+class FileColumns(StrictModel):
+    """A file's own names of its columns, where they are not the usual ones."""
+
+    query: str | None = None
+    document: str | None = None
+
+    @model_validator(mode="after")
+    def _refuse_repeats(self) -> FileColumns:
+        names = [name for _, name in self if name is not None]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{name!r} is named twice: each column holds one thing")
+        return self
+
+
+class FileSpec(StrictModel):
+    """One file of a ``dataset.yaml``: its path, format and columns.
+
+    The path of a list may be a pattern: its files are the list's trials, in the order of names.
+    """
+
+    path: str
+    format: str | None = None
+    columns: FileColumns | None = None
+
+    @field_validator("format")
+    @classmethod
+    def _check_format(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else check_format(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def layout(self) -> FileLayout:
+        """How the file is read."""
+        columns = {role: name for role, name in self.columns or () if name is not None}
+        return FileLayout(self.format, columns)
+
+
+#: Who gave the grades: people, or a model.
+JudgeKind: TypeAlias = Literal["human", "machine"]
+
+
+class QrelsColumns(FileColumns):
+    """The names of the columns of judgments."""
+
+    grade: str | None = None
+
+
+class GradeFileSpec(FileSpec):
+    """A file of grades, and who gave them.
+
+    Attributes:
+        kind: ``human`` = people; ``machine`` = a model.
+        family: The family of that model, such as ``gpt``; None = not known.
+    """
+
+    columns: QrelsColumns | None = None
+    kind: JudgeKind = "human"
+    family: Family | None = None
+
+    @model_validator(mode="after")
+    def _refuse_human_family(self) -> GradeFileSpec:
+        if self.kind == "human" and self.family is not None:
+            raise ValueError(
+                f"people have no model family, given family {self.family!r}: write "
+                "'kind: machine', or delete 'family'"
+            )
+        return self
+
+
+class QrelsSpec(GradeFileSpec):
+    """The file of the judgments.
+
+    Attributes:
+        unmeasured: Whether the gate accepts a machine's grades whose agreement with people is not
+            measured, or not shown.
+    """
+
+    unmeasured: Literal["refuse", "accept"] = "refuse"
+
+
+class JudgeSpec(GradeFileSpec):
+    """The grades of one further judge, on the scale of the judgments.
+
+    Attributes:
+        sample: How the queries of this judge were chosen: ``random`` = a random sample of all
+            queries; ``chosen`` = by what they could change. None = not stated.
+        map: Grade in the file → grade on the scale of the judgments; None = the same scale.
+    """
+
+    kind: JudgeKind
+    sample: Literal["random", "chosen"] | None = None
+    map: Annotated[dict[int, int], Field(min_length=1)] | None = None
+
+
+#: Characters that make a path a pattern, unless a file has exactly this name.
+WILDCARDS: Final = frozenset("*?[")
+#: Files beside a list that say where it comes from, and are no list.
+SIDECAR: Final = ".meta.json"
+
+
+def is_pattern(folder: Path, given: str) -> bool:
+    """Whether a path names several files rather than one.
+
+    Args:
+        folder: Of the dataset.
+        given: As the ``dataset.yaml`` names it.
+    """
+    if WILDCARDS.isdisjoint(given):
+        return False
+    try:
+        return not (folder / given).exists()
+    except (OSError, ValueError):
+        return False  # opening it says why
+
+
+def is_supported(pattern: str) -> bool:
+    """Whether a pattern is relative, and searches folders of a stated depth only."""
+    return not Path(pattern).is_absolute() and "**" not in pattern
+
+
+def expand_path(folder: Path, given: str) -> tuple[Path, ...]:
+    """The file of a path, which need not exist; the files of a pattern, in the order of trials.
+
+    Hidden files, files of hidden folders and records of provenance are no trials.
+
+    Args:
+        folder: Of the dataset.
+        given: As the ``dataset.yaml`` names it.
+    """
+    if not (is_pattern(folder, given) and is_supported(given)):
+        return (folder / given,)
+    try:
+        names = [path.relative_to(folder) for path in folder.glob(given)]
+    except (OSError, ValueError):
+        return (folder / given,)
+    trials = sorted(filter(_is_list, names), key=lambda name: natural_key(name.as_posix()))
+    return tuple(folder / name for name in trials)
+
+
+def would_match(folder: Path, given: str, path: Path) -> bool:
+    """Whether a file that is written there becomes one of a pattern's files.
+
+    Args:
+        folder: Of the dataset.
+        given: As the ``dataset.yaml`` names it.
+        path: Any, as ``folder`` is written.
+    """
+    if not is_pattern(folder, given) or not path.is_relative_to(folder):
+        return False
+    name, patterns = path.relative_to(folder), Path(given).parts
+    if not _is_list(name) or len(name.parts) != len(patterns):
+        return False
+    return all(map(fnmatchcase, name.parts, patterns))
+
+
+def _is_list(name: Path) -> bool:
+    """Whether a path from the dataset's folder is neither hidden nor a record of provenance."""
+    is_hidden = any(part.startswith(".") and part != ".." for part in name.parts)
+    return not is_hidden and not name.name.endswith(SIDECAR)
+
+
+def natural_key(name: str) -> tuple[list[tuple[str, int]], str]:
+    """Orders names as people number them: numbers by value, so that ``a-9`` precedes ``a-10``.
+
+    Args:
+        name: Names with equal numbers, such as ``a-1`` and ``a-01``, follow the order of bytes.
+    """
+    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
+    return [(text, int(number) if number else -1) for text, number in parts], name
+
 
 FILE = "dataset.yaml"
 #: What values of ``groups`` mean; another one names a file.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from fusion_bench.data.records import Query
-from fusion_bench.io.file_bytes import GZIP
-from fusion_bench.util.files.regular_files import open_regular
+from fusion_bench.io.raw_files import GZIP
+from fusion_bench.util.files import open_regular
 from fusion_bench.util.formatting import is_encodable
 
 #: Characters of a text or title.

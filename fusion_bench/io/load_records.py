@@ -1,26 +1,28 @@
-"""Files to records: numbers parsed, rules checked, errors with file and line."""
+"""Files to records: numbers parsed, rules checked, errors with file, line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions, parse_scores, parse_whole_numbers
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.data.rows.ids import CategoricalIds, encode_ids
-from fusion_bench.data.rows.read_options import ReadOptions
-from fusion_bench.data.rows.values import parse_scores, parse_whole_numbers
 from fusion_bench.data.run import Run
-from fusion_bench.errors import DataError
-from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.formats import read_raw_table, source_name
-from fusion_bench.io.raw_table import ArrowStrings, RawTable
+from fusion_bench.io.raw_files import DEFAULT_LAYOUT, ArrowStrings, FileLayout, RawTable
+
+if TYPE_CHECKING:
+    from fusion_bench.io.dataset import Dataset
 
 
 def load_qrels(path: str | PathLike[str], *, layout: FileLayout = DEFAULT_LAYOUT) -> Qrels:
@@ -166,3 +168,43 @@ def check_score_space(scores: FloatArray, space: ScoreSpace) -> None:
             "(unit, logit, log_prob, unbounded, order)",
             row=int(outside[0]),
         )
+
+
+def load_judge(dataset: Dataset, name: str) -> Qrels:
+    """The grades of a judge that ``judges`` of the ``dataset.yaml`` names.
+
+    Args:
+        dataset: The dataset.
+        name: The judge; ``qrels`` = the judgments themselves, unless a judge has that name.
+
+    Raises:
+        UnknownNameError: There is no such judge.
+        DataError: The file breaks a rule, or holds a grade that ``map`` does not name.
+    """
+    spec = dataset.spec.judges.get(name)
+    if spec is None:
+        if name == "qrels":
+            return dataset.qrels
+        raise UnknownNameError(
+            "judge", name, [*dataset.spec.judges, "qrels"], where=f"{dataset.name}: judges"
+        )
+    file = dataset.files[f"judges/{name}"]
+    grades = load_qrels(file.path, layout=file.layout)
+    return grades if spec.map is None else _map_grades(grades, spec.map, f"{file.path}")
+
+
+def _map_grades(qrels: Qrels, grades: Mapping[int, int], where: str) -> Qrels:
+    """The same judgments with each grade replaced.
+
+    Raises:
+        DataError: A grade has no replacement.
+    """
+    mapped = np.empty_like(qrels.grades)
+    for grade in np.unique(qrels.grades).tolist():
+        if grade not in grades:
+            known = ", ".join(map(str, sorted(grades)))
+            raise DataError(
+                f"{where}: grade {grade} is not in 'map' of this judge (it has {known}): add it"
+            )
+        mapped[qrels.grades == grade] = grades[grade]
+    return replace(qrels, grades=mapped)

@@ -20,16 +20,16 @@ from typing import Final, NamedTuple
 
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.io.provenance import read_meta
-from fusion_bench.util.files.atomic_files import (
+from fusion_bench.util.file_paths import resolve_path, show_path
+from fusion_bench.util.files import (
     append_whole,
     make_write_error,
+    open_regular,
+    read_regular,
     replace_files,
     write_atomic,
 )
-from fusion_bench.util.files.real_paths import resolve_path
-from fusion_bench.util.files.regular_files import open_regular, read_regular
-from fusion_bench.util.files.shown_paths import show_path
-from fusion_bench.util.json_lines import encode_json_lines
+from fusion_bench.util.json_text import encode_json_lines
 
 #: The hidden file beside outputs that has their digests.
 RECORD: Final = ".fusion-bench-outputs.jsonl"
@@ -219,8 +219,7 @@ def _find_dataset(path: Path, *, is_new: bool) -> Path | None:
 
 
 def _has_file(dataset: Path, file: Path, *, is_new: bool) -> bool:
-    from fusion_bench.io.dataset_config import read_spec
-    from fusion_bench.io.trials.trial_files import would_match
+    from fusion_bench.io.dataset_config import read_spec, would_match
 
     if not dataset.is_file():
         return False

@@ -21,10 +21,14 @@ from pydantic import BaseModel, Field
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.util.files.atomic_files import make_write_error, replace_files
-from fusion_bench.util.files.regular_files import read_regular, read_regular_text
+from fusion_bench.util.files import (
+    explain_error,
+    make_write_error,
+    read_regular,
+    read_regular_text,
+    replace_files,
+)
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.os_errors import explain_error
 
 FORMAT_VERSION: Literal[2] = 2
 #: Stands in the place of a provider where none answered and the fused order was kept.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.io.file_bytes import format_suffix
-from fusion_bench.util.files.atomic_files import write_atomic
-from fusion_bench.util.json_lines import encode_json_lines
+from fusion_bench.io.raw_files import format_suffix
+from fusion_bench.util.files import write_atomic
+from fusion_bench.util.json_text import encode_json_lines
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, cast
 
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.errors import ProviderError
 from fusion_bench.live.configuration import configure_pipeline, parse_system
-from fusion_bench.live.final_list import rank_documents
-from fusion_bench.live.hits import read_hits
-from fusion_bench.live.live_query import LIVE_QUERY
+from fusion_bench.live.final_list import LiveDocument, rank_documents
 from fusion_bench.live.pipeline import Pipeline
-from fusion_bench.live.profiles.conv_07_05 import RERANKER, SETTINGS
-from fusion_bench.live.query_lists import ListRules, align_lists
+from fusion_bench.live.profiles import CONV_RERANKER, CONV_SETTINGS
+from fusion_bench.live.query_lists import LIVE_QUERY, ListRules, align_lists, read_hits
 from fusion_bench.live.rerankers import RerankerLike
-from fusion_bench.live.results import LiveDocument
-from fusion_bench.rerank.clients import ConnectedProvider, HttpProvider, providers
+from fusion_bench.models.rerankers import ConnectedProvider, HttpProvider, providers
 
 log = logging.getLogger("fusion_bench.live")
 
@@ -164,11 +161,11 @@ class ChainReranker:
         system = {
             "runs": [FUSED],
             "fusion": {"method": "weighted_score", "normalize": "none"},  # of one list: its scores
-            "blend": {**blend, "reranker": RERANKER},
+            "blend": {**blend, "reranker": CONV_RERANKER},
         }
         rules = ListRules({}, {}, "first_seen")
         config = configure_pipeline(
-            system, rules, rerankers={RERANKER: reranker}, settings=SETTINGS
+            system, rules, rerankers={CONV_RERANKER: reranker}, settings=CONV_SETTINGS
         )
         self._pipeline = Pipeline.from_config(replace(config, keeps_unread=True))
 

@@ -2,44 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Collection, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy.ma  # noqa: F401 - or the first median of a query would import it
 
-from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE
+from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
 from fusion_bench.data.aligned_runs import Ties
-from fusion_bench.data.records import Query, ScoreSpace
-from fusion_bench.data.switches import Condition
+from fusion_bench.data.records import Condition, Query, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.ranking.query_classes import choose_class
-from fusion_bench.experiment.crag_settings import CragRule
+from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.live.configuration import (
     PipelineConfig,
+    apply_limit,
     check_options,
     configure_pipeline,
+    load_tuned_system,
     read_roles,
 )
-from fusion_bench.live.final_list import rank_documents
-from fusion_bench.live.limits import apply_limit
-from fusion_bench.live.list_verdict import judge_documents
-from fusion_bench.live.live_query import check_elapsed, check_type, make_query
-from fusion_bench.live.loop_thread import LoopThread
+from fusion_bench.live.final_list import LiveDocument, LiveResult, judge_documents, rank_documents
 from fusion_bench.live.profiles import PROFILES
-from fusion_bench.live.query_lists import ListRules, align_lists
-from fusion_bench.live.rerankers import RerankerLike, open_chains
-from fusion_bench.live.results import LiveDocument, LiveResult
-from fusion_bench.live.scoring import QueryScoring, ScoringTools
-from fusion_bench.live.sources import Source, gather_lists
-from fusion_bench.live.tuned_system import load_tuned_system
-from fusion_bench.rerank.ledger import summarize_events
-from fusion_bench.rerank.recent_scores import RecentScores
-from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.live.query_lists import (
+    ListRules,
+    Source,
+    align_lists,
+    check_elapsed,
+    check_type,
+    gather_lists,
+    make_query,
+)
+from fusion_bench.live.rerankers import QueryScoring, RerankerLike, ScoringTools, open_chains
+from fusion_bench.models.ledger import summarize_events
+from fusion_bench.models.rerank_config import RerankSettings
+from fusion_bench.models.score_store import RecentScores
+from fusion_bench.ranking.plain_systems import choose_class
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines for any thread, one loop for all of them."""
+
+    def __init__(self) -> None:
+        self._loop, self._is_closed = asyncio.new_event_loop(), False
+        self._thread = threading.Thread(
+            target=self._run_loop, name="fusion_bench.live", daemon=True
+        )
+        self._thread.start()
+
+    def _run_loop(self) -> None:
+        """Run the loop until it is closed: a task that exits ends neither it nor other tasks."""
+        while not self._is_closed:
+            with suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine; waits for it, and cancels it at Ctrl-C."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # without effect on what has ended
+
+    def close(self) -> None:
+        """End the loop and its thread."""
+        self.run(self._loop.shutdown_default_executor())
+        self._is_closed = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class Pipeline:
@@ -199,8 +237,8 @@ class Pipeline:
         Args:
             query: Its text, or a ``Query``.
             lists: The list of each source that has no retriever, in any order: see
-                :func:`~fusion_bench.live.hits.read_hits`. Functions are retrievers of this query.
-                Under the name of a rerank list: its scores, which then no provider gives.
+                :func:`~fusion_bench.live.query_lists.read_hits`. Functions are retrievers of this
+                query. Under the name of a rerank list: its scores, which then no provider gives.
             query_type: Its type.
             intent: Its intent.
             confidence: How sure the type is, 0 to 1.

@@ -1,20 +1,239 @@
-"""The lists of one query as aligned runs, which everything behind them shares with the bench."""
+"""The lists of one live query: hits in any form, from callers or retrievers, as aligned runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import logging
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
+from fusion_bench.config.query_types import BY_TYPE, CONV_03_05
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
-from fusion_bench.data.records import Query
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Condition, Query, ScoreSpace, Switch, meets_condition
 from fusion_bench.data.run import Run
-from fusion_bench.data.switches import Condition, Switch, meets_condition
-from fusion_bench.evaluation.ranking.final_lists import align_all_queries
-from fusion_bench.live.hits import Hit
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
+from fusion_bench.experiment.system import System
+from fusion_bench.ranking.final_lists import align_all_queries
+from fusion_bench.util.calls import await_contained, call_function
+from fusion_bench.util.formatting import is_encodable
+
+#: Stands for the id of a query that has none: no trained part has learned from it.
+LIVE_QUERY = "live query"
+
+
+def make_query(
+    query: str | Query, query_type: str | None, intent: str | None, confidence: float | None
+) -> Query:
+    """The query with these fields in place of its own.
+
+    Raises:
+        ConfigError: It is neither text nor a query, its text is empty, or a field is not what it
+            should be.
+    """
+    if not isinstance(query, str | Query):
+        raise ConfigError(f"query: text or a Query is needed, given {query!r:.80}")
+    made = query if isinstance(query, Query) else Query(LIVE_QUERY, query)
+    if made.text is not None and (not isinstance(made.text, str) or not made.text.strip()):
+        # BR-003: an empty text runs no search.
+        raise ConfigError(f"query: a text that is not empty is needed, given {made.text!r:.80}")
+    made = replace(
+        made,
+        type=made.type if query_type is None else query_type,
+        intent=made.intent if intent is None else intent,
+        confidence=made.confidence if confidence is None else confidence,
+    )
+    for name, value in (("query_type", made.type), ("intent", made.intent)):
+        if value is not None and (not isinstance(value, str) or not value):
+            raise ConfigError(f"{name}: a name or None is needed, given {value!r:.80}")
+    if made.confidence is not None and not _lies_within(made.confidence, 1.0):
+        raise ConfigError(
+            f"confidence: a number from 0 to 1 or None is needed, given {made.confidence!r:.80}"
+        )
+    return made
+
+
+def check_elapsed(elapsed_ms: float) -> None:
+    """Refuse a time that is none.
+
+    Raises:
+        ConfigError: It is not a finite number from 0 on.
+    """
+    if not _lies_within(elapsed_ms, sys.float_info.max):
+        raise ConfigError(
+            f"elapsed_ms: a finite number of milliseconds from 0 on is needed, given "
+            f"{elapsed_ms!r:.80}"
+        )
+
+
+def check_type(
+    query_type: str | None, system: System, conditions: Collection[Mapping[str, Collection[str]]]
+) -> None:
+    """Refuse a type that nothing knows, where the system has numbers by type.
+
+    The types of CONV-03-05 are known to every system: one without numbers gets those of
+    ``hybrid``.
+
+    Args:
+        query_type: As the caller names it; None = not known.
+        system: The system.
+        conditions: When sources are on.
+
+    Raises:
+        UnknownNameError: The type is unknown.
+    """
+    if query_type is None or system.class_key is not BY_TYPE:
+        return
+    known = {*CONV_03_05, *(system.query_classes or ())}
+    for condition in conditions:
+        known |= set(condition.get(BY_TYPE.field, ()))
+    if query_type not in known:
+        raise UnknownNameError("type", query_type, known, where="query_type")
+
+
+def _lies_within(value: object, high: float) -> bool:
+    """Whether it is a number from 0 to this one."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return bool(0 <= value <= high)  # type: ignore[operator] # a Real has an order
+
+
+#: Score spaces with limits: least and greatest score, and both in words.
+LIMITS: Mapping[ScoreSpace, tuple[float, float, str]] = {
+    "unit": (0.0, 1.0, "0 to 1"),
+    "log_prob": (-math.inf, 0.0, "at most 0"),
+}
+#: The keys of a result that is a mapping, and the attributes of one that is an object.
+KEYS = ("id", "score", "text", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One document that a retriever returned.
+
+    Attributes:
+        id: The document's id.
+        score: The retriever's score, finite; greater is better.
+        text: The document's text; only a reranker reads it. None = not handed over.
+        metadata: Anything else, which is merged over the sources.
+    """
+
+    id: str
+    score: float
+    text: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_hits(given: object, source: str) -> list[Hit]:
+    """The list of one source.
+
+    Args:
+        given: ``(id, score)``, ``(id, score, text)`` or ``(id, score, text, metadata)`` each; or
+            mappings or objects with these names; or ``{id: score}``; or ids alone, best first.
+        source: The source's name, for messages.
+
+    Raises:
+        DataError: An item is none of these, an id is empty, or a score is no finite number.
+    """
+    if isinstance(given, Mapping):
+        given = list(given.items())
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise DataError(f"list {source!r}: give a list of (id, score), not {type(given).__name__}")
+    items = list(given)
+    if items and all(isinstance(item, str) for item in items):
+        items = [(item, float(len(items) - i)) for i, item in enumerate(items)]
+    return [_read_hit(item, source, i) for i, item in enumerate(items, 1)]
+
+
+def check_scores(hits: Iterable[Hit], source: str, space: ScoreSpace) -> None:
+    """Check that the scores of a rerank list lie where their score space says.
+
+    Args:
+        hits: The list, as it was handed over.
+        source: Its name, for messages.
+        space: What its scores mean.
+
+    Raises:
+        DataError: A score does not.
+    """
+    if space not in LIMITS:
+        return
+    low, high, allowed = LIMITS[space]
+    for number, hit in enumerate(hits, 1):
+        if not low <= hit.score <= high:
+            raise DataError(
+                f"list {source!r}, item {number}: a score of the score space {space!r} is "
+                f"{allowed}, given {hit.score:g}: declare what the scores mean "
+                f"({', '.join(get_args(ScoreSpace))})"
+            )
+
+
+def _read_hit(item: object, source: str, number: int) -> Hit:
+    if type(item) is tuple and len(item) in {2, 3}:  # by far the most frequent, and the fastest
+        name, score, text = item if len(item) == 3 else (*item, None)
+        is_text = text is None or type(text) is str
+        is_score = type(score) is float and math.isfinite(score)
+        if type(name) is str and name and is_encodable(name) and is_score and is_text:
+            return Hit(name, score, text)
+    return _read_fields(item, f"list {source!r}, item {number}")
+
+
+def _read_fields(item: object, where: str) -> Hit:
+    if isinstance(item, tuple | list):
+        if not 2 <= len(item) <= len(KEYS):
+            raise DataError(
+                f"{where}: {len(item)} fields, and (id, score), (id, score, text) or (id, score, "
+                "text, metadata) is needed"
+            )
+        fields = dict(zip(KEYS, item, strict=False))
+    elif isinstance(item, Mapping):
+        fields = dict(item)
+    else:
+        fields = {key: getattr(item, key) for key in KEYS if hasattr(item, key)}
+    for key in fields:
+        if key not in KEYS:
+            hint = did_you_mean(str(key), KEYS)
+            raise DataError(f"{where}: unknown key {key!r}{hint} (known: {', '.join(KEYS)})")
+    if "id" not in fields or "score" not in fields:
+        raise DataError(f"{where}: 'id' and 'score' are needed, given {item!r:.80}")
+    text, metadata = fields.get("text"), fields.get("metadata") or {}
+    if text is not None and not isinstance(text, str):
+        raise DataError(f"{where}: text is text or None, given {text!r:.80}")
+    if not isinstance(metadata, Mapping):
+        raise DataError(f"{where}: metadata is a mapping or None, given {metadata!r:.80}")
+    return Hit(_read_id(fields["id"], where), _read_score(fields["score"], where), text, metadata)
+
+
+def _read_id(value: object, where: str) -> str:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    with suppress(ValueError):  # a whole number of 5,000 digits
+        if is_whole or (isinstance(value, str) and value != "" and is_encodable(value)):
+            return str(value)
+    raise DataError(f"{where}: an id is text or a whole number, given {_show(value)}")
+
+
+def _read_score(value: object, where: str) -> float:
+    # numpy's numbers are Real, or turn into one.
+    number: Any = getattr(value, "item", lambda: value)()
+    with suppress(OverflowError):  # a whole number of 400 digits
+        if not isinstance(number, bool) and isinstance(number, Real) and math.isfinite(number):
+            return float(number)
+    raise DataError(f"{where}: a score is a finite number, given {_show(value)}")
+
+
+def _show(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "a whole number of more than 4,300 digits"
 
 
 @dataclass(frozen=True)
@@ -132,3 +351,79 @@ def candidate_ids(runs: AlignedRuns) -> list[str]:
     """(N,): the id of each candidate."""
     known = list(runs.vocabulary)
     return [known[code] for code in runs.documents.tolist()]
+
+
+log = logging.getLogger("fusion_bench.live")
+
+#: Takes the query's text and returns its list; may be a coroutine function.
+Retriever: TypeAlias = Callable[[str], Any]
+#: A list in a form that ``read_hits`` takes, or a retriever.
+Source: TypeAlias = Iterable[Any] | Mapping[str, float] | Retriever
+
+
+@dataclass(frozen=True)
+class GatheredLists:
+    """The lists of one query.
+
+    Attributes:
+        hits: By name; empty where a retriever failed.
+        failures: Name of a retriever that failed → what happened.
+    """
+
+    hits: Mapping[str, list[Hit]]
+    failures: Mapping[str, str]
+
+
+async def gather_lists(
+    sources: Mapping[str, Source],
+    query: str,
+    *,
+    strict: bool,
+    spaces: Mapping[str, ScoreSpace],
+) -> GatheredLists:
+    """Ask all retrievers at once, and read what was handed over.
+
+    Args:
+        sources: By name.
+        query: The query's text.
+        strict: Whether a retriever that fails is an error; else its list is empty.
+        spaces: Score space of each rerank list, which its scores have to lie in.
+
+    Raises:
+        DataError: A list that was handed over breaks a rule, or a retriever failed.
+    """
+    asked = {name: source for name, source in sources.items() if callable(source)}
+    hits = {name: _read_list(sources[name], name, spaces) for name in sources if name not in asked}
+    calls = (
+        await_contained(_ask_retriever(name, source, query, spaces))
+        for name, source in asked.items()
+    )
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    failures = {}
+    for name, answer in zip(asked, answers, strict=True):
+        if isinstance(answer, asyncio.CancelledError | KeyboardInterrupt):
+            raise answer
+        if isinstance(answer, BaseException):
+            problem = f"{type(answer).__name__}: {answer}"
+            if strict:
+                raise DataError(f"retriever {name!r} failed: {problem}") from answer
+            log.warning("retriever %r failed: %s", name, problem)
+            failures[name] = problem
+            hits[name] = []
+        else:
+            hits[name] = answer
+    return GatheredLists({name: hits[name] for name in sources}, failures)
+
+
+def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[Hit]:
+    hits = read_hits(given, name)
+    if name in spaces:
+        check_scores(hits, name, spaces[name])
+    return hits
+
+
+async def _ask_retriever(
+    name: str, retriever: Retriever, query: str, spaces: Mapping[str, ScoreSpace]
+) -> list[Hit]:
+    answer = await call_function(retriever, query)
+    return _read_list(answer, name, spaces)

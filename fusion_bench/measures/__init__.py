@@ -1,12 +1,15 @@
 """Measures: one file each, found by name; their values per query, and how ties change them."""
 
 from fusion_bench.measures._base import BinaryMeasure, Measure, list_distributions, measure_classes
-from fusion_bench.measures.compute import compute_measures
 from fusion_bench.measures.names import parse_measure
-from fusion_bench.measures.rankings.ranking import Ranking, no_relevant
-from fusion_bench.measures.rankings.returned_documents import ReturnedDocuments, collect_returned
-from fusion_bench.measures.rankings.tied_lists import TiedLists
-from fusion_bench.measures.ties import TieSensitivity, tie_sensitivity
+from fusion_bench.measures.query_values import TieSensitivity, compute_measures, tie_sensitivity
+from fusion_bench.measures.rankings import (
+    Ranking,
+    ReturnedDocuments,
+    TiedLists,
+    collect_returned,
+    no_relevant,
+)
 
 __all__ = [
     "BinaryMeasure",

@@ -9,13 +9,11 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field, StrictBool, model_validator
 
-from fusion_bench.config.limits import MOST_RANK
+from fusion_bench.config.models import MOST_RANK
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measures.rankings.ranking import Ranking
-from fusion_bench.measures.rankings.returned_documents import ReturnedDocuments
-from fusion_bench.measures.rankings.tied_lists import TiedLists
+from fusion_bench.measures.rankings import Ranking, ReturnedDocuments, TiedLists
 
 #: The documents whose ranks a measure reads: relevant ones, judged ones, or all.
 RequiredRanks: TypeAlias = Literal["relevant", "judged", "all"]

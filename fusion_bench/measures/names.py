@@ -15,8 +15,8 @@ from fusion_bench.config.plugins import is_reference, read_entry_points
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
 from fusion_bench.measures.aliases import resolve_alias
-from fusion_bench.measures.external.external_measure import parse_external_measure
-from fusion_bench.util.decimal_numbers import is_decimal
+from fusion_bench.measures.external_measures import parse_external_measure
+from fusion_bench.util.formatting import is_decimal
 
 Options: TypeAlias = dict[str, object]
 

@@ -8,15 +8,12 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
-from fusion_bench.data.rows.grouped_rows import count_within_queries, query_of_rows
-from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import DataError
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
-from fusion_bench.measures.rankings.ranking import Ranking, divide_or_zero
-from fusion_bench.measures.rankings.returned_documents import ReturnedDocuments
-from fusion_bench.measures.rankings.tied_lists import TiedLists
+from fusion_bench.measures.rankings import Ranking, ReturnedDocuments, TiedLists, divide_or_zero
 
 Dcg: TypeAlias = Literal["log2", "exp-log2"]
 

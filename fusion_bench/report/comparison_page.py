@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fusion_bench.evaluation.compare_systems import CollectionComparison
-from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.evaluation.compared_reports import CollectionComparison
+from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
+    answer_findings,
     describe_correction,
     describe_few_changes,
     format_adjusted_p,
     format_answer,
     format_compared_interval,
 )
-from fusion_bench.report.evaluation.answer_findings import answer_findings
-from fusion_bench.report.evaluation.data_warnings import list_findings
-from fusion_bench.report.judging.judge_line import JudgePlace, format_judge_line, format_pool_line
-from fusion_bench.report.judging.judge_section import drop_judge_findings, judge_section
-from fusion_bench.report.judging.judged_columns import (
+from fusion_bench.report.data_warnings import (
     JudgedColumns,
+    JudgePlace,
     describe_judged,
+    drop_judge_findings,
+    format_judge_line,
+    format_pool_line,
+    judge_section,
+    list_findings,
     note_unknown_ends,
+    v2_findings,
 )
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
-from fusion_bench.report.v2_switch import v2_findings
-from fusion_bench.stats.answers import SHOWN
-from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.comparison import SHOWN, Comparison
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_change,

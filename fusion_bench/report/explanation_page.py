@@ -6,9 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from fusion_bench.explain.explanation import explain_order
-from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
-from fusion_bench.report.judging.judge_section import judge_section
+from fusion_bench.explain.explanation import (
+    BlendTrace,
+    Explanation,
+    ScoreTerm,
+    ScoreTrace,
+    explain_order,
+)
+from fusion_bench.report.data_warnings import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.util.formatting import pluralize
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
+from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
+from fusion_bench.evaluation.report_records import ComparisonResult
 from fusion_bench.experiment.dialect import Fidelity
-from fusion_bench.export.records import ExportReport, ReplayRecord
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone

@@ -25,7 +25,7 @@ What each renderer shows:
   become an alert; folded sections and the middle of long tables become ``<details>``.
 - HTML has what Markdown has; warnings stand before findings. :attr:`Section.key` names the views
   that a browser draws.
-- :mod:`fusion_bench.report.text.summary` makes at most 40 lines of Markdown from a page.
+- :mod:`fusion_bench.report.markdown` makes at most 40 lines of Markdown from a page.
 """
 
 from __future__ import annotations

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fusion_bench.evaluation.report_records.data_warning import DataWarning
-from fusion_bench.report.judging.judge_section import judge_section
+from fusion_bench.checks.records import DataWarning
+from fusion_bench.report.data_warnings import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
-from fusion_bench.stats.power.plan_rule import RulePlan
-from fusion_bench.stats.power.power_plan import PowerPlan
-from fusion_bench.stats.power.sample_size import MIN_CHANGED_FOR_SPREAD
+from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, PowerPlan, RulePlan
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
 #: Which command decides it, and what the difference is.

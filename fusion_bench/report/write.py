@@ -10,27 +10,21 @@ from pathlib import Path
 
 import yaml
 
-from fusion_bench.evaluation.details.records import ReportDetails
-from fusion_bench.evaluation.report_changes.last_report import read_last_report
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.config.yaml_files import format_yaml
+from fusion_bench.evaluation.details.collector import ReportDetails
+from fusion_bench.evaluation.report_file import Report, read_last_report
 from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.io.outputs import write_outputs
-from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
-from fusion_bench.report.evaluation import evaluation_page
-from fusion_bench.report.file_names import make_safe_name
+from fusion_bench.report import evaluation_page, tuning_page
+from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.html.pages import evaluation_html, tuning_html
+from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
-from fusion_bench.report.policies.policy_page import build_policy_page
-from fusion_bench.report.policies.policy_records import PolicyStudy
-from fusion_bench.report.table_files.table_files import render_tables
-from fusion_bench.report.text.markdown import render_page
-from fusion_bench.report.tuning import tuning_page
-from fusion_bench.report.tuning_records.pareto_front import ParetoFront
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.util.files.atomic_files import make_write_error
-from fusion_bench.util.files.output_folder import make_output_folder
-from fusion_bench.util.files.shown_paths import show_path
-from fusion_bench.util.yaml_text import format_yaml
+from fusion_bench.report.policy_page import PolicyStudy, build_policy_page
+from fusion_bench.report.table import make_safe_name, render_tables
+from fusion_bench.report.tuning_records import ParetoFront, TuningReport
+from fusion_bench.util.file_paths import make_output_folder, show_path
+from fusion_bench.util.files import make_write_error
 
 
 def write_report(

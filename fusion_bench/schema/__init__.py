@@ -6,29 +6,44 @@
 True
 """
 
-from fusion_bench.schema._base import Record
-from fusion_bench.schema.embeddings import to_float32
-from fusion_bench.schema.enumerations import QueryType, SearchResultType, SearchStrategy
-from fusion_bench.schema.filters import DateRange, SearchFilters
-from fusion_bench.schema.ids import ChunkId, CommunityId, EntityId, FileId
-from fusion_bench.schema.items import (
+from fusion_bench.schema.query_records import (
+    DateRange,
+    QueryClassification,
+    RerankConfig,
+    RRFConfig,
+    SearchFilters,
+    SearchOptions,
+    SearchQuery,
+    SearchWeights,
+)
+from fusion_bench.schema.record_fields import (
+    ChunkId,
+    CommunityId,
+    EntityId,
+    FileId,
+    QueryType,
+    Record,
+    SearchResultType,
+    SearchStrategy,
+    to_float32,
+)
+from fusion_bench.schema.result_records import (
+    CRAGScore,
     Highlight,
     HighlightOffset,
+    RelevanceScore,
+    SearchResult,
     SearchResultContent,
     SearchResultItem,
     SearchResultSources,
-)
-from fusion_bench.schema.query import QueryClassification, SearchOptions, SearchQuery
-from fusion_bench.schema.result import SearchResult, SearchStrategyMetrics, StrategyMetric
-from fusion_bench.schema.scores import (
-    CRAGScore,
-    RelevanceScore,
+    SearchStrategyMetrics,
+    StrategyMetric,
+    calculate_rrf_score,
     judge_relevance,
+    normalize_scores,
     recommends_web_search,
+    select_results,
 )
-from fusion_bench.schema.settings import RerankConfig, RRFConfig
-from fusion_bench.schema.utilities import calculate_rrf_score, normalize_scores, select_results
-from fusion_bench.schema.weights import SearchWeights
 
 __all__ = [
     "CRAGScore",

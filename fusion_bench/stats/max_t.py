@@ -14,13 +14,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fusion_bench.config.limits import MOST_RESAMPLES
+from fusion_bench.config.models import MOST_RESAMPLES
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.flips.family_flips import flip_family
-from fusion_bench.stats.flips.flipped_statistics import FlippedStatistics, prepare_flips
-from fusion_bench.stats.flips.shares import FlippedShares, to_share, to_t
 from fusion_bench.stats.intervals import (
     NOISE,
     MeanEstimate,
@@ -28,12 +25,16 @@ from fusion_bench.stats.intervals import (
     estimate_mean,
     t_quantile,
 )
-from fusion_bench.stats.power.sample_size import upper_tail
-from fusion_bench.stats.trials.trial_variance import (
-    TrialTerm,
-    add_trial_variance,
-    move_quantile,
+from fusion_bench.stats.power import upper_tail
+from fusion_bench.stats.sign_flips import (
+    FlippedShares,
+    FlippedStatistics,
+    flip_family,
+    prepare_flips,
+    to_share,
+    to_t,
 )
+from fusion_bench.stats.trial_variance import TrialTerm, add_trial_variance, move_quantile
 
 #: Whether more draws could change a decision.
 Decision: TypeAlias = Literal["clear", "open"]

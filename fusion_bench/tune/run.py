@@ -1,12 +1,16 @@
-"""The whole of ``tune``: for each dataset split, search, cross-validate, evaluate and report."""
+"""The whole of ``tune``: options, each dataset's run, the report, the tuned experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import (
     Progress,
@@ -15,25 +19,179 @@ from fusion_bench.evaluation.run_experiment import (
     report_provenance,
 )
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
-from fusion_bench.tune.export_experiment import relocate_dataset, tuned_experiment
-from fusion_bench.tune.looks.find_ledger import find_ledger
-from fusion_bench.tune.options import TuneOptions
-from fusion_bench.tune.search.storage_file import check_storage_file
-from fusion_bench.tune.space.open_objective import (
+from fusion_bench.tune.distribution import (
+    connect_cluster,
+    distribute_objective,
+    find_database_file,
+    show_address,
+    start_processes,
+)
+from fusion_bench.tune.gains import evaluate_untuned, load_all_lists
+from fusion_bench.tune.ledger import find_ledger
+from fusion_bench.tune.objective import (
     ObjectivePaths,
+    TuningObjective,
     create_objective,
     load_tuning_dataset,
 )
 from fusion_bench.tune.tuning_run import TuningRun
-from fusion_bench.tune.validation.floor import (
-    evaluate_untuned,
-    load_all_lists,
+from fusion_bench.util.file_paths import name_experiment, resolve_path
+from fusion_bench.util.files import check_regular, explain_error
+from fusion_bench.util.formatting import format_number
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """The options of ``tune`` beside the experiment's own.
+
+    Attributes:
+        out: Folder for the reports and the logs.
+        folders: Folders with datasets.
+        progress: Makes a progress bar for each dataset.
+        overrides: Keys of ``tune:`` with other values than the experiment's; None = the same.
+        workers: Processes on this machine that evaluate trials.
+        cluster: Address of a Dask cluster that evaluates them; None = no cluster.
+        storage: Database through which several machines search together; None = this one alone.
+        export: Database that the finished search is copied to; None = not copied.
+        plots: Whether plots are drawn.
+        plot_format: ``png`` or ``svg``.
+        tables: Formats of tables, ``latex`` and ``csv``.
+        html: Whether the page for a browser is written.
+
+    Raises:
+        ConfigError: A cluster together with a storage or several workers.
+    """
+
+    out: Path
+    folders: Sequence[Path]
+    progress: Callable[[], AbstractContextManager[Progress]]
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    workers: int = 1
+    cluster: str | None = None
+    storage: str | None = None
+    export: str | None = None
+    plots: bool = True
+    plot_format: str = "png"
+    tables: Sequence[str] = ()
+    html: bool = True
+
+    def __post_init__(self) -> None:
+        other = "--storage" if self.storage else "--workers" if self.workers > 1 else None
+        if self.cluster is not None and other is not None:
+            raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
+
+    @contextmanager
+    def distribute(
+        self, objective: TuningObjective, paths: ObjectivePaths
+    ) -> Iterator[TuningObjective]:
+        """The objective, evaluated by the workers or the cluster."""
+        if self.workers == 1 and self.cluster is None:
+            yield objective
+            return
+        processes = start_processes(self.workers)
+        with processes if self.cluster is None else connect_cluster(self.cluster) as pool:
+            yield distribute_objective(objective, paths, pool)
+
+
+def check_storage_file(option: str, url: str | None) -> None:
+    """Refuse the address of an SQLite file that cannot be one; SQLite does not say why.
+
+    Args:
+        option: The option that names it.
+        url: The address; other databases and None pass.
+
+    Raises:
+        ConfigError: A folder, a named pipe, a socket or a device bears its name, its folder is not
+            there, or no file can have the name.
+    """
+    path = None if url is None else find_database_file(url)
+    if url is None or path is None:
+        return
+    try:
+        check_regular(path)
+        if path.is_dir():
+            problem = "a folder, and a file is needed"
+        elif not path.parent.is_dir():
+            problem = f"there is no folder {path.parent}: make it"
+        else:
+            return
+    except (OSError, ValueError) as error:
+        problem = explain_error(error)
+    raise ConfigError(f"{option} {show_address(url)}: {problem}")
+
+
+#: The experiment's settings that stay.
+KEPT = ("measures", "ties", "alpha", "correction", "min_gain", "resamples", "seed")
+#: Where the dataset has no splits of its own.
+CAVEAT = (
+    "eval takes all queries, those it was tuned on as well: the comparison on held-out queries is "
+    "in tuning.md."
 )
-from fusion_bench.util.files.output_folder import name_experiment
-from fusion_bench.util.files.real_paths import resolve_path
+
+
+def relocate_dataset(name: str, file: Path, folder: Path) -> str:
+    """How an experiment in another folder names a dataset.
+
+    Args:
+        name: A dataset's name, or a path.
+        file: The ``dataset.yaml`` that it stands for.
+        folder: The other folder.
+
+    Returns:
+        A name as it is; instead of a relative path the path from the other folder.
+    """
+    given = Path(name)
+    is_name = len(given.parts) == 1 and given.suffix not in {".yaml", ".yml"}
+    if is_name or given.is_absolute():
+        return name
+    return os.path.relpath(resolve_path(file), resolve_path(folder))
+
+
+def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:
+    """The default and the tuned system side by side, as YAML.
+
+    Args:
+        experiment: The tuned experiment.
+        report: Of the tuning run.
+        dataset: How the experiment names the dataset.
+    """
+    default = experiment.systems[report.system]
+    name = f"{report.system} tuned"
+    while name in experiment.systems:
+        name += " again"
+    data: dict[str, Any] = {
+        "description": _describe_tuning(report),
+        **({} if report.split_seed is None else {"caveat": CAVEAT}),
+        "dataset": dataset,
+        "baseline": report.system,
+        **experiment.model_dump(mode="json", include=set(KEPT)),
+        **experiment.model_dump(mode="json", include={"crag"}, exclude_none=True),
+        "systems": {report.system: default.resolved_config, name: report.choice.config},
+    }
+    if report.per_type is not None:
+        data["systems"][f"{name} by {report.per_type.field}"] = report.per_type.config
+    return format_yaml(data)
+
+
+def _describe_tuning(report: TuningReport) -> str:
+    """The two systems and the verdict; with what unjudged documents say where they decide."""
+    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.verdict}"
+    text += f"{_describe_look(report)}."
+    if report.verdict == "unjudged decide" and report.unjudged is not None:
+        text += f" Held out {format_number(report.held_out.difference, signed=True)}; "
+        text += f"{report.unjudged.description}."
+    return text
+
+
+def _describe_look(report: TuningReport) -> str:
+    look = report.look
+    if look is None:
+        return ""
+    number = "looks not counted" if look.number is None else f"look {look.number}"
+    return f" ({number}, one-sided level {look.level:.2g})"
 
 
 def run_tuning(

@@ -1,47 +1,165 @@
-"""The tuning of one objective: split, search, cross-validation, held-out evaluation."""
+"""The tuning of one objective: split, search, cross-validation, held-out evaluation.
+
+Each class with enough queries is searched by itself, starting from the parameters for all; the
+other classes keep those. The held-out queries decide whether that beats one set for all.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
+import numpy as np
+
+from fusion_bench.checks.query_warnings import find_near_duplicates
+from fusion_bench.checks.records import LintFinding
 from fusion_bench.config.models import parse_model
-from fusion_bench.data.ordering import BoolArray
-from fusion_bench.evaluation.dataset_checks.near_duplicates import find_near_duplicates
-from fusion_bench.evaluation.report_records.lint_finding import LintFinding
-from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.config.parameters import Params
+from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
+from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.evaluation.lint import describe_dataset, lint_systems
+from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.run_experiment import (
     Progress,
     ignore_progress,
 )
-from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.lint import describe_dataset, lint_systems
-from fusion_bench.report.tuning_records.split_choice import SplitChoice
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.tune.looks.digests import judgment_digests
-from fusion_bench.tune.looks.frozen_numbers import frozen_split, frozen_trials
-from fusion_bench.tune.looks.held_out_look import held_out_queries, open_held_out_look
-from fusion_bench.tune.looks.look_counter import UNCOUNTED, LookCounter
-from fusion_bench.tune.pareto.pareto_search import ParetoSearch
-from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit
-from fusion_bench.tune.validation.all_queries.fit_all_queries import fit_all_queries
-from fusion_bench.tune.validation.cross_validation import cross_validate, fit_default_folds
-from fusion_bench.tune.validation.floor import (
-    UntunedValues,
+from fusion_bench.ranking.plain_systems import resolve_classes
+from fusion_bench.report.tuning_records import SplitChoice, TuningReport
+from fusion_bench.tune.cross_fitting import CrossFit, fit_all_queries
+from fusion_bench.tune.gains import UntunedValues
+from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
+from fusion_bench.tune.held_out_gains import HeldOutGains, SearchOutcome
+from fusion_bench.tune.held_out_report import HeldOutReport
+from fusion_bench.tune.ledger import UNCOUNTED, LookCounter, judgment_digests
+from fusion_bench.tune.looks import (
+    frozen_split,
+    frozen_trials,
+    held_out_queries,
+    open_held_out_look,
 )
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.held_out.held_out_gains import HeldOutGains
-from fusion_bench.tune.validation.held_out.held_out_report import HeldOutReport
-from fusion_bench.tune.validation.held_out.search_outcome import SearchOutcome
-from fusion_bench.tune.validation.per_query_class import tune_by_class
-from fusion_bench.tune.validation.split_choice import choose_split
-from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.pareto import ParetoSearch
+from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.splits import choose_split
+from fusion_bench.tune.trial_log import Trial
+from fusion_bench.tune.trial_selection import (
+    ChosenTrial,
+    choose_trial,
+    cross_validate,
+    describe_choice,
+    fit_default_folds,
+)
+
+#: A class with fewer tuning groups keeps the parameters for all.
+LEAST_GROUPS = 5
+#: Only these parts of a system can differ by class.
+PARTS = ("fusion", "blend")
+#: What the search of a class chose, the one that says most first.
+CHOICES: Final[tuple[ChosenTrial, ...]] = ("tuned", "default over better trials", "default")
+
+#: A class, its objective and a mask of the queries that may be looked at → its search.
+ClassSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
+
+
+def tune_by_class(
+    evaluation: HeldOutEvaluation, chosen: Trial, search: ClassSearch, key: ClassKey = BY_TYPE
+) -> ClassTuning | None:
+    """Search each query type or intent by itself, and evaluate all of them together.
+
+    Args:
+        evaluation: The objective, its split and the rules.
+        chosen: The parameters for all queries.
+        search: Runs one search.
+        key: By what the parameters differ.
+
+    Returns:
+        None where no class has enough queries, or no tuned parameter can differ by class.
+    """
+    base = _objective_by_class(evaluation.objective, chosen.params)
+    masks = _class_masks(base, key)
+    enough = _classes_to_tune(evaluation, masks)
+    if not enough or not base.parameters or len(masks) < 2:
+        return None
+    params_by_class: dict[str, Params] = {}
+    choices: set[ChosenTrial] = set()
+    for name, keep in enough.items():
+        result = search(name, base, keep)
+        trial = choose_trial(base, result, keep, evaluation.tuning.choose)
+        params_by_class[name] = trial.params
+        choices.add(describe_choice(result, trial))
+    overall = base.evaluate_params([base.default_params])[0]
+    by_class: FloatArray = overall.copy()
+    for name, params in params_by_class.items():
+        by_class[masks[name]] = base.evaluate_params([params])[0][masks[name]]
+    return ClassTuning(
+        key=key,
+        params=params_by_class,
+        system=combine_classes(base, params_by_class, key),
+        base=base.system,
+        values=by_class,
+        overall=overall,
+        # Of the choices of several classes, the one that says most.
+        chosen=next(choice for choice in CHOICES if choice in choices),
+    )
+
+
+def _classes_to_tune(
+    evaluation: HeldOutEvaluation, masks: Mapping[str, BoolArray]
+) -> dict[str, BoolArray]:
+    """The tuning queries of each class that has enough groups of them, and held-out queries."""
+    codes, split = evaluation.objective.group_codes, evaluation.split
+    return {
+        name: mask & split.tune
+        for name, mask in masks.items()
+        if (mask & split.held_out).any()
+        and len(np.unique(codes[mask & split.tune])) >= LEAST_GROUPS
+    }
+
+
+def _objective_by_class(objective: TuningObjective, params: Params) -> TuningObjective:
+    """The objective whose default is the parameters for all, over what can differ by class."""
+    space = tuple(p for p in objective.parameters if p.path.split(".")[0] in PARTS)
+    paths = {parameter.path for parameter in space}
+    # A condition on a fixed value either holds or removes its parameter.
+    kept = tuple(
+        replace(parameter, when=tuple((p, allowed) for p, allowed in parameter.when if p in paths))
+        for parameter in space
+        if all(p in paths or params.get(p) in allowed for p, allowed in parameter.when)
+    )
+    return replace(objective, system=objective.build_system(params), parameters=kept)
+
+
+def _class_masks(objective: TuningObjective, key: ClassKey) -> Mapping[str, BoolArray]:
+    """(Q,) by class: the queries that a system by class would answer with its parameters."""
+    runs = objective.runs
+    types = objective.system.types
+    field = PREDICTED_TYPE if key is BY_TYPE and types == "predicted" else key.field
+    known = {value for value in runs.values_of(field) if value is not None} | {key.fallback}
+    classes = resolve_classes(runs, key, known, types)
+    return {name: classes == name for name in sorted(set(classes.tolist()))}
+
+
+def combine_classes(
+    base: TuningObjective, params_by_class: Mapping[str, Params], key: ClassKey = BY_TYPE
+) -> System:
+    """One system that answers each class by its own parameters, the others by those for all."""
+    systems = {key.fallback: base.system} | {
+        name: base.build_system(params) for name, params in params_by_class.items()
+    }
+    variants = {
+        name: PerTypeConfig(fusion=system.fusion, blend=system.blend)
+        for name, system in sorted(systems.items())
+    }
+    fallback = systems[key.fallback]
+    changed = {"fusion": fallback.fusion, "blend": fallback.blend, key.key: variants}
+    return base.system.model_copy(update=changed)
+
 
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
@@ -112,7 +230,7 @@ class TuningRun:
         objective, split, tuning = evaluation.objective, evaluation.split, self.tuning
         result = self._search(split.tune, 0, is_data_free=split.is_cross_fitted)
         if self.export is not None:
-            from fusion_bench.tune.search.export_study import export_search  # imports Optuna
+            from fusion_bench.tune.shared_study import export_search  # imports Optuna
 
             export_search(result, objective, self.export, f"{name} on {self.dataset.name}")
         chosen = choose_trial(objective, result, split.tune, tuning.choose)
@@ -202,7 +320,7 @@ class TuningRun:
             self.progress(text, trial.number + 1, max(total, trial.number + 1))
 
         if self.storage is not None:
-            from fusion_bench.tune.search.shared_study import search_shared_study  # imports Optuna
+            from fusion_bench.tune.shared_study import search_shared_study  # imports Optuna
 
             result = search_shared_study(
                 self.objective, keep, settings, self.storage, on_trial=show_best

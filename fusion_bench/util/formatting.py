@@ -1,13 +1,25 @@
-"""How names, counts and numbers are written, everywhere.
+"""How names, counts, numbers, tables are written, everywhere.
 
 Means have 4 decimals, differences a sign, p-values no leading zero. No number is rounded to 0, and
 no p across the level it was tested at: more decimals are shown instead.
+
+A number is ``[+-]digits[.digits][e[+-]digits]``; the digits before or behind the point may be
+missing. Python's other spellings are none: ``1_000``, ``１２``, ``0x10``, ``nan``, blanks around.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 #: Stands beside every p that is not adjusted for the number of comparisons.
 UNADJUSTED = "†"
@@ -128,3 +140,135 @@ def format_rounded(value: float | None) -> str:
 def quote_text(name: str, text: str) -> str:
     """A name, and in quotation marks the text that people know it by, if there is one."""
     return f"{name} “{text}”" if text else name
+
+
+DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+#: A whole number, also as pandas and spreadsheets write it where a column has gaps: ``2.0``.
+WHOLE: Final = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
+#: Greatest whole number that a column of 64 bits holds; the least is its negative.
+GREATEST: Final = 2**63 - 1
+#: Digits of a whole number that are read at all: Python takes long over thousands of them.
+MOST_DIGITS: Final = 400
+#: Every character of a number. A text of these alone is one, or Python refuses it as well.
+_CHARACTERS: Final = frozenset("0123456789+-.eE")
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a text is a number."""
+    return DECIMAL.fullmatch(text) is not None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number of at most 64 bits, also such as 2.0."""
+    try:
+        parse_whole(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def has_only_digits(text: str) -> bool:
+    """Whether a text consists of characters of numbers.
+
+    Then Python's ``float`` accepts exactly what :func:`is_decimal` does. Joined texts can be asked
+    together.
+    """
+    return _CHARACTERS.issuperset(text)
+
+
+def parse_whole(text: str) -> int:
+    """The whole number that a text is.
+
+    Raises:
+        ValueError: It is none.
+        OverflowError: It does not fit into 64 bits.
+    """
+    match = WHOLE.fullmatch(text)
+    if match is None:
+        raise ValueError("not a whole number")
+    if len(match[1]) > MOST_DIGITS or abs(number := int(match[1])) > GREATEST:
+        raise OverflowError(f"beyond ±{GREATEST}")
+    return number
+
+
+#: Name → values of one column; all columns are equally long.
+Columns: TypeAlias = Mapping[str, Sequence[Any]]
+
+#: Rows that a notebook shows.
+SHOWN_ROWS = 10
+
+
+class TableView:
+    """Short texts and data frames of whatever can name its rows; a mixin."""
+
+    @abstractmethod
+    def _summary(self) -> str:
+        """What it is, in at most three short lines."""
+
+    @abstractmethod
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """Its rows by columns; only the first ``limit``."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(escape_control_chars, self._summary().splitlines()))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the summary and the first rows."""
+        return format_html(repr(self), self._table_columns(SHOWN_ROWS + 1))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Its rows as a data frame."""
+        return make_frame(self._table_columns())
+
+
+def list_columns(record: type, rows: Sequence[Any]) -> Columns:
+    """The fields of records as columns, one row a record.
+
+    Args:
+        record: Their dataclass.
+        rows: The records.
+    """
+    names = (field.name for field in fields(record))
+    return {name: [getattr(row, name) for row in rows] for name in names}
+
+
+def make_frame(columns: Columns) -> pd.DataFrame:
+    """The columns as a data frame."""
+    import pandas as pd  # takes longer to import than most evaluations take
+
+    return pd.DataFrame({name: _gap_keeping(list(values)) for name, values in columns.items()})
+
+
+def _gap_keeping(values: list[Any]) -> Any:  # noqa: ANN401 - a list or an array of pandas
+    """Whole numbers with gaps stay whole numbers; anything else as it is."""
+    import pandas as pd
+
+    types = set(map(type, values))
+    return pd.array(values, dtype="Int64") if types == {int, type(None)} else values
+
+
+def format_html(summary: str, columns: Columns) -> str:
+    """A summary above a table, every text escaped; rows beyond the first few become an ellipsis."""
+    rows = list(zip(*columns.values(), strict=True))
+    lines = [f"<p>{'<br>'.join(escape(line) for line in summary.splitlines())}</p>"]
+    if rows:
+        head = "".join(f"<th>{escape(escape_control_chars(name))}</th>" for name in columns)
+        lines += ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>"]
+        lines += [_format_row(row) for row in rows[:SHOWN_ROWS]]
+        if len(rows) > SHOWN_ROWS:
+            lines.append(_format_row(["…"] * len(columns)))
+        lines += ["</tbody>", "</table>"]
+    return "\n".join(lines)
+
+
+def _format_row(row: Sequence[Any]) -> str:
+    return f"<tr>{''.join(f'<td>{escape(_format_cell(cell))}</td>' for cell in row)}</tr>"
+
+
+def _format_cell(cell: object) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.4f}" if isinstance(cell, float) else escape_control_chars(str(cell))

@@ -39,7 +39,7 @@ def test_a_gate_passes_after_an_update_and_fails_on_a_worse_list(
 def scorer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A reranker in a module that can be imported, and where everything is written."""
     code = """
-from fusion_bench.rerank.protocol import Identity, Reply
+from fusion_bench.models.reranker_protocol import Identity, Reply
 
 class Overlap:
     identity = Identity(provider="overlap", model="words", space="unit")

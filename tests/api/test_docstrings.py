@@ -9,9 +9,7 @@ import pytest
 
 MODULES = (
     "api.compare",
-    "api.evaluate",
     "api.fuse",
-    "api.inputs.systems",
     "data.qrels",
     "data.run",
 )

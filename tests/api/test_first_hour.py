@@ -70,7 +70,7 @@ WORKS: dict[str, Callable[[], Any]] = {
 
 ANSWERS: dict[str, tuple[Callable[[], Any], str]] = {
     "fb.evaluate": (lambda: fb.evaluate, r"compare\(qrels, runs\)"),  # type: ignore[attr-defined]
-    "fb.methods": (lambda: fb.methods, "fusion-bench methods"),  # type: ignore[attr-defined]
+    "fb.methods": (lambda: fb.methods, "fusion-bench methods"),
     "1 and '1'": (
         lambda: fb.Run.from_dict({"q1": {1: 1.0, "1": 2.0}}),
         "given both as a number and as text",

@@ -10,7 +10,7 @@ import pytest
 
 import fusion_bench as fb
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.fuse.rrf import RRF
+from fusion_bench.methods.fuse.rrf import RRF
 from tests import tiny
 from tests.api.cases import BM25, DENSE, RUNS
 

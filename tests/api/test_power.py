@@ -13,7 +13,7 @@ import fusion_bench as fb
 from fusion_bench.cli import main
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.power_page import build_power_page
-from fusion_bench.stats.power.plan_rule import sidak_tail
+from fusion_bench.stats.power import sidak_tail
 
 QUERIES = 60
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fusion_bench as fb
-from fusion_bench.api.tables.flat_rows import flatten
+from fusion_bench.api.tables import flatten
 from tests import tiny
 from tests.api.cases import make_collection
 from tests.tiny import EXPERIMENT, edit

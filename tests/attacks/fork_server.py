@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, cast
 
-from fusion_bench.cli.progress import lines
+from fusion_bench.cli.application import progress
 from tests.attacks.attack import Outcome
 from tests.attacks.runner import LIMIT, child_environment
 
@@ -99,7 +99,7 @@ def _serve() -> None:
     commands = importlib.import_module("fusion_bench.cli").__path__
     for module in pkgutil.iter_modules(commands):
         importlib.import_module(f"fusion_bench.cli.{module.name}")
-    lines.LINE_INTERVAL = 1e6  # no stall of the machine adds to standard error
+    progress.LINE_INTERVAL = 1e6  # no stall of the machine adds to standard error
     for name in ("evaluation.run_experiment", "gate.run", "report.write"):
         importlib.import_module(f"fusion_bench.{name}")
     answers = os.fdopen(os.dup(1), "w")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import sys
 
-from fusion_bench.util.processes.signals import handlers
+from fusion_bench.util.signals import handlers
 
 
 def main(count: int) -> None:
     """Start the workers, and give them calls without end that let no other thread run."""
-    from fusion_bench.tune.distributed import connect_cluster
+    from fusion_bench.tune.distribution import connect_cluster
 
     with connect_cluster(f"local:{count}") as pool:
         while True:

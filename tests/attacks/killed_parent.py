@@ -9,8 +9,8 @@ import os
 import sys
 from contextlib import ExitStack
 
-from fusion_bench.util.processes.signals import handlers
-from fusion_bench.util.processes.worker_process import WorkerProcess
+from fusion_bench.util.signals import handlers
+from fusion_bench.util.worker_processes import WorkerProcess
 
 if __name__ == "__main__":
     handlers.install()

@@ -24,9 +24,8 @@ from optuna.trial import TrialState
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text, update
 from sqlalchemy.exc import DBAPIError
 
-from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search.heartbeat_storage import MOST_REPETITIONS, REPEATED
-from fusion_bench.tune.search.shared_study import search_shared_study
+from fusion_bench.experiment.settings import SearchSettings
+from fusion_bench.tune.shared_study import MOST_REPETITIONS, REPEATED, search_shared_study
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

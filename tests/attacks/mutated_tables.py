@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
-from fusion_bench.io.raw_table import Kind
+from fusion_bench.io.raw_files import Kind
 
 #: Format → suffix of its files.
 SUFFIXES: Final = {

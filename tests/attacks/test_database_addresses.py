@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.tune.search.database_address import NOT_SHOWN, show_address, show_reason
+from fusion_bench.tune.distribution import NOT_SHOWN, show_address, show_reason
 from tests.attacks.attack import Attack
 from tests.attacks.project import TUNE
 from tests.attacks.runner import run_attack

@@ -11,10 +11,10 @@ import pytest
 
 from fusion_bench._version import ENGINE
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.tune.search.search import search_fingerprint
-from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
+from fusion_bench.tune.objective import create_objective, load_tuning_dataset
+from fusion_bench.tune.search import search_fingerprint
 from tests import tiny
 from tests.attacks.attack import Attack
 from tests.attacks.project import DATASET, EXPERIMENT, QRELS, QUERIES, RERANK, RUN
@@ -175,7 +175,7 @@ def test_a_search_does_not_go_on_after_a_change(name: str, copy: Path) -> None:
 def test_a_search_does_not_go_on_with_another_engine(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fusion_bench.io.dataset_fingerprint.ENGINE", 0)
+    monkeypatch.setattr("fusion_bench.io.fingerprints.ENGINE", 0)
     run_attack(Attack("engine", TUNE, says=(f"another search (engine: 0, was {ENGINE})",)), copy)
 
 

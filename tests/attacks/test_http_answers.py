@@ -7,17 +7,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from fusion_bench.classify.chat_client import ChatClassifierClient
 from fusion_bench.errors import FusionBenchError, ProviderError
-from fusion_bench.judge.llm.answer import GradeAnswer
-from fusion_bench.judge.llm.model import SLOT, JudgeModel, make_key
-from fusion_bench.rerank.calls.chain import ProviderChain
-from fusion_bench.rerank.calls.session import ProviderSession, RerankAnswer
-from fusion_bench.rerank.clients import HttpProvider, providers
-from fusion_bench.rerank.settings import RerankSettings, RetryRules
-from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.retrieve.answers.chat import PassageWriter
-from fusion_bench.retrieve.encoders import encoders
+from fusion_bench.judging.llm_judge import SLOT, GradeAnswer, JudgeModel, make_key
+from fusion_bench.models.chat_classifier import ChatClassifierClient
+from fusion_bench.models.encoders import encoders
+from fusion_bench.models.provider_session import ProviderChain, ProviderSession, RerankAnswer
+from fusion_bench.models.rerank_config import RerankSettings, RetryRules
+from fusion_bench.models.rerankers import HttpProvider, providers
+from fusion_bench.models.score_store import ScoreStore
+from fusion_bench.models.stored_answers import PassageWriter
 from tests.attacks.hostile_server import HostileServer, Request, respond, serve_answers
 from tests.attacks.http_answers import ANSWERS, DRIPS, MEGABYTE, HostileAnswer, plain_json
 

@@ -12,18 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.classify.chat_client import ChatClassifierClient
 from fusion_bench.errors import ConfigError, ProviderError
-from fusion_bench.judge.llm.model import SLOT, JudgeModel, make_key
-from fusion_bench.rerank.clients import providers
-from fusion_bench.rerank.protocol import Reranker
-from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.retrieve.answers.chat import PassageWriter
-from fusion_bench.retrieve.encoders import encoders
-from fusion_bench.util.api_key import ApiKey
-from fusion_bench.util.http import JsonClient
-from fusion_bench.util.http.server_text import HIDDEN, NOT_KEPT, hide_key
-from fusion_bench.util.secret_matcher import SecretMatcher
+from fusion_bench.judging.llm_judge import SLOT, JudgeModel, make_key
+from fusion_bench.models.chat_classifier import ChatClassifierClient
+from fusion_bench.models.encoders import encoders
+from fusion_bench.models.reranker_protocol import Reranker
+from fusion_bench.models.rerankers import providers
+from fusion_bench.models.score_store import ScoreStore
+from fusion_bench.models.stored_answers import PassageWriter
+from fusion_bench.util.api_keys import HIDDEN, NOT_KEPT, ApiKey, SecretMatcher, hide_key
+from fusion_bench.util.http_client import JsonClient
 from tests.attacks import hostile_engines
 from tests.attacks.attack import Attack
 from tests.attacks.hostile_server import Request, respond, serve_answers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.config.limits import MOST_FOLDS, MOST_RANK, MOST_RESAMPLES, MOST_TRIALS
+from fusion_bench.config.models import MOST_FOLDS, MOST_RANK, MOST_RESAMPLES, MOST_TRIALS
 from tests.attacks.attack import Attack
 from tests.attacks.project import EVAL, EXPERIMENT, TUNE
 from tests.attacks.runner import LIMIT, child_environment, run_attack, run_in_child

@@ -14,7 +14,7 @@ from tests.attacks.project import EVAL
 from tests.attacks.runner import LIMIT, child_environment, read_files
 from tests.child_processes import drop_progress
 
-SIGNALS = "fusion_bench.util.processes.signals"
+SIGNALS = "fusion_bench.util.signals"
 #: A signal, the module at whose import it comes, and whether errors are JSON.
 MOMENTS = [
     (signal.SIGINT, SIGNALS, False),
@@ -23,8 +23,8 @@ MOMENTS = [
     (signal.SIGINT, "typer", False),
     (signal.SIGINT, "numpy", False),
     (signal.SIGTERM, "numpy", False),
-    (signal.SIGINT, "fusion_bench.batch._native", True),
-    (signal.SIGTERM, "fusion_bench.batch._native", False),
+    (signal.SIGINT, "fusion_bench.ranking._native", True),
+    (signal.SIGTERM, "fusion_bench.ranking._native", False),
 ]
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 

@@ -13,25 +13,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
-from fusion_bench.batch.limits import BatchLimits
-from fusion_bench.batch.system_plans import SystemSpec, Unsupported
-from fusion_bench.batch.systems import BatchResult, evaluate_batch
-from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.load_records import load_run
 from fusion_bench.measures import parse_measure
+from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.ranking.batch_engine import BatchResult, SystemSpec, Unsupported, evaluate_batch
+from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.sorting import BatchLimits
+from fusion_bench.ranking.system_ranking import rank_candidates
+from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.batch.test_fused_systems import (
     MEASURES,
     batch_limits,

@@ -17,24 +17,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
-from fusion_bench.batch.limits import BatchLimits
-from fusion_bench.batch.scoring import RankScorer
-from fusion_bench.batch.system_plans import SystemSpec, Unsupported
-from fusion_bench.batch.systems import evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
+from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.grouped_rows import to_offsets
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import CandidateScores, Fusion, RankSum, fusions
-from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures import parse_measure
+from fusion_bench.methods.fuse import CandidateScores, Fusion, RankSum, fusions
+from fusion_bench.methods.fuse.weighted_score import WeightedScore
+from fusion_bench.ranking.batch_engine import SystemSpec, Unsupported, evaluate_batch
+from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.sorting import BatchLimits
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.ranking.term_sums import RankScorer
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples, ready_fusion
 from tests.evaluation.test_scores import Plain
 from tests.parity.collections import COLLECTIONS

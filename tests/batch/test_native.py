@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fusion_bench.batch import native
-from fusion_bench.batch.counting import count_in_numpy
-from fusion_bench.batch.layout import MemberPairs
-from fusion_bench.batch.scoring import RoughTerms
+from fusion_bench.ranking import batch_engine
+from fusion_bench.ranking.batch_engine import count_in_numpy
+from fusion_bench.ranking.term_sums import MemberPairs, RoughTerms
 
-compiled = pytest.importorskip("fusion_bench.batch._native", reason="it was not compiled here")
+compiled = pytest.importorskip("fusion_bench.ranking._native", reason="it was not compiled here")
 
 
 def random_work(seed: int, lanes: int, tables: int) -> tuple[RoughTerms, MemberPairs]:
@@ -52,13 +51,13 @@ def obvious(sums: RoughTerms, pairs: MemberPairs) -> tuple[NDArray[np.int64], se
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, native.LANES), st.integers(1, 5), st.booleans())
+@given(st.integers(0, 2**32), st.integers(1, batch_engine.LANES), st.integers(1, 5), st.booleans())
 def test_it_counts_as_the_obvious_loop(seed: int, lanes: int, tables: int, cramped: bool) -> None:
     sums, pairs = random_work(seed, lanes, tables)
-    capacity = 1 if cramped else native.DOUBT_CAPACITY
+    capacity = 1 if cramped else batch_engine.DOUBT_CAPACITY
     expected, doubts = obvious(sums, pairs)
     for above, lane, pair in (
-        native.count_pairs(sums, pairs, doubt_capacity=capacity),
+        batch_engine.count_pairs(sums, pairs, doubt_capacity=capacity),
         count_in_numpy(sums, pairs, 5 if cramped else 4_000),
     ):
         np.testing.assert_array_equal(above, expected)
@@ -118,6 +117,6 @@ def test_a_buffer_that_does_not_fit_is_refused(
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSION_BENCH_NATIVE", "1")
-    assert native.is_usable()
+    assert batch_engine.is_usable()
     monkeypatch.setenv("FUSION_BENCH_NATIVE", "0")
-    assert not native.is_usable()
+    assert not batch_engine.is_usable()

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.batch.ranked_lists import rank_system
-from fusion_bench.batch.system_plans import Unsupported
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates, system_spec
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.batch_engine import Unsupported
+from fusion_bench.ranking.system_ranking import rank_candidates, rank_system, system_spec
 from tests.batch.test_blended_systems import reranked, systems
 
 

@@ -12,7 +12,7 @@ from benchmarks.agreement_table import (
     list_intervals,
     simulate_design,
 )
-from fusion_bench.stats.agreement.kappa import make_weights, measure_kappa
+from fusion_bench.stats.agreement import make_weights, measure_kappa
 
 
 def test_the_formula_is_the_jackknife_where_pairs_are_independent() -> None:

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.simulations.page import RESULTS, read_result
 from benchmarks.simulations.promise import Estimate, Promise
 from benchmarks.simulations.shrinkage import Design, score_trials, simulate_design
-from fusion_bench.tune.validation.trial_selection import shrunken_gains
+from fusion_bench.tune.trial_selection import shrunken_gains
 
 RNG = np.random.default_rng(0)
 DEFAULT = RNG.random(200)

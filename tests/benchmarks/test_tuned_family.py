@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks.leaderboard.tuned_family import adjust_for_choice
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.compare_family import ComparedValues, compare_family
 from fusion_bench.stats.comparison import Comparison
-from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit, cross_fit
+from fusion_bench.stats.comparison_family import ComparedValues, compare_family
+from fusion_bench.tune.cross_fitting import CrossFit, cross_fit
 
 QUERIES = 60
 NAMES = [f"q{n}" for n in range(QUERIES)]

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from fusion_bench.blend import blends
-from fusion_bench.blend._score_spaces import min_max_within
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.blend._base import min_max_within
+from fusion_bench.ranking.system_ranking import rank_candidates
 
 FUSED = {f"d{n}": float(9 - n) for n in range(1, 6)}  # d1 first, d5 last
 

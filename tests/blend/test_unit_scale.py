@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.blend import to_unit_scale
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.methods.blend import to_unit_scale
 
 
 @pytest.mark.parametrize(

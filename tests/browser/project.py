@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
+from fusion_bench.evaluation.report_records import Collection
 
 QUERIES = 60
 #: The query, document, source and system that try to become markup.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.util.formatting import format_number
 from tests.browser.accessibility import RULES, grave_findings
 from tests.browser.conftest import open_console
@@ -19,7 +19,7 @@ from tests.serve.running_server import running_command
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from fusion_bench.serve.http.access import Access
+    from fusion_bench.console.access import Access
     from tests.browser.conftest import Opener
 
 SYSTEM, MEASURES = "tiered", ("nDCG@10", "RR@10")

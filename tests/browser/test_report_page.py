@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusion_bench.report.judging.judged_columns import JudgedColumns
+from fusion_bench.report.data_warnings import JudgedColumns
 from fusion_bench.util.formatting import format_number
 from tests.browser.conftest import open_ready
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation

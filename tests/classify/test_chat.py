@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.classify.chat import ChatClassifier
-from fusion_bench.classify.chat_client import ChatClassifierClient, parse_answer
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
-from fusion_bench.rerank.clients import Price
-from fusion_bench.rerank.settings import RerankSettings, RetryRules
-from fusion_bench.rerank.store import ScoreStore
+from fusion_bench.models.chat_classifier import ChatClassifier, ChatClassifierClient, parse_answer
+from fusion_bench.models.rerank_config import RerankSettings, RetryRules
+from fusion_bench.models.rerankers import Price
+from fusion_bench.models.score_store import ScoreStore
 from tests.rerank.server import Json, Loopback, Shape, closed_port, serving
 
 Capture = pytest.CaptureFixture[str]

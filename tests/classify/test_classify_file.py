@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.classify.classify_file import classify_file
-from fusion_bench.classify.rules import RuleClassifier
 from fusion_bench.cli import main
+from fusion_bench.models.query_types import RuleClassifier, classify_file
 from fusion_bench.schema import QueryClassification
 
 Capture = pytest.CaptureFixture[str]

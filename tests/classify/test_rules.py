@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.classify.entities import extract_entities
-from fusion_bench.classify.expansion import MOST, expand_query
-from fusion_bench.classify.rules import RuleClassifier, weigh_evidence
 from fusion_bench.config.query_types import CONV_03_05, MIN_CONFIDENCE
+from fusion_bench.models.query_types import (
+    MOST,
+    RuleClassifier,
+    expand_query,
+    extract_entities,
+    weigh_evidence,
+)
 
 RULES = RuleClassifier()
 

@@ -11,12 +11,12 @@ MODULE = '''
 import numpy as np
 import typer
 
-from fusion_bench.blend import Blend, Blended
-from fusion_bench.fuse import Fusion
+from fusion_bench.methods.blend import Blend, Blended
+from fusion_bench.methods.fuse import Fusion
 from fusion_bench.io.formats import Format
-from fusion_bench.io.raw_table import RawTable
+from fusion_bench.io.raw_files import RawTable
 from fusion_bench.measures import BinaryMeasure
-from fusion_bench.normalize import Normalizer
+from fusion_bench.methods.normalize import Normalizer
 
 
 class BestScore(Fusion):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fusion_bench.config import limits
+from fusion_bench.config import models
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 
@@ -15,5 +15,5 @@ def test_the_page_has_every_limit() -> None:
     stated = {
         int(text.replace(",", "")) for text in re.findall(r"\| ([\d,]+) \|$", table, re.MULTILINE)
     }
-    assert stated == {value for name, value in vars(limits).items() if name.startswith("MOST_")}
+    assert stated == {value for name, value in vars(models).items() if name.startswith("MOST_")}
     assert len(re.findall(r"\| [\d,]+ \|$", table, re.MULTILINE)) == 6

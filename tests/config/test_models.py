@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from fusion_bench.config.files.yaml_source import Source, read_yaml
 from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
 
 PLAIN_DIGITS = "a number has plain digits, such as 12, 0.005 or 1e-3, and a text needs quotes"

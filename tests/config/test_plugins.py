@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import yaml
 
-from fusion_bench.blend import blends
 from fusion_bench.cli import main
 from fusion_bench.config.plugins import distribution_of, load_reference
 from fusion_bench.config.registry import MethodRegistry, Registry
@@ -22,11 +21,12 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import fusions
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.measures import compute_measures, measure_classes, parse_measure, tie_sensitivity
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.normalize import normalizers
 from tests import tiny
 from tests.config.plugin_package import DISTRIBUTION, install_package, put_on_path, write_package
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, find_class_key, split_by_class
-from fusion_bench.config.query_types import CONV_03_05
+from fusion_bench.config.query_types import (
+    BY_INTENT,
+    BY_TYPE,
+    CONV_03_05,
+    find_class_key,
+    split_by_class,
+)
 
 
 def test_a_number_by_type_is_taken_apart_wherever_it_stands() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.fuse import fusions
-from fusion_bench.fuse.rrf import RRF
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.fuse.rrf import RRF
 
 
 def test_a_method_is_built_from_its_name_or_a_mapping() -> None:

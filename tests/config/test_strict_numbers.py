@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from pydantic import Field, RootModel
 
-from fusion_bench.config.models import ByRank, StrictModel, parse_model
-from fusion_bench.config.strict_numbers import StrictNumbers
+from fusion_bench.config.models import ByRank, StrictModel, StrictNumbers, parse_model
 from fusion_bench.errors import ConfigError
 
 

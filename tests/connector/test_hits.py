@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fusion_bench.connector import Hit, check_hits, make_hit
+from fusion_bench.engines.connectors import Hit, check_hits, make_hit
 from fusion_bench.errors import ProviderError
 
 

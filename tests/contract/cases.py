@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.ranking.system_ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, Trainable, fusions
-from fusion_bench.normalize import normalizers
-from fusion_bench.policies import policies
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import Fusion, Trainable, fusions
+from fusion_bench.methods.normalize import normalizers
+from fusion_bench.methods.policies import policies
+from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
 
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = {

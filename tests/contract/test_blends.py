@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.blend import blends
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
-from fusion_bench.experiment.methods.method_table import list_methods
+from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
+from fusion_bench.methods.blend import blends
+from fusion_bench.ranking.system_ranking import rank_candidates
 from tests.contract.cases import (
     DATASETS,
     ORDERS,

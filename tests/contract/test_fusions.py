@@ -11,10 +11,10 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
-from fusion_bench.experiment.methods.method_table import list_methods
+from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import CandidateScores, Fusion, fusions
+from fusion_bench.methods.fuse import CandidateScores, Fusion, fusions
+from fusion_bench.ranking.system_ranking import rank_candidates
 from tests.contract.cases import (
     DATASETS,
     ORDERS,

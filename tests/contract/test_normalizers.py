@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.normalize import Normalizer, normalizers
+from fusion_bench.methods.normalize import Normalizer, normalizers
 from tests.contract.cases import (
     DATASETS,
     ORDERS,

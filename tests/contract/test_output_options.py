@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.cli.application.output_files import OUTPUTS
+from fusion_bench.cli.application.app import OUTPUTS
 from tests.attacks.project import DATASET, QRELS, QUERIES, RUN, make_project
 from tests.attacks.runner import read_files, run_here
 from tests.commands import leaf_commands, options_of

@@ -10,11 +10,11 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.policy_choice import choose_variants
-from fusion_bench.experiment.methods.method_table import list_methods
+from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
-from fusion_bench.policies import TrainablePolicy, Variant, policies
+from fusion_bench.methods.policies import TrainablePolicy, Variant, policies
+from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.plain_systems import choose_variants
 from tests.contract.cases import (
     DATASETS,
     ORDERS,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, UnknownNameError
 

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import (
     already_sorted,
     make_readonly,
@@ -18,7 +19,6 @@ from fusion_bench.data.ordering import (
     sum_terms,
     tie_group_starts,
 )
-from fusion_bench.data.rows.grouped_rows import to_offsets
 
 MANY = settings(max_examples=120, deadline=None)
 TERMS = st.one_of(

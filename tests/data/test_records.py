@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Document, Query
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 

@@ -7,10 +7,9 @@ import pytest
 
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Condition, Query, Switch, format_condition
 from fusion_bench.data.run import Run
-from fusion_bench.data.switches import Condition, Switch, format_condition
 
 META: Condition = {"intent": ("meta",)}
 LISTS = {"q1": {"a": 3.0, "b": 0.0}, "q2": {"b": 2.0}, "q3": {"c": 1.0, "a": 0.5}}

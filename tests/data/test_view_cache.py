@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.data.view_cache import cached_by_view
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.datasets.beir_folder import read_judgments
-from fusion_bench.datasets.dataset_card import read_card
+from fusion_bench.importers.collection_folders import read_card, read_judgments
 from fusion_bench.io.json_objects import load_documents, load_queries
 from tests.datasets.collections import CARD, DOCUMENTS, QRELS, make_beir, make_mteb
 

@@ -127,7 +127,7 @@ def test_files_are_asked_for(
 
     A list with a typing error is asked for again.
     """
-    from fusion_bench.cli.subcommands import dataset_new
+    from fusion_bench.cli.application import dataset_new
 
     lists = ["a=nowhere.trec", files[3], files[4], ""]
     answers = iter([*lists, files[6] if judged else "", files[8], ""])

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from fusion_bench.engines.engine_settings import build_connector
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.judge.llm.config import LlmJudgeConfig
-from fusion_bench.pull.engine_config import build_connector
-from fusion_bench.rerank.config import RerankConfig
+from fusion_bench.judging.llm_request import LlmJudgeConfig
+from fusion_bench.models.rerank_config import RerankConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,10 +14,10 @@ from docs.website.lint_pages import build_lint_pages
 from docs.website.method_pages import KINDS, build_method_pages
 from docs.website.page import ROOT, Page, format_table, format_yaml
 from docs.website.pictures import GALLERY
-from fusion_bench.config.files.yaml_source import read_yaml
+from fusion_bench.checks.lint_rule import load_rules
+from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.lint import load_rules
 
 METHODS = [f"{kind.folder}/{name}" for kind in KINDS for name in kind.registry.load_built_in()]
 ENGINES = [f"engines/{name}" for name in dialects.load_built_in()]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.application.exit_codes import MEANINGS
+from fusion_bench.cli.application.process import MEANINGS
 from tests.commands import leaf_commands, options_of
 from tests.datasets.collections import make_beir
 from tests.gate import cases

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.github_actions.annotations import format_annotation
+from fusion_bench.cli.application.console import format_annotation
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, renew_baseline
 from tests.tiny import edit

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.blend import blends
 from fusion_bench.cli import main
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import fusions
 from fusion_bench.util.formatting import escape_control_chars
 from tests import tiny
 from tests.child_processes import drop_progress

@@ -17,11 +17,10 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.progress import bar
-from fusion_bench.cli.progress.bar import progress_bar
-from fusion_bench.cli.progress.lines import end_lines, progress_lines
+from fusion_bench.cli.application import progress
+from fusion_bench.cli.application.progress import end_lines, progress_bar, progress_lines
+from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
-from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.outputs import RECORD
 from tests import tiny
@@ -319,7 +318,7 @@ def test_ctrl_c_while_the_command_line_is_loaded(
     def interrupted(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fusion_bench.cli._base.app", interrupted)
+    monkeypatch.setattr("fusion_bench.cli.application.app.app", interrupted)
     assert main(["methods"]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
 
@@ -629,7 +628,7 @@ class Clock:
 def drawn(monkeypatch: pytest.MonkeyPatch, capsys: Capture, *, after: float) -> str:
     """What a terminal gets from work that takes this many seconds."""
     clock = Clock()
-    monkeypatch.setattr(bar, "time", clock)
+    monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm-256color")
     with progress_bar() as show:
@@ -708,7 +707,7 @@ def test_a_fault_of_our_own_shows_its_traceback_and_does_not_look_like_a_regress
     def broken() -> object:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("fusion_bench.experiment.methods.method_table.list_methods", broken)
+    monkeypatch.setattr("fusion_bench.experiment.method_table.list_methods", broken)
     assert main(["methods"]) == 2
     shown = capsys.readouterr().err
     assert "RuntimeError: unforeseen" in shown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
 from tests import tiny
 from tests.report.html.pages import page_data, parse_page
 from tests.tiny import EXPERIMENT, edit

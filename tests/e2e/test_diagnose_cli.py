@@ -11,7 +11,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.cli.diagnose import ListedKind
-from fusion_bench.explain.diagnose_failures import KINDS
+from fusion_bench.explain.failures import KINDS
 from tests.diagnose_cases import EXPERIMENT, make_project
 from tests.shipped_schemas import check_record
 from tests.tiny import edit

@@ -10,14 +10,13 @@ from typing import cast, get_args
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.application.exit_codes import COMMON, MEANINGS, ExitCode
-from fusion_bench.cli.application.lazy_group import FOLDER
-from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate.records.check_result import CheckResult
+from fusion_bench.cli.application.app import FOLDER
+from fusion_bench.cli.application.process import COMMON, MEANINGS, ExitCode
+from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.gate.result import decide_exit_code
-from fusion_bench.gate.verdict import CheckStatus, find_blocking
-from fusion_bench.report.tuning_records.trials import TuningVerdict
-from fusion_bench.stats.answers import Answer
+from fusion_bench.gate.verdict import CheckResult, CheckStatus, find_blocking
+from fusion_bench.report.tuning_records import TuningVerdict
+from fusion_bench.stats.comparison import Answer
 from tests import tiny
 from tests.gate import cases
 from tests.tiny import edit

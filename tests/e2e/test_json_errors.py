@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.application.errors import ErrorRecord, locate_error
+from fusion_bench.cli.application.process import ErrorRecord, locate_error
 from fusion_bench.errors import FusionBenchError
 from tests import tiny
 from tests.commands import leaf_commands, options_of
@@ -94,7 +94,7 @@ def test_a_fault_of_our_own_keeps_its_traceback_on_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     fault = raising(RuntimeError("unforeseen"))
-    monkeypatch.setattr("fusion_bench.experiment.methods.method_table.list_methods", fault)
+    monkeypatch.setattr("fusion_bench.experiment.method_table.list_methods", fault)
     assert main(["methods", "--json"]) == 2
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["message"].startswith("this is a bug")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.report.judging.judge_line import SAVED
+from fusion_bench.report.data_warnings import SAVED_EXPERIMENT
 from tests import unjudged_project as project
 from tests.tiny import edit
 from tests.unjudged_project import EXPERIMENT
@@ -109,10 +109,13 @@ def test_files_without_an_experiment(capsys: Capture) -> None:
     options = ("--qrels", "datasets/mine/qrels.txt", *files, "--measure", "RR@10")
     assert main(("compare", *options)) == 0
     [line] = judge_lines(capsys.readouterr().out)
-    assert line == f"fusion-bench judge {SAVED} --baseline pooled --candidate fresh --next 50"
+    assert (
+        line
+        == f"fusion-bench judge {SAVED_EXPERIMENT} --baseline pooled --candidate fresh --next 50"
+    )
     assert main(("try", *options, "--save", "mine")) == 0
     [other] = judge_lines(capsys.readouterr().out)
-    assert other.startswith(f"fusion-bench judge {SAVED} ")
+    assert other.startswith(f"fusion-bench judge {SAVED_EXPERIMENT} ")
     paste(capsys, other)
     assert "fresh - pooled, RR@10" in paste(capsys, line)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.gate.pages.gate_page import build_gate_page
+from fusion_bench.gate.page import build_gate_page
 from tests.gate import cases
 from tests.tiny import EXPERIMENT, FILES, edit
 

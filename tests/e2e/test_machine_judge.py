@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
+from fusion_bench.checks.records import JudgeInfo
 from fusion_bench.cli import main
-from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
-from fusion_bench.serve.console.session import ConsoleSession
+from fusion_bench.console.session import ConsoleSession
 from tests.judge_project import EXPERIMENT, make
 
 Announce = Callable[[str], None]
@@ -96,7 +96,7 @@ def test_the_console_names_the_judge(
     circular: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     """In the page, and in what the command says when it starts."""
-    from fusion_bench.serve.http import server
+    from fusion_bench.console import server
 
     monkeypatch.chdir(circular)
     notes: list[str] = []

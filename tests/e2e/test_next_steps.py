@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.next_steps.experiment import after_tune
+from fusion_bench.cli.application.next_steps import after_tune
 from tests import tiny
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT

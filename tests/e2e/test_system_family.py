@@ -81,7 +81,7 @@ def test_the_gate_refuses_it(root: Path, capsys: Capture) -> None:
 
 def test_stages_and_names() -> None:
     """A stage's family is found; a system without one is written as before."""
-    from fusion_bench.evaluation.judge_checks.list_families import find_related_systems
+    from fusion_bench.checks.judges import find_related_systems
 
     plain = System("plain", ["a"])
     inner = System("outer", ["first"], stages={"first": {"runs": ["a"], "family": "Gpt"}})

@@ -14,49 +14,41 @@ from rich.console import Console
 
 from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_connector_table, build_method_table
-from fusion_bench.cli.output.rerank_result import build_simulation_tables
-from fusion_bench.evaluation.compare_files import compare_files
-from fusion_bench.evaluation.compare_systems import compare_reports
-from fusion_bench.evaluation.dataset_checks.dataset_summary import describe_dataset
-from fusion_bench.evaluation.report_records.report import Provenance
+from fusion_bench.cli.rerank import build_simulation_tables
+from fusion_bench.engines.engine_settings import list_connectors
+from fusion_bench.evaluation.compared_reports import compare_reports
+from fusion_bench.evaluation.dataset_facts import describe_dataset
+from fusion_bench.evaluation.in_memory import compare_files
+from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_experiment
-from fusion_bench.evaluation.starter.comparison import (
-    RerankFile,
-    StarterInput,
-    compare_starter_systems,
-)
+from fusion_bench.evaluation.starter import RerankFile, StarterInput, compare_starter_systems
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.methods.method_table import list_methods
-from fusion_bench.explain.diagnose_experiment import diagnose_experiment
-from fusion_bench.explain.diagnose_failures import KINDS
+from fusion_bench.experiment.method_table import list_methods
+from fusion_bench.explain.diagnosis import diagnose_experiment
 from fusion_bench.explain.explain_query import explain_query, select_traces
-from fusion_bench.gate.baselines.storage import read_baseline
-from fusion_bench.gate.pages.gate_page import build_gate_page
-from fusion_bench.gate.pages.update_page import build_update_page
+from fusion_bench.explain.failures import KINDS
+from fusion_bench.gate.baseline_files import read_baseline
+from fusion_bench.gate.formats import build_update_page
+from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.self_test.error_rates import measure_error_rates
-from fusion_bench.gate.self_test.halves import HalvesOutcome
+from fusion_bench.gate.self_test.made_projects import CaseOutcome
 from fusion_bench.gate.self_test.page import build_self_test_page
-from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
+from fusion_bench.gate.self_test.simulation import HalvesOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.pull.connector_table import list_connectors
+from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationResult
 from fusion_bench.report.comparison_page import build_comparison_page
-from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
-from fusion_bench.report.evaluation.evaluation_page import build_page
-from fusion_bench.report.evaluation.starter_page import build_starter_page
+from fusion_bench.report.diagnosis_page import build_diagnosis_page
+from fusion_bench.report.evaluation_page import build_page, build_starter_page
 from fusion_bench.report.explanation_page import build_explanation_page
 from fusion_bench.report.page import Page, Row, Table
-from fusion_bench.report.policies.policy_page import build_policy_page
-from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
-from fusion_bench.report.record_table import make_record_table
-from fusion_bench.report.text.table_layout import MAX_NAME, name_columns
-from fusion_bench.report.text.terminal import DROPPED_COLUMNS, print_table
-from fusion_bench.report.tuning.tuning_page import build_page as build_tuning_page
-from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
-from fusion_bench.tune.options import TuneOptions
-from fusion_bench.tune.run import run_tuning
+from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_policy_page
+from fusion_bench.report.table import MAX_NAME, make_record_table, name_columns
+from fusion_bench.report.terminal import DROPPED_COLUMNS, print_table
+from fusion_bench.report.tuning_page import build_page as build_tuning_page
+from fusion_bench.tune.run import TuneOptions, run_tuning
 from tests.gate import cases
 from tests.gate.self_test.test_error_rates import make_checks as self_test_checks
 from tests.tiny import edit

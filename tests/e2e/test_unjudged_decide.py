@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
 from tests import unjudged_project as project
 from tests.tiny import edit
 from tests.unjudged_project import EXPERIMENT

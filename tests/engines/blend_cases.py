@@ -7,8 +7,8 @@ import numpy as np
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.system_ranking import rank_candidates
 from tests.engines.cases import ROLES, Lists
 
 

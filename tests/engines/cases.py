@@ -14,9 +14,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.system_ranking import rank_candidates
 
 #: Source → query → document → score.
 Lists = Mapping[str, Mapping[str, Mapping[str, float]]]

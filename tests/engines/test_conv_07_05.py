@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.conv_07_05 import Conv0705
+from fusion_bench.engines.dialects.conv_07_05 import Conv0705
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.blend_cases import final_scores

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from fusion_bench.blend.replace import Replace
-from fusion_bench.engines.elasticsearch import Elasticsearch
-from fusion_bench.engines.opensearch import OpenSearch
+from fusion_bench.engines.dialects.elasticsearch import Elasticsearch
+from fusion_bench.engines.dialects.opensearch import OpenSearch
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect
 from fusion_bench.experiment.system import System
+from fusion_bench.methods.blend.formulas import Replace
 from tests.engines.blend_cases import final_scores
 from tests.engines.cases import ROLES, scores
 

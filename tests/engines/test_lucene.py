@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.engines.lucene import Lucene
+from fusion_bench.engines.dialects.lucene import Lucene
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.opensearch import OpenSearch
-from fusion_bench.engines.opensearch._fusions import ScoreRankerProcessor
-from fusion_bench.engines.opensearch._scales import ZScore
+from fusion_bench.engines.dialects.opensearch import OpenSearch, ScoreRankerProcessor, ZScore
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, align_lists, scores

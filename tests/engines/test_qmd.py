@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.qmd import Qmd
+from fusion_bench.engines.dialects.qmd import Qmd
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import replace_v2
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.v1_fallback import replace_v2
 from tests.engines.blend_cases import final_scores
 from tests.engines.cases import ROLES, scores
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.engines._dialects.canonical import EngineFusion
+from fusion_bench.engines.dialects._translation import EngineFusion
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.system import System

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
-from fusion_bench.evaluation.compare_files import compare_files
-from fusion_bench.evaluation.compare_systems import compare_reports
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.compared_reports import compare_reports
+from fusion_bench.evaluation.in_memory import compare_files
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.report_records import Collection
 from tests import tiny
 from tests.evaluation.test_run_experiment import report
 from tests.tiny import DATASET, EXPERIMENT, edit

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.evaluation.fusion_systems import has_idle_reranker, is_fusion, is_reranked
+from fusion_bench.evaluation.results import has_idle_reranker, is_fusion, is_reranked
 from tests import tiny
 from tests.evaluation.test_run_experiment import collection
 from tests.tiny import EXPERIMENT, edit

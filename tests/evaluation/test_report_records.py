@@ -11,9 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
-from fusion_bench.evaluation.report_records.report import FORMAT_VERSION, Report
-from fusion_bench.evaluation.report_records.results.system import TieResult
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import FORMAT_VERSION, Report, read_report
+from fusion_bench.evaluation.report_records import TieResult
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 

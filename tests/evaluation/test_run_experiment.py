@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_file import Report, read_report
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
-from fusion_bench.evaluation.stored_reports.read_report import read_report
 from fusion_bench.experiment.experiment import read_experiment
 from tests import tiny
 from tests.tiny import EXPERIMENT, FILES, edit

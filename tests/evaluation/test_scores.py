@@ -13,12 +13,12 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
-from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.experiment.experiment import replace_v2
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.v1_fallback import replace_v2
-from fusion_bench.fuse import Fusion
 from fusion_bench.measures import parse_measure
+from fusion_bench.methods.fuse import Fusion
+from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 ROLES = {
     "bm25": frozenset({"keyword"}),

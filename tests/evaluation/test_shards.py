@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation import shards
-from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.shards import ShardLimits
 from fusion_bench.experiment.system import System
-from fusion_bench.io.cache.array_folder import open_arrays, write_arrays
-from fusion_bench.io.cache.cached_loader import ALIGNED_FIELDS
+from fusion_bench.io.cached_loader import ALIGNED_FIELDS
+from fusion_bench.io.dataset_cache import open_arrays, write_arrays
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking import system_scores
+from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
 from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 from tests.contract.cases import DATASETS, SPACES, aligned
 from tests.data.cases import assert_same
@@ -78,7 +77,7 @@ def test_blends_types_and_mapped_arrays(threads: int, tmp_path: Path) -> None:
     write_arrays(tmp_path / "a", "k", {}, {name: getattr(view, name) for name in ALIGNED_FIELDS})
     arrays: dict[str, Any] = dict(open_arrays(tmp_path / "a", "k").arrays)
     mapped = replace(view, **arrays)
-    assert len(list(shards.shards(mapped, SINGLE))) == len(view.queries)
+    assert len(list(system_scores.shards(mapped, SINGLE))) == len(view.queries)
     for runs in (view, mapped):
         found = evaluate_systems(
             given, runs, MEASURES, spaces=SPACES, threads=threads, limits=SINGLE
@@ -90,7 +89,7 @@ def test_blends_types_and_mapped_arrays(threads: int, tmp_path: Path) -> None:
 def test_a_shard_is_the_subset_without_a_copy() -> None:
     view = judged(aligned(DATASETS[0]))
     start = 0
-    for shard in shards.shards(view, ShardLimits(candidates=5)):
+    for shard in system_scores.shards(view, ShardLimits(candidates=5)):
         stop = start + len(shard.queries)
         kept = np.arange(len(view.queries))
         assert_same(shard, view.subset((kept >= start) & (kept < stop)))
@@ -104,12 +103,14 @@ def test_shards_are_made_once_unless_they_are_too_many() -> None:
     view = judged(aligned(DATASETS[0]))
 
     def are_same(limits: ShardLimits) -> bool:
-        pairs = zip(shards.shards(view, limits), shards.shards(view, limits), strict=True)
+        pairs = zip(
+            system_scores.shards(view, limits), system_scores.shards(view, limits), strict=True
+        )
         return all(first is second for first, second in pairs)
 
     assert are_same(ShardLimits(candidates=5))
     assert not are_same(ShardLimits(candidates=5, cached_candidates=0))
-    assert [shard is view for shard in shards.shards(view)] == [True]
+    assert [shard is view for shard in system_scores.shards(view)] == [True]
 
 
 def test_no_more_shards_are_begun_than_threads_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +123,7 @@ def test_no_more_shards_are_begun_than_threads_and_one(monkeypatch: pytest.Monke
         return between(runs, start, stop)
 
     monkeypatch.setattr(AlignedRuns, "between", counted)
-    found = shards.over_shards(lambda shard: shard.queries, view, 1, SINGLE)
+    found = system_scores.over_shards(lambda shard: shard.queries, view, 1, SINGLE)
     assert next(found) == view.queries[:1]
     assert made == [0]
     assert [*found] == [(query,) for query in view.queries[1:]]
@@ -157,17 +158,17 @@ def test_measures_of_ir_measures_see_all_queries_at_once() -> None:
 
 
 def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(shards.THREADS, raising=False)
-    assert shards.threads_of(None) >= 1
-    assert shards.threads_of(3) == 3
-    monkeypatch.setenv(shards.THREADS, "5")
-    assert shards.threads_of(None) == 5
-    assert shards.threads_of(2) == 2
+    monkeypatch.delenv(system_scores.THREADS, raising=False)
+    assert system_scores.threads_of(None) >= 1
+    assert system_scores.threads_of(3) == 3
+    monkeypatch.setenv(system_scores.THREADS, "5")
+    assert system_scores.threads_of(None) == 5
+    assert system_scores.threads_of(2) == 2
     for text in ("0", "-1", "two", "²"):
-        monkeypatch.setenv(shards.THREADS, text)
+        monkeypatch.setenv(system_scores.THREADS, text)
         with pytest.raises(
-            ConfigError, match=f"^{shards.THREADS}: .* not a whole number from 1 to"
+            ConfigError, match=f"^{system_scores.THREADS}: .* not a whole number from 1 to"
         ):
-            shards.threads_of(None)
+            system_scores.threads_of(None)
     with pytest.raises(ConfigError, match=r"^threads: '0' is not"):
-        shards.threads_of(0)
+        system_scores.threads_of(0)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.evaluation.slice_tables import slice_tables
+from fusion_bench.report.evaluation_tables import slice_tables
 from fusion_bench.report.page import Table
 from tests import tiny
 from tests.tiny import EXPERIMENT, edit

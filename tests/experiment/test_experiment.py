@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import yaml
 
-from fusion_bench.config.files.yaml_source import Source
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.fuse.rrf import RRF
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.methods.fuse.rrf import RRF
 
 HERE = Path(__file__).parents[2]
 SYSTEMS = {"one": {"runs": ["a"]}}

@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.experiment.gate_settings import GatePolicy, Tolerance
+from fusion_bench.experiment.settings import GatePolicy, Tolerance
 from tests.gate import cases
 
 

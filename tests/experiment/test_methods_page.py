@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.blend import blends
 from fusion_bench.config.registry import MethodRegistry
-from fusion_bench.fuse import fusions
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.normalize import normalizers
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.overrides import apply_overrides

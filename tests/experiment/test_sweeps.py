@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.config.files.yaml_source import Source
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.experiment.sweeps.expansion import MOST_SYSTEMS, expand_sweeps
+from fusion_bench.experiment.sweeps import MOST_SYSTEMS, expand_sweeps
 
 PAIR = {"runs": ["a", "b"]}
 

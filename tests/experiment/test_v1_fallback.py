@@ -11,8 +11,8 @@ import pytest
 import fusion_bench as fb
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import replace_v2
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.v1_fallback import replace_v2
 
 SWITCH = "RAG_FUSION_V2_ENABLED"
 ROLES = {"a": ["question"], "b": ["keyword"]}

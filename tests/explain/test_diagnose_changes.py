@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from fusion_bench.evaluation.details.relevant_documents import RelevantDocuments
-from fusion_bench.explain.diagnose_changes import describe_system
-from fusion_bench.explain.diagnose_failures import KINDS, LAST, Failures
-from fusion_bench.explain.diagnosed_system import DiagnosedSystem, Scope
+from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments
+from fusion_bench.explain.diagnosis import describe_system
+from fusion_bench.explain.failures import KINDS, LAST, DiagnosedSystem, Failures, Scope
 from fusion_bench.stats.intervals import estimate_mean
 
 QUERIES = ("q0", "q1", "q2", "q3")

@@ -10,9 +10,12 @@ import pytest
 
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.diagnose_experiment import diagnose_experiment
-from fusion_bench.explain.diagnosis import Diagnosis, FailureRecord
-from fusion_bench.explain.worst_failure import find_worst_failure
+from fusion_bench.explain.diagnosis import (
+    Diagnosis,
+    FailureRecord,
+    diagnose_experiment,
+    find_worst_failure,
+)
 from fusion_bench.stats.intervals import estimate_mean
 from tests.diagnose_cases import EXPERIMENT, make_project
 from tests.tiny import edit

@@ -14,18 +14,17 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.details.relevant_documents import RelevantDocuments, list_relevant
+from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments, list_relevant
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.diagnose_failures import (
+from fusion_bench.explain.explanation import ScoreTrace, explain_ranking
+from fusion_bench.explain.failures import (
     FUSED_TOP,
     TOP,
     FailureKind,
     Failures,
     find_failures,
+    rank_stages,
 )
-from fusion_bench.explain.diagnose_stages import rank_stages
-from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.explain.score_trace import ScoreTrace
 
 ROLES = {
     "bm25": frozenset({"keyword"}),

@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from fusion_bench.blend import Fused
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
@@ -16,12 +15,15 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import (
+    Explanation,
+    ScoreTerm,
+    ScoreTrace,
     explain_order,
     explain_ranking,
     rerank_formula,
     retrieval_formula,
 )
-from fusion_bench.explain.score_trace import Explanation, ScoreTerm, ScoreTrace
+from fusion_bench.methods.blend import Fused
 
 RUNS = {
     "bm25": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0}},

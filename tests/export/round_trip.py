@@ -9,10 +9,10 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.engines.export import read_back, translate_system
+from fusion_bench.engines.export_replay import ScoredLists, find_changes, rank_lists
 from fusion_bench.experiment.dialect import Dialect, Translation
 from fusion_bench.experiment.system import System
-from fusion_bench.export.list_changes import ScoredLists, find_changes, rank_lists
-from fusion_bench.export.translate import read_back, translate_system
 
 #: The claims that a round trip checks.
 EQUAL_ORDER = frozenset({"exact", "rank-equivalent"})

@@ -8,16 +8,11 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.engines.export import choose_class, read_back, suggest_engine, translate_system
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.export.translate import (
-    choose_class,
-    read_back,
-    suggest_engine,
-    translate_system,
-)
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.fuse import fusions
 
 ENGINES = dialects.load_built_in()
 EVERY = pytest.mark.parametrize("dialect", ENGINES.values(), ids=lambda dialect: dialect.name)

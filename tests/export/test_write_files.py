@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.export.write_files import write_files
+from fusion_bench.evaluation.export_records import write_files
 
 
 def test_all_are_checked_before_the_first_is_written(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.fuse import fusions
 
 KEYWORD, SEMANTIC, BOTH = (
     frozenset({"keyword"}),

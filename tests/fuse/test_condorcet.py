@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from fusion_bench.fuse import fusions
-from fusion_bench.fuse.condorcet import PAIRS_AT_ONCE
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.fuse.voting import PAIRS_AT_ONCE
 from tests.fuse.test_fuse import view
 from tests.fuse.test_rank_methods import scores
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.fuse import Trainable, fusions
+from fusion_bench.methods.fuse import Trainable, fusions
 from tests.fuse.trained_cases import (
     SOURCES,
     make_judgments,

@@ -10,7 +10,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.methods.fuse import Fusion, fusions
 
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = [frozenset({"keyword"}), frozenset({"question", "semantic"}), frozenset({"hyde"})]

@@ -12,11 +12,15 @@ from scipy.optimize import minimize
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import positions
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.fuse import Trainable, fusions
-from fusion_bench.fuse._features import FittedLinearFusion, candidate_features
-from fusion_bench.fuse.coordinate_ascent import GRID, _Ascent
-from fusion_bench.fuse.logistic_regression import fit_logistic
 from fusion_bench.measures import compute_measures, parse_measure
+from fusion_bench.methods.fuse import Trainable, fusions
+from fusion_bench.methods.fuse.learned import (
+    GRID,
+    FittedLinearFusion,
+    _Ascent,
+    candidate_features,
+    fit_logistic,
+)
 from tests.fuse.trained_cases import make_judgments, make_lists, make_runs
 
 RUNS = make_runs(make_lists(9, queries=20), make_judgments(9, queries=20))

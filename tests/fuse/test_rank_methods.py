@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.config.parameters import real
 from fusion_bench.errors import ConfigError
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.fuse import fusions
 from tests.fuse.test_fuse import SOURCES, view
 
 

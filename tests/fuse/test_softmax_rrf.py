@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.config.parameters import integer, real
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.fuse import fusions
 from tests.fuse.test_fuse import SOURCES, view
 from tests.fuse.test_rank_methods import scores
 

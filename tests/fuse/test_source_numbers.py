@@ -13,7 +13,7 @@ from fusion_bench.config.parameters import integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.methods.fuse import Fusion, fusions
 from tests.contract.cases import DATASETS, ROLES, SOURCES, aligned
 
 RUNS = aligned(DATASETS[0])

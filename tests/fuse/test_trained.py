@@ -9,8 +9,8 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.fuse import CrossFitted, Trainable, fusions
-from fusion_bench.fuse._trained import deal_folds
+from fusion_bench.methods.fuse import CrossFitted, Trainable, fusions
+from fusion_bench.methods.fuse._trained import deal_folds
 from tests.fuse.trained_cases import (
     OPTIONS,
     TRAINED,

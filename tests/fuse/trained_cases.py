@@ -14,7 +14,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
-from fusion_bench.fuse import Trainable, fusions
+from fusion_bench.methods.fuse import Trainable, fusions
 
 SOURCES = ("a", "b", "c")
 TRAINED = [name for name, model in fusions.load_all().items() if issubclass(model, Trainable)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.gate.baselines.storage import baseline_path
+from fusion_bench.gate.baseline_files import baseline_path
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate

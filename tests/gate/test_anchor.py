@@ -8,9 +8,9 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.experiment.gate_settings import Tolerance
-from fusion_bench.gate.baselines.record import Baseline
-from fusion_bench.gate.baselines.storage import read_baseline
+from fusion_bench.experiment.settings import Tolerance
+from fusion_bench.gate.baseline import Baseline
+from fusion_bench.gate.baseline_files import read_baseline
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
 from tests.tiny import edit

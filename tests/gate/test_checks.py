@@ -13,8 +13,8 @@ from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
+from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.randomization_tests import randomization_p_values
 
 values = st.integers(-4, 4).map(lambda n: n / 4)
 

@@ -12,11 +12,11 @@ import yaml
 
 from fusion_bench._version import __version__
 from fusion_bench.cli import main
-from fusion_bench.config.files.yaml_source import read_yaml
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate.baselines.storage import baseline_path, read_baseline
+from fusion_bench.experiment.settings import GatePolicy
+from fusion_bench.gate.baseline_files import baseline_path, read_baseline
 from tests.gate import cases
 from tests.git_project import commit_all
 

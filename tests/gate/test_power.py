@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.gate.power.rule_power import compute_power
+from fusion_bench.gate.power import compute_power
+from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.randomization_tests import randomization_p_values
 
 
 def slow(difference: FloatArray, m: float, level: float, draws: int) -> tuple[float, float]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.pages.check_texts import power_warning
-from fusion_bench.gate.records.check_result import CheckResult
-from fusion_bench.gate.self_test.run import check_power
+from fusion_bench.gate.page import power_warning
+from fusion_bench.gate.self_test.error_rates import check_power
+from fusion_bench.gate.verdict import CheckResult
 from fusion_bench.stats.intervals import t_quantile
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs

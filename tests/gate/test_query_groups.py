@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.gate.baselines.record import digest_json
-from fusion_bench.gate.baselines.storage import read_baseline
-from fusion_bench.gate.records.check_result import CheckResult
+from fusion_bench.gate.baseline import digest_json
+from fusion_bench.gate.baseline_files import read_baseline
+from fusion_bench.gate.verdict import CheckResult
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, QUERIES, gate_verdict, renew_baseline
 from tests.tiny import edit

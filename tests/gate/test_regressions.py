@@ -10,8 +10,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.explain.score_trace import Explanation
+from fusion_bench.explain.explanation import Explanation, explain_ranking
 from fusion_bench.gate.regressions import explain_move
 
 LISTS = {

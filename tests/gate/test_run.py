@@ -12,14 +12,14 @@ import pytest
 
 from fusion_bench._version import ENGINE
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baselines.record import digest_json
-from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
-from fusion_bench.gate.pages.gate_page import format_text
+from fusion_bench.gate import stored_values
+from fusion_bench.gate.baseline import digest_json
+from fusion_bench.gate.baseline_files import read_baseline, write_baseline
+from fusion_bench.gate.page import format_text
 from fusion_bench.gate.run import run_gate
-from fusion_bench.gate.trials import trial_values
 from fusion_bench.io.provenance import ListMeta, meta_path
+from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats.intervals import exact_mean
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
@@ -145,7 +145,7 @@ def test_a_value_that_is_no_number_is_never_a_pass(
             values[0, 7] = np.nan
         return [replace(scores, values=values)]
 
-    monkeypatch.setattr(trial_values, "evaluate_systems", broken)
+    monkeypatch.setattr(stored_values, "evaluate_systems", broken)
     result = gate_verdict(root)
     faults = [c.error for c in result.checks if c.error is not None]
     assert faults == [f"1 of {n} values of the candidate are not finite" for n in (60, 30)]

@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.gate_settings import GatePolicy, split_slice
+from fusion_bench.experiment.settings import GatePolicy, split_slice
 from tests.gate.cases import EXPERIMENT, QUERIES, gate_verdict, make_project, renew_baseline
 from tests.tiny import edit
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.gate.baselines.record import Baseline
-from fusion_bench.gate.baselines.storage import read_baseline
-from fusion_bench.gate.pages.update_page import build_update_page
-from fusion_bench.gate.records.history import BaselineUpdate
+from fusion_bench.gate.baseline import Baseline, BaselineUpdate
+from fusion_bench.gate.baseline_files import read_baseline
+from fusion_bench.gate.formats import build_update_page
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
 from tests.gate.test_run import swap

@@ -8,10 +8,15 @@ import pytest
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate.records.check_result import CheckResult, QueryCheck
+from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.gate.result import decide_exit_code
-from fusion_bench.gate.verdict import CheckStatus, decide_status, find_blocking
+from fusion_bench.gate.verdict import (
+    CheckResult,
+    CheckStatus,
+    QueryCheck,
+    decide_status,
+    find_blocking,
+)
 
 NAN = math.nan
 M = 0.005

@@ -12,10 +12,9 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ProviderError
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.explain.score_trace import ScoreTrace
-from fusion_bench.rerank.clients import providers
-from fusion_bench.rerank.protocol import Reply
+from fusion_bench.explain.explanation import ScoreTrace, explain_ranking
+from fusion_bench.models.reranker_protocol import Reply
+from fusion_bench.models.rerankers import providers
 from tests.rerank.server import Loopback, serving
 
 STRATEGIES = ("keyword", "semantic", "graph")

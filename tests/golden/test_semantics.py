@@ -16,10 +16,10 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
+from fusion_bench.experiment.experiment import replace_v2
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.v1_fallback import replace_v2
+from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.system_ranking import rank_candidates
 
 Lists = Mapping[str, Mapping[str, float]]  # source → document → score, all for one query
 ROLES = {

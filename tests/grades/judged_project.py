@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.data.query_sample import draw_queries
+from fusion_bench.stats.intervals import draw_queries
 from tests.gate import cases
 
 DATASET = "datasets/mine/dataset.yaml"

@@ -10,8 +10,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.grades.agreement.measure_agreement import JudgeGrades, measure_agreement
-from fusion_bench.grades.agreement.records import AgreementReport
+from fusion_bench.judging.agreement import AgreementReport, JudgeGrades, measure_agreement
 
 Capture = pytest.CaptureFixture[str]
 PEOPLE = {"q1": {"d1": 2, "d2": 0, "d3": 1, "d4": 2}, "q2": {"d1": 0, "d2": 1}}

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.data.query_sample import draw_queries
 from fusion_bench.errors import ConfigError
-from fusion_bench.grades.estimate.estimate_differences import estimate_differences
-from fusion_bench.grades.estimate.records import EstimatedDifference
-from fusion_bench.grades.system_values import JudgeValues
+from fusion_bench.judging.estimate import EstimatedDifference, estimate_differences
+from fusion_bench.judging.judge_values import JudgeValues
+from fusion_bench.stats.intervals import draw_queries
 from tests.gate import cases
 from tests.grades.judged_project import SAMPLED, make_judged_project, replace_in_dataset
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.grades.sensitivity.compare_judges import find_stability
-from fusion_bench.stats.answers import Answer
+from fusion_bench.judging.sensitivity import find_stability
+from fusion_bench.stats.comparison import Answer
 from tests.gate import cases
 from tests.grades.judged_project import SAMPLED, make_judged_project, replace_in_dataset
 

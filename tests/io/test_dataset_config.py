@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.config.fields.column_names import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
 from fusion_bench.config.models import StrictModel
-from fusion_bench.io.dataset_config import RunColumns
-from fusion_bench.io.specs.judgment_specs import QrelsColumns
+from fusion_bench.data.document_rows import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
+from fusion_bench.io.dataset_config import QrelsColumns, RunColumns
 
 
 @pytest.mark.parametrize(("model", "roles"), [(QrelsColumns, QRELS_ROLES), (RunColumns, RUN_ROLES)])

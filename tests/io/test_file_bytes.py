@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_bytes import MOST_RATIO, read_bytes
+from fusion_bench.io.raw_files import MOST_RATIO, read_bytes
 
 
 @pytest.fixture

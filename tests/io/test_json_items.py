@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.json_items import read_items
+from fusion_bench.io.json_objects import read_items
 
 
 def write(tmp_path: Path, text: str) -> Path:

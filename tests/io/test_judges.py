@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.judgments.load_judge import load_judge
+from fusion_bench.io.load_records import load_judge
 
 HEAD = "name: small\nqrels: {path: qrels.txt%s}\nruns: {a: {path: a.trec%s}}\n"
 

@@ -10,9 +10,9 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.dataset_checks.dataset_summary import dataset_notices, describe_dataset
+from fusion_bench.evaluation.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.retrieve.texts import TextFiles, read_texts
+from fusion_bench.models.retrieval import TextFiles, read_texts
 
 DATASET = """\
 name: mine

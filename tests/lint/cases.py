@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from fusion_bench.checks.lint_rule import DatasetFacts
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.experiment.system import System
-from fusion_bench.lint import DatasetFacts
 
 ROLES = {
     "bm25": frozenset({"keyword"}),

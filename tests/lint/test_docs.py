@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fusion_bench.lint import lint_systems, load_rules
+from fusion_bench.checks.lint_rule import load_rules
+from fusion_bench.evaluation.lint import lint_systems
 from tests.lint.cases import facts, make_system
 
 PAGE = (Path(__file__).parents[2] / "docs/lint.md").read_text(encoding="utf-8")

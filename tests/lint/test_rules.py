@@ -7,10 +7,11 @@ from typing import get_args
 
 import pytest
 
+from fusion_bench.checks.lint_rule import DatasetFacts, load_rules, reproduce
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.lint import lint_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.lint import DatasetFacts, lint_systems, load_rules, reproduce
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.normalize import normalizers
 from tests.contract import cases as contract
 from tests.lint.cases import ALL, CASES, PAIR, Case, blend, facts, make_system
 

@@ -11,7 +11,7 @@ import pytest
 
 from fusion_bench import Pipeline, Query
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
-from fusion_bench.live.results import LiveResult
+from fusion_bench.live.final_list import LiveResult
 
 DATASET = """\
 name: mine

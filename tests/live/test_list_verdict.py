@@ -13,7 +13,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.live.results import LiveResult
+from fusion_bench.live.final_list import LiveResult
 from tests import tiny
 from tests.evaluation.crag.test_list_verdicts import SYSTEMS, R
 

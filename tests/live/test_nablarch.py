@@ -11,9 +11,9 @@ import pytest
 
 from fusion_bench import Pipeline
 from fusion_bench.errors import ConfigError
-from fusion_bench.live.results import LiveResult
-from fusion_bench.rerank.protocol import Identity, Reply
-from fusion_bench.rerank.settings import Deadline
+from fusion_bench.live.final_list import LiveResult
+from fusion_bench.models.rerank_config import Deadline
+from fusion_bench.models.reranker_protocol import Identity, Reply
 from tests.rerank.server import Loopback, serving
 from tests.rerank.standing_clock import StandingClock
 

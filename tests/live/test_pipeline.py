@@ -16,9 +16,9 @@ import pytest
 from fusion_bench import Pipeline, Query, System
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
-from fusion_bench.live.results import LiveResult, SourceHit
-from fusion_bench.rerank.protocol import Identity, Reply
-from fusion_bench.rerank.settings import Deadline, RerankSettings, RetryRules
+from fusion_bench.live.final_list import LiveResult, SourceHit
+from fusion_bench.models.rerank_config import Deadline, RerankSettings, RetryRules
+from fusion_bench.models.reranker_protocol import Identity, Reply
 from tests.rerank.standing_clock import StandingClock
 
 Anything = Any

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.grouped_rows import query_of_rows
-from fusion_bench.evaluation.ranking.final_lists import FinalLists
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.ranking.final_lists import FinalLists
 from fusion_bench.schema import SearchResult, SearchWeights
 
 ATTACK = Path(__file__).parents[2] / "datasets/attack/dataset.yaml"

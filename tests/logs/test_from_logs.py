@@ -12,10 +12,10 @@ import yaml
 from fusion_bench.cli import main
 from fusion_bench.config.query_types import CONV_03_05
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.importers.log_dataset import LogDataset, LogOptions, write_log_dataset
+from fusion_bench.importers.search_log import OnDuplicate
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_paths import documents_of
-from fusion_bench.logs.logged_queries import OnDuplicate
-from fusion_bench.logs.write_dataset import LogDataset, LogOptions, write_log_dataset
 from fusion_bench.schema import (
     QueryType,
     RRFConfig,
@@ -23,7 +23,7 @@ from fusion_bench.schema import (
     SearchWeights,
     calculate_rrf_score,
 )
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files import write_atomic
 from tests.schema.cases import METRIC
 
 Capture = pytest.CaptureFixture[str]
@@ -421,7 +421,7 @@ def test_a_dataset_that_cannot_be_written_whole_is_not_there(
         return write_atomic(path, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr("fusion_bench.logs.write_folder.write_atomic", refuse)
+        patched.setattr("fusion_bench.importers.log_dataset.write_atomic", refuse)
         with pytest.raises(FusionBenchError, match="cannot be written"):
             convert(tmp_path, log)
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fusion_bench import evaluate_systems
-from fusion_bench.evaluation.ranking.final_lists import make_final_lists
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.importers.log_dataset import LogOptions, write_log_dataset
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.logs.write_dataset import LogOptions, write_log_dataset
+from fusion_bench.ranking.final_lists import make_final_lists
 from tests.logs import cases
 
 RERANKED = {"method": "replace", "reranker": "ltr", "depth": 50, "missing": "below"}

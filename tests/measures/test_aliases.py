@@ -13,7 +13,7 @@ from fusion_bench.measures.aliases import (
     resolve_alias,
     suggest_measures,
 )
-from fusion_bench.measures.external.ir_measures_package import parse_with_ir_measures
+from fusion_bench.measures.external_measures import parse_with_ir_measures
 
 
 @pytest.mark.parametrize(

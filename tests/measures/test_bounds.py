@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.measures.bounds import is_bounded
+from fusion_bench.measures.aliases import is_bounded
 
 
 @pytest.mark.parametrize("name", ["nDCG@10", "nDCG(dcg='exp-log2')@10", "RR(rel=2)@10", "AP"])

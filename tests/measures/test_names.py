@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures import BinaryMeasure, Measure, parse_measure
-from fusion_bench.measures.average_precision import AveragePrecision
-from fusion_bench.measures.external.ir_measures_package import parse_with_ir_measures
-from fusion_bench.measures.judged import Judged
+from fusion_bench.measures.binary_relevance import (
+    AveragePrecision,
+    Judged,
+    Precision,
+    Recall,
+    ReciprocalRank,
+    Success,
+)
+from fusion_bench.measures.external_measures import parse_with_ir_measures
 from fusion_bench.measures.ndcg import NDCG
-from fusion_bench.measures.reciprocal_rank import ReciprocalRank
-from fusion_bench.measures.relevant_in_top import Precision, Recall, Success
 from tests.measures.cases import COMMON, all_measures
 
 

@@ -14,8 +14,8 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import fusions
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.normalize import normalizers
 
 ROLES = {"bm25": frozenset({"keyword"}), "dense": frozenset({"semantic", "question"})}
 LISTS = {

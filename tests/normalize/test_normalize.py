@@ -9,7 +9,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.normalize import normalizers
 
 Config = dict[str, object]
 

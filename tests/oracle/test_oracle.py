@@ -18,16 +18,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fusion_bench.blend import blends
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Trainable, fusions
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import Trainable, fusions
+from fusion_bench.methods.normalize import normalizers
+from fusion_bench.ranking.system_ranking import rank_candidates
 from tests.oracle import rank_methods, score_methods, trained_methods
 from tests.oracle import ranking as oracle
 

@@ -7,7 +7,7 @@ from functools import cache
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.io.load_records import load_qrels, load_run
 from tests.parity.data import parity_data

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.stats.agreement.grade_pairs import pair_grades
-from fusion_bench.stats.agreement.kappa import make_weights, measure_kappa
+from fusion_bench.stats.agreement import make_weights, measure_kappa, pair_grades
 from tests.parity.data import parity_data
 
 pytestmark = pytest.mark.parity

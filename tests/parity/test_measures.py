@@ -14,9 +14,9 @@ import pytest
 
 from fusion_bench import measures as measure
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.ranking.system_ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned, qrels_of
 
 pytestmark = pytest.mark.parity

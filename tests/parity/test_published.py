@@ -15,13 +15,13 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.parity.collections import COMPLETE
 from tests.parity.data import parity_data
 

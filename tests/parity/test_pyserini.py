@@ -10,9 +10,9 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.fuse import fusions
 from tests.parity.data import parity_data
 
 pytestmark = pytest.mark.parity

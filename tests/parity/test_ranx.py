@@ -22,10 +22,10 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
-from fusion_bench.fuse import fusions
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.normalize import normalizers
 
 Ranked = Mapping[str, Mapping[str, float]]
 

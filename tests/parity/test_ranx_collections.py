@@ -15,8 +15,8 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import AlignmentError
-from fusion_bench.fuse import fusions
-from fusion_bench.normalize import normalizers
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.normalize import normalizers
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned
 from tests.parity.test_ranx import NORMALIZERS, Ranked, Ranx
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.fuse import Trainable, fusions
+from fusion_bench.methods.fuse import Trainable, fusions
 from tests.fuse.trained_cases import Lists, make_judgments, make_lists, make_runs
 from tests.parity.test_ranx import Ranx, assert_close, by_document
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.fuse import fusions
+from fusion_bench.methods.fuse import fusions
 from tests.parity.test_ranx import Ranked, Ranx, aligned, assert_close, by_document
 
 WEIGHTS = {"bm25": 0.3, "dense": 0.7}

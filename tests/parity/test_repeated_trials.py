@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests.parity.data import parity_data

@@ -16,17 +16,22 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.measures import parse_measure
-from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.retrieve.common import Ranking
-from fusion_bench.retrieve.methods._base import Retriever, SearchContext
-from fusion_bench.retrieve.methods.dense import DenseRetriever, VectorSource
-from fusion_bench.retrieve.methods.hybrid import HybridMethod, HybridSettings
-from fusion_bench.retrieve.methods.lexical import LexicalRetriever
-from fusion_bench.retrieve.texts import SearchTexts, TextFiles, read_texts
+from fusion_bench.models.retrieval import (
+    Ranking,
+    Retriever,
+    SearchContext,
+    SearchTexts,
+    TextFiles,
+    read_texts,
+)
+from fusion_bench.models.retrievers.dense import DenseRetriever, VectorSource
+from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
+from fusion_bench.models.retrievers.lexical import LexicalRetriever
+from fusion_bench.models.stored_answers import AnswerStore
+from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.parity.data import parity_data
 
 pytestmark = pytest.mark.parity

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fusion_bench.checks.source_ties import find_source_ties
 from fusion_bench.data.alignment import align
-from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.source_ties.find_source_ties import find_source_ties
 from fusion_bench.experiment.system import System
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.parity.data import parity_data
 
 pytestmark = pytest.mark.parity

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
 from tests.parity.data import parity_data
 from tests.tiny import edit
 

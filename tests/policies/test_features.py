@@ -14,8 +14,8 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.policies import QueryFeatures
-from fusion_bench.policies._features import entropy, margin, relative_gap, variation
+from fusion_bench.methods.policies import QueryFeatures
+from fusion_bench.methods.policies._base import entropy, margin, relative_gap, variation
 
 Lists = dict[str, dict[str, float]]
 NAN = float("nan")

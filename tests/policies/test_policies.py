@@ -12,17 +12,16 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.plain_systems import plain_system_of, plain_systems
-from fusion_bench.evaluation.ranking.policy_choice import choose_variants
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explain_query import trace_record
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
-from fusion_bench.policies import policies
+from fusion_bench.methods.policies import policies
+from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.plain_systems import choose_variants, plain_system_of, plain_systems
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.explanation_page import build_explanation_page
-from fusion_bench.tune.space.search_space import build_search_space
+from fusion_bench.tune.space import build_search_space
 
 #: q1: the keyword list has one clear winner; q2: it is flat, and the semantic list is sure.
 LISTS = {

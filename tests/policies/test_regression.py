@@ -9,14 +9,13 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.ranking.policy_choice import choose_variants, query_features
-from fusion_bench.evaluation.ranking.policy_fitting import variant_values
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
-from fusion_bench.policies import CrossFittedPolicy
-from fusion_bench.policies.regression import Regression
+from fusion_bench.methods.policies import CrossFittedPolicy
+from fusion_bench.methods.policies.regression import Regression
+from fusion_bench.ranking.fitting import fit_system, needs_fitting, variant_values
+from fusion_bench.ranking.plain_systems import choose_variants, query_features
+from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.fuse.trained_cases import make_judgments, make_lists, make_runs
 
 NDCG = parse_measure("nDCG@10")

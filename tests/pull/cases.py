@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.pull.engine_config import build_connector
-from fusion_bench.pull.run import PulledDataset, PullOptions, pull_dataset
+from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
 
 MODULE = "tests.pull.functions"
 KEYWORD = {"function": f"{MODULE}:keyword", "roles": ["keyword"]}

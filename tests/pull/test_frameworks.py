@@ -13,11 +13,11 @@ import yaml
 import fusion_bench
 from benchmarks.pulled_engines.orders import compare_orders
 from fusion_bench.data.run import Run
+from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.pull.engine_config import build_connector
-from fusion_bench.pull.run import PulledDataset, PullOptions, pull_dataset
 from tests.pull import framework_objects, framework_stores
 from tests.pull.cases import write_queries
 from tests.pull.framework_stores import DEPTH, QUERIES, TEXTS, embed

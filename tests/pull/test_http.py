@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.pull.engine_config import build_connector
-from fusion_bench.pull.run import PulledDataset, PullOptions, pull_dataset
 from tests.pull.cases import QUERIES, write_queries
 from tests.pull.loopback import HITS, Reply, SearchServer, found, serving
 from tests.rerank.server import closed_port

@@ -16,9 +16,9 @@ import yaml
 
 import fusion_bench
 from fusion_bench.cli import main
+from fusion_bench.engines.pull import PulledDataset
 from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.pull.run import PulledDataset
 from tests.pull import functions
 from tests.pull.cases import DENSE, KEYWORD, MODULE, pull, write_queries
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.pull_questions import Vectors, find_vectors
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.pull.engine_config import build_connector
-from fusion_bench.pull.query_vectors import Vectors, find_vectors
-from fusion_bench.retrieve.answers.store import AnswerStore
+from fusion_bench.models.stored_answers import AnswerStore
 from tests.pull.cases import MODULE
 
 TEXTS = {"q1": "one", "q2": "two"}

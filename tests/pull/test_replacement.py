@@ -15,12 +15,16 @@ import pytest
 import yaml
 
 import fusion_bench
+from fusion_bench.engines import pull as run
+from fusion_bench.engines.pull import UNFINISHED
+from fusion_bench.engines.pulled_dataset import (
+    STAGED,
+    PulledLists,
+    finish_replacement,
+    write_folder,
+)
 from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.pull import run
-from fusion_bench.pull.dataset_file import STAGED, finish_replacement
-from fusion_bench.pull.unfinished import UNFINISHED
-from fusion_bench.pull.write_folder import PulledLists, write_folder
 from tests.pull import framework_objects, functions
 from tests.pull.cases import DENSE, KEYWORD, pull
 

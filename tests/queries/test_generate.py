@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.queries.ask_model import parse_object, quote_document
-from fusion_bench.queries.filter_queries import CRITERIA, cohen_kappa, filter_queries
-from fusion_bench.queries.generate import fill_prompt, read_query, word_overlap
+from fusion_bench.judging.generated_queries import (
+    fill_prompt,
+    parse_object,
+    quote_document,
+    read_query,
+    word_overlap,
+)
+from fusion_bench.judging.query_votes import CRITERIA, cohen_kappa, filter_queries
 from tests.retrieve.server import ModelServer, serving
 
 Capture = pytest.CaptureFixture[str]

@@ -11,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.cli import main
-from fusion_bench.data.query_groups.similar_texts import jaccard_index, normalize_text
+from fusion_bench.data.query_groups import jaccard_index, normalize_text
 from fusion_bench.errors import DataError
-from fusion_bench.queries.personal_data import find_personal_data
-from fusion_bench.queries.query_log import LoggedText, QueryLog, read_query_log
-from fusion_bench.queries.sample_log import SIMILAR, STRATA, cut_strata, sample_queries
+from fusion_bench.judging.query_log import (
+    SIMILAR,
+    STRATA,
+    LoggedText,
+    QueryLog,
+    cut_strata,
+    find_personal_data,
+    read_query_log,
+    sample_queries,
+)
 
 Capture = pytest.CaptureFixture[str]
 

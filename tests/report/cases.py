@@ -7,17 +7,17 @@ from typing import Any
 
 from matplotlib.figure import Figure as DrawnFigure
 
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.list_info import ListInfo
-from fusion_bench.evaluation.report_records.report import Provenance, Report
-from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
-from fusion_bench.evaluation.report_records.results.fusion import FusionResult
-from fusion_bench.evaluation.report_records.results.system import (
+from fusion_bench.checks.records import ListInfo
+from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.evaluation.report_file import Provenance, Report
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    FusionResult,
     MeasureResult,
     SystemResult,
     TieResult,
 )
-from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
 
 PRIMARY = "nDCG@10"

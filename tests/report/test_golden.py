@@ -13,11 +13,11 @@ import pytest
 from matplotlib.figure import Figure as DrawnFigure
 from rich.console import Console
 
-from fusion_bench.report.evaluation import evaluation_page as evaluation
+from fusion_bench.report import evaluation_page as evaluation
+from fusion_bench.report import tuning_page as tuning
+from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
-from fusion_bench.report.text.markdown import render_page
-from fusion_bench.report.text.terminal import print_page
-from fusion_bench.report.tuning import tuning_page as tuning
+from fusion_bench.report.terminal import print_page
 from tests.report import cases
 from tests.report.tuning import cases as tuning_cases
 

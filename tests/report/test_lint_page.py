@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.evaluation.report_records.lint_finding import LintFinding
-from fusion_bench.report.lint_page import lint_lines, lint_section
+from fusion_bench.checks.records import LintFinding
+from fusion_bench.report.data_warnings import lint_lines, lint_section
 
 
 def make_finding(**changes: Any) -> LintFinding:  # noqa: ANN401 - any field's value

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import Report, read_report
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.io.outputs import RECORD
 from fusion_bench.report.write import write_report
 from tests.report import cases
@@ -86,7 +85,7 @@ def test_one_system_has_no_differences(tmp_path: Path) -> None:
 def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
-        "from fusion_bench.evaluation.report_records.report import Report; "
+        "from fusion_bench.evaluation.report_file import Report; "
         "from fusion_bench.report.write import write_report; "
         "report = Report.model_validate_json(sys.stdin.read()); "
         "write_report(report, Path(sys.argv[1]), plots=sys.argv[2] == 'True'); "

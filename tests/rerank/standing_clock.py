@@ -9,8 +9,8 @@ from weakref import WeakSet
 
 import pytest
 
-from fusion_bench.live import pipeline, scoring
-from fusion_bench.rerank.calls import chain
+from fusion_bench.live import pipeline, rerankers
+from fusion_bench.models import provider_session
 
 
 class StandingClock:
@@ -33,7 +33,7 @@ class StandingClock:
             return self._now
 
         monkeypatch.setattr(asyncio.BaseEventLoop, "time", read_time)
-        for module in (chain, pipeline, scoring):
+        for module in (provider_session, pipeline, rerankers):
             monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:

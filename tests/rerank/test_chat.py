@@ -14,12 +14,11 @@ from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import ListMeta, describe_unread, read_meta
-from fusion_bench.rerank.calls.session import ProviderSession
-from fusion_bench.rerank.clients import providers
-from fusion_bench.rerank.clients.chat import Chat
-from fusion_bench.rerank.language_model.score_answer import parse_scores
-from fusion_bench.rerank.protocol import Reply
-from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.models.provider_session import ProviderSession
+from fusion_bench.models.rerank_config import RerankSettings
+from fusion_bench.models.reranker_protocol import Reply
+from fusion_bench.models.rerankers import providers
+from fusion_bench.models.rerankers.chat import Chat, parse_scores
 from tests.rerank.collection import YAML, make
 from tests.rerank.server import Loopback, serving
 from tests.tiny import edit

@@ -12,11 +12,17 @@ import pytest
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.rerank.calls.session import ProviderSession, RerankAnswer
-from fusion_bench.rerank.clients import Price, providers
-from fusion_bench.rerank.clients._base import HttpProvider
-from fusion_bench.rerank.protocol import Identity, Reply, Usage, check_reply, rows_to_scores
-from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.models.provider_session import ProviderSession, RerankAnswer
+from fusion_bench.models.rerank_config import RerankSettings
+from fusion_bench.models.reranker_protocol import (
+    Identity,
+    Reply,
+    Usage,
+    check_reply,
+    rows_to_scores,
+)
+from fusion_bench.models.rerankers import Price, providers
+from fusion_bench.models.rerankers._base import HttpProvider
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 
 KEY = "sk-test-0123456789abcdef"

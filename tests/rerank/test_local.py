@@ -12,10 +12,10 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from fusion_bench.errors import ConfigError, MissingExtraError, ProviderError
-from fusion_bench.rerank.calls.session import ProviderSession
-from fusion_bench.rerank.clients import Provider, providers
-from fusion_bench.rerank.protocol import Identity, Reply
-from fusion_bench.rerank.settings import RerankSettings, RetryRules
+from fusion_bench.models.provider_session import ProviderSession
+from fusion_bench.models.rerank_config import RerankSettings, RetryRules
+from fusion_bench.models.reranker_protocol import Identity, Reply
+from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.util.optional_imports import import_optional
 
 WORDS = ["[UNK]", "[CLS]", "[SEP]", "actor", "dumps", "memory", "runs", "task", "disk"]

@@ -19,10 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ProviderError
-from fusion_bench.rerank.clients import providers
-from fusion_bench.util.api_key import ApiKey
-from fusion_bench.util.http import JsonClient
-from fusion_bench.util.http.retry_after import retry_after
+from fusion_bench.models.rerankers import providers
+from fusion_bench.util.api_keys import ApiKey
+from fusion_bench.util.http_client import JsonClient, retry_after
 from tests.rerank.collection import make
 from tests.rerank.server import Loopback, serving
 from tests.rerank.test_clients import ask

@@ -10,11 +10,11 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.experiment.system import System
-from fusion_bench.report.evaluation.cost_table import cost_table
-from fusion_bench.rerank.candidates import prepare_request
-from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
+from fusion_bench.models.candidates import prepare_request
+from fusion_bench.models.rerank_simulation import measure_outcomes
+from fusion_bench.report.evaluation_page import cost_table
 from tests import counts_project
 from tests.rerank.collection import write
 from tests.tiny import DATASET, edit

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from fusion_bench.errors import DataError
-from fusion_bench.rerank.truncation import Truncation, approximate_tokens
+from fusion_bench.models.reranker_protocol import Truncation, approximate_tokens
 
 
 def test_documents_are_cut_at_tokens() -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.report.evaluation.cost_table import cost_table
+from fusion_bench.report.evaluation_page import cost_table
 from tests.parity.data import parity_data
 from tests.rerank.maxsim import maxsim
 from tests.rerank.server import Loopback, serving

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.bm25 import BM25Index
-from fusion_bench.retrieve.tokens import stem_texts
+from fusion_bench.models.retrievers.lexical import BM25Index, stem_texts
 
 DOCUMENTS = {
     "T1": "Scheduled tasks run programs at a given time",

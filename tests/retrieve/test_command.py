@@ -12,7 +12,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.load_records import load_run
-from fusion_bench.retrieve.vectors import read_vectors
+from fusion_bench.models.retrievers.dense import read_vectors
 from tests.retrieve.collection import DOCUMENTS, PASSAGES, QUERIES, YAML, make, write_lines
 from tests.retrieve.server import ModelServer, serving, word_vector
 

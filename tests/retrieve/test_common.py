@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError, MissingExtraError
-from fusion_bench.retrieve.common import import_extra, rank_documents
-from fusion_bench.retrieve.tokens import stem_texts
+from fusion_bench.models.retrieval import import_extra, rank_documents
+from fusion_bench.models.retrievers.lexical import stem_texts
 
 
 def test_a_missing_library_names_the_extra() -> None:

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.dense import DenseIndex, Encoder
+from fusion_bench.models.encoders.local import DenseIndex, Encoder
 
 WORDS = ["[UNK]", "actor", "dumps", "memory", "runs", "task", "disk"]
 TABLE = np.random.default_rng(1).normal(size=(len(WORDS), 8)).astype(np.float32)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError, ProviderError, UnknownNameError
-from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.retrieve.embed import embed_texts
-from fusion_bench.retrieve.encoders import TextEncoder, encoders
+from fusion_bench.models.encoders import TextEncoder, encoders
+from fusion_bench.models.retrievers.dense import embed_texts
+from fusion_bench.models.stored_answers import AnswerStore
 from tests.rerank.server import closed_port
 from tests.retrieve.server import ModelServer, serving, word_vector
 

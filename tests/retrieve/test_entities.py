@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from fusion_bench.retrieve.entities import EntityLinker
+from fusion_bench.models.retrievers.graph import EntityLinker
 
 NAMES = {
     "t1": "Scheduled Task",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.graph import Graph, personalized_pagerank
+from fusion_bench.models.retrievers.graph import Graph, personalized_pagerank
 
 Edge = tuple[str, str, float]
 NODES = [f"n{i}" for i in range(7)]

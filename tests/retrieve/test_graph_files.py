@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.graph_files import (
+from fusion_bench.models.retrievers.graph import (
     Entity,
     GraphIndex,
     GraphRules,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.common import rank_by_score
-from fusion_bench.retrieve.okapi import OkapiIndex
+from fusion_bench.models.retrieval import rank_by_score
+from fusion_bench.models.retrievers.lexical import OkapiIndex
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
 

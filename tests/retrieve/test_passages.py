@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, ProviderError
-from fusion_bench.retrieve.answers.chat import PROMPT, PassageWriter
-from fusion_bench.retrieve.answers.store import AnswerStore
-from fusion_bench.retrieve.passages import read_passages, save_passages, write_passages
+from fusion_bench.models.retrievers.hyde import read_passages, save_passages, write_passages
+from fusion_bench.models.stored_answers import PROMPT, AnswerStore, PassageWriter
 from tests.retrieve.collection import QUERIES, write_lines
 from tests.retrieve.server import ModelServer, serving
 

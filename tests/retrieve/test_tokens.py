@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.retrieve.bm25 import BM25Index
-from fusion_bench.retrieve.tokens import list_bigrams, tokenize_texts
+from fusion_bench.models.retrievers.lexical import BM25Index, list_bigrams, tokenize_texts
 
 
 @pytest.mark.parametrize(

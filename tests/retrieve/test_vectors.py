@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.vectors import cosine_chunks, read_vectors, write_vectors
+from fusion_bench.models.retrievers.dense import cosine_chunks, read_vectors, write_vectors
 
 GOOD: dict[str, Any] = {
     "doc_ids": np.array(["a", "b"]),

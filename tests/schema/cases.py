@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fusion_bench.schema._base import Record
+from fusion_bench.schema.record_fields import Record
 
 WEIGHTS = {"keyword": 0.35, "semantic": 0.35, "graph": 0.30}
 METRIC = {"enabled": True, "resultCount": 1, "processingTime": 2.5, "topScore": 0.9}

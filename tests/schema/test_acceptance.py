@@ -30,8 +30,8 @@ from fusion_bench.schema import (
     SearchResultSources,
     SearchWeights,
 )
-from fusion_bench.schema.embeddings import Vector
-from fusion_bench.schema.json_schema import build_search_schema
+from fusion_bench.schema.record_fields import Vector
+from fusion_bench.schema.result_records import build_search_schema
 from tests.schema import cases
 
 TYPES = (

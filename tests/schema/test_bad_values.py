@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.crag.verdicts import CragThresholds, judge_list
+from fusion_bench.evaluation.crag import CragThresholds, judge_list
 from fusion_bench.schema import DateRange, SearchWeights, normalize_scores
-from fusion_bench.schema.scores import judge_relevance
+from fusion_bench.schema.result_records import judge_relevance
 
 NAN = float("nan")
 BAD: list[Any] = ["a"]

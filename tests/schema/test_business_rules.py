@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from fusion_bench import System, fuse
 from fusion_bench.config.query_types import CONV_03_05, UNSURE
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.evaluation.crag.verdicts import judge_list
+from fusion_bench.evaluation.crag import judge_list
 from fusion_bench.schema import (
     CRAGScore,
     DateRange,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.serve.console.session import ConsoleSession
+from fusion_bench.console.session import ConsoleSession
 from tests.serve.project import make_project, open_project
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fusion_bench.console.experiment_files import open_session
+from fusion_bench.console.session import ConsoleSession
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.serve.console.open_session import open_session
-from fusion_bench.serve.console.session import ConsoleSession
 
 DATASET = """\
 name: made

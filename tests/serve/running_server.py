@@ -12,10 +12,10 @@ from pathlib import Path
 
 import uvicorn
 
-from fusion_bench.serve.console.session import ConsoleSession
-from fusion_bench.serve.http.access import Access
-from fusion_bench.serve.http.application import create_application
-from fusion_bench.serve.http.server import open_socket
+from fusion_bench.console.access import Access
+from fusion_bench.console.application import create_application
+from fusion_bench.console.server import open_socket
+from fusion_bench.console.session import ConsoleSession
 from tests.child_processes import running_child
 
 

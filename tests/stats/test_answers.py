@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.stats.answers import Answer, decide_answer, has_few_changes
+from fusion_bench.stats.comparison import Answer, decide_answer, has_few_changes
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.max_t import RowResult
 from tests.stats.samples import normal

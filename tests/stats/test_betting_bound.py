@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.stats.betting_bound import BETS, betting_bound
+from fusion_bench.stats.intervals import BETS, betting_bound
 
 differences = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.25, 1.0]), min_size=1, max_size=9)
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.cluster_variance import bell_mccaffrey_freedom, cr2_standard_error
-from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.intervals import bell_mccaffrey_freedom, cr2_standard_error, estimate_mean
 from tests.stats.samples import normal
 
 SIZES = st.lists(st.integers(1, 9), min_size=2, max_size=8)

@@ -13,16 +13,15 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats.compare_family import (
+from fusion_bench.stats.comparison_family import (
     ComparedValues,
     compare_family,
     compare_with_baseline,
 )
-from fusion_bench.stats.corrections import Correction
+from fusion_bench.stats.corrections import Correction, adjust_holm
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.power.sample_size import detectable_difference
-from fusion_bench.stats.randomization_tests import adjust_holm
+from fusion_bench.stats.power import detectable_difference
 
 QUERIES = 60
 
@@ -259,5 +258,5 @@ def test_inputs_are_not_written() -> None:
 
 
 def test_importing_costs_no_scipy() -> None:
-    code = "import sys, fusion_bench.stats.compare_family; sys.exit('scipy' in sys.modules)"
+    code = "import sys, fusion_bench.stats.comparison_family; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

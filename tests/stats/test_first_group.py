@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.compare_family import ComparedValues
-from fusion_bench.stats.first_group import find_first_group
-from fusion_bench.stats.flips.sign_flips import draw_flips, hash_group_ids
+from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
 from fusion_bench.stats.intervals import estimate_mean, t_quantile
+from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 from tests.stats.samples import normal
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.fusion_answer import FusionVerdict, decide_fusion
+from fusion_bench.stats.comparison_family import FusionVerdict, decide_fusion
 from fusion_bench.stats.max_t import FamilyRow, max_t
 from tests.stats.samples import normal
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.flips.family_flips import MOST_EXACT_GROUPS
-from fusion_bench.stats.flips.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.stats.intervals import estimate_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.power.sample_size import upper_tail
+from fusion_bench.stats.power import upper_tail
+from fusion_bench.stats.sign_flips import MOST_EXACT_GROUPS, draw_flips, hash_group_ids
 from tests.stats.samples import GRADES, normal
 
 

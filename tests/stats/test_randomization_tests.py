@@ -16,7 +16,7 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.stats.randomization_tests import (
+from fusion_bench.stats.corrections import (
     EXACT_GROUPS,
     FIXED_POINT_BITS,
     TIE_TOLERANCE,

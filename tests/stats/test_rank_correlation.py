@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.rank_correlation import kendall_tau
+from fusion_bench.stats.agreement import kendall_tau
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.randomization_tests import (
-    randomization_p_values,
-)
-from fusion_bench.stats.resampling import random_words
+from fusion_bench.stats.corrections import randomization_p_values
+from fusion_bench.stats.intervals import estimate_mean, random_words
 from tests.stats.samples import normal
 
 

@@ -9,10 +9,9 @@ import pytest
 from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.answers import Answer
-from fusion_bench.stats.betting_bound import betting_bound
-from fusion_bench.stats.compare_family import ComparedValues, compare_family
-from fusion_bench.stats.skew_rule import check_skew, compute_skewness, sign_test_p
+from fusion_bench.stats.comparison import Answer, check_skew, compute_skewness, sign_test_p
+from fusion_bench.stats.comparison_family import ComparedValues, compare_family
+from fusion_bench.stats.intervals import betting_bound
 from tests.stats.samples import normal
 
 

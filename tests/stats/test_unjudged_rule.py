@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.stats.comparison import Direction, unjudged_decide
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.unjudged_rule import Direction, unjudged_decide
 
 M = 0.01
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.fingerprint import Fingerprint
+from fusion_bench.experiment.settings import ParameterRange
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import ParameterRange
+from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.search_space import build_search_space
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.space import build_search_space
 from tests.tune.cases import aligned
 
 RRF = {"method": "rrf"}

@@ -23,8 +23,8 @@ from fusion_bench.cli import main
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.tune import distributed, options
-from fusion_bench.tune.distributed import (
+from fusion_bench.tune import distribution, run
+from fusion_bench.tune.distribution import (
     DistributedObjective,
     WorkerPool,
     connect_cluster,
@@ -32,12 +32,11 @@ from fusion_bench.tune.distributed import (
     join_folders,
     start_processes,
 )
-from fusion_bench.tune.search.search import run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_objective import ObjectivePaths
-from fusion_bench.tune.validation.cross_validation import cross_validate
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.splits import split_queries
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
+from fusion_bench.tune.search import run_search
+from fusion_bench.tune.splits import split_queries
+from fusion_bench.tune.trial_selection import cross_validate
 from tests.tune import made
 
 TRIALS: list[Params] = [{"fusion.weights.good": w, "blend.beta": 0.3} for w in (0.1, 0.5, 2.0)]
@@ -213,7 +212,7 @@ def test_folders_that_do_not_belong_together_are_refused(
 def test_a_killed_process_is_replaced(
     objective: TuningObjective, paths: ObjectivePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distributed, "ATTEMPTS", 2)  # each starts a process
+    monkeypatch.setattr(distribution, "ATTEMPTS", 2)  # each starts a process
     with start_processes(2) as pool:
         whole = distribute_objective(objective, paths, pool)
         expected = whole.evaluate_params(TRIALS)
@@ -235,8 +234,8 @@ def test_a_killed_parent_ends_its_workers_and_loses_no_trial(
     out = tmp_path / "out"
     script = (
         "import sys, os, signal\n"
-        "from fusion_bench.tune.search.trial_log import TrialLog\n"
-        "from fusion_bench.tune.distributed import WorkerPool\n"
+        "from fusion_bench.tune.trial_log import TrialLog\n"
+        "from fusion_bench.tune.distribution import WorkerPool\n"
         "from tests.tune.test_distributed import os_getpid\n"
         "add, pools, start = TrialLog.evaluate_params, [], WorkerPool.__init__\n"
         "WorkerPool.__init__ = lambda self, *args: (start(self, *args), pools.append(self))[0]\n"
@@ -285,7 +284,7 @@ def test_a_whole_run_on_a_cluster_with_a_killed_worker_is_equal_to_the_last_bit(
         return values
 
     monkeypatch.setattr(DistributedObjective, "evaluate_params", kill)
-    monkeypatch.setattr(options, "connect_cluster", lambda _: nullcontext(cluster))
+    monkeypatch.setattr(run, "connect_cluster", lambda _: nullcontext(cluster))
     assert main(tune_command(root, tmp_path, "--cluster", "tcp://here")) == 0
     assert not victims
     assert read_report(tmp_path) == tuned
@@ -302,7 +301,7 @@ def test_calls_are_sent_again_after_every_worker_was_killed(cluster: WorkerPool)
 def test_a_call_that_ends_its_workers_is_an_error(
     cluster: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distributed, "ATTEMPTS", 2)
+    monkeypatch.setattr(distribution, "ATTEMPTS", 2)
     with pytest.raises(FusionBenchError, match="killed 2 times in a row"):
         cluster.run(os._exit, [(0, 1)])
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.io.dataset_search import find_dataset
-from fusion_bench.tune.export_experiment import relocate_dataset
+from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.tune.run import relocate_dataset
 
 
 @pytest.mark.parametrize("name", ["dataset.yaml", "../data/shop", "./shop.yml"])

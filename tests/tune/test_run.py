@@ -15,7 +15,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.tune import tuning_run
-from fusion_bench.tune.search.search import SearchResult, run_search
+from fusion_bench.tune.search import SearchResult, run_search
 from tests import tiny
 from tests.child_processes import running_child
 from tests.shipped_schemas import check_record

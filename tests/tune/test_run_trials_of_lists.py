@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.evaluation.trials.first_trial import FIRST_TRIAL
+from fusion_bench.evaluation.dataset_facts import FIRST_TRIAL
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.tuning_records.trials import Gain
-from fusion_bench.tune.distributed import WorkerPool, distribute_objective
-from fusion_bench.tune.space.open_objective import ObjectivePaths
-from fusion_bench.tune.validation.gains import PairedValues, judge_family
-from fusion_bench.tune.validation.held_out import evaluation
+from fusion_bench.report.tuning_records import Gain
+from fusion_bench.tune import held_out
+from fusion_bench.tune.distribution import WorkerPool, distribute_objective
+from fusion_bench.tune.gains import PairedValues, judge_family
+from fusion_bench.tune.objective import ObjectivePaths
 from tests.tiny import edit
 from tests.tune import made
 
@@ -73,7 +73,7 @@ def test_the_objective_is_the_mean_over_trials(
         families.append(rows)
         return judge_family(rows, alpha=alpha, seed=seed)
 
-    monkeypatch.setattr(evaluation, "judge_family", spy)
+    monkeypatch.setattr(held_out, "judge_family", spy)
     other = tune(make(tmp_path / "other", changes=True), tmp_path / "out")
     capsys.readouterr()
     default = [low for low, _ in other["held_out_values"]]

@@ -10,11 +10,11 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.distributed import DistributedObjective, WorkerPool
-from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.experiment.settings import SearchSettings
+from fusion_bench.tune.distribution import DistributedObjective, WorkerPool
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.trial_selection import choose_trial
 from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.util.decimal_numbers import (
+from fusion_bench.util.formatting import (
     GREATEST,
     has_only_digits,
     is_decimal,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fusion_bench.util.json_lines import encode_json_lines
+from fusion_bench.util.json_text import encode_json_lines
 
 
 def test_letters_stay_and_each_object_has_a_line() -> None:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.util.unmatched_query_ids import (
-    UnmatchedId,
-    find_unmatched_ids,
-    format_unmatched_ids,
-)
+from fusion_bench.data.qrels import UnmatchedId, find_unmatched_ids, format_unmatched_ids
 
 JUDGED = {f"q{n:02}" for n in range(1, 20)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from fusion_bench.util.yaml_text import format_compact_yaml
+from fusion_bench.config.yaml_files import format_compact_yaml
 
 
 def test_the_innermost_stands_on_one_line_without_aliases() -> None:

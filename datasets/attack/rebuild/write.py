@@ -11,7 +11,7 @@ from pathlib import Path
 
 from texts import Sentence
 
-from fusion_bench.retrieve.common import Ranking
+from fusion_bench.models.retrieval import Ranking
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.retrieve.common import Ranking
+from fusion_bench.models.retrieval import Ranking
 
 #: So many documents of each source and system are judged for each question.
 POOL_DEPTH = 5

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from search import DECIMALS
 
-from fusion_bench.rerank.protocol import Identity, Reply
-from fusion_bench.retrieve.encoders.minilm import load_minilm
+from fusion_bench.models.encoders.local import load_minilm
+from fusion_bench.models.reranker_protocol import Identity, Reply
 
 DOCUMENTS = Path(__file__).parents[1] / "documents.jsonl"
 

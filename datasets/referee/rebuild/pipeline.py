@@ -20,9 +20,9 @@ from search import DECIMALS, Collection, search
 from texts import document_lines, query_lines, read_games
 
 import fusion_bench as fb
-from fusion_bench.retrieve.common import Ranking
-from fusion_bench.retrieve.encoders.minilm import load_minilm
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.models.encoders.local import load_minilm
+from fusion_bench.models.retrieval import Ranking
+from fusion_bench.util.files import write_atomic
 
 #: The systems whose best documents are judged, beside those of each source.
 POOLED_SYSTEMS = ("rrf", "rrf-v2", "convex", "adr-005")

@@ -9,11 +9,10 @@ import numpy as np
 from texts import Chunk, Game, Question
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve.bm25 import BM25Index
-from fusion_bench.retrieve.common import Ranking, rank_documents
-from fusion_bench.retrieve.dense import DenseIndex, Encoder
-from fusion_bench.retrieve.entities import EntityLinker
-from fusion_bench.retrieve.graph import Graph, personalized_pagerank
+from fusion_bench.models.encoders.local import DenseIndex, Encoder
+from fusion_bench.models.retrieval import Ranking, rank_documents
+from fusion_bench.models.retrievers.graph import EntityLinker, Graph, personalized_pagerank
+from fusion_bench.models.retrievers.lexical import BM25Index
 
 #: Documents a query in each run.
 DEPTH = 50

@@ -1,1 +1,1 @@
-"""The application: it finds the commands' files, checks numbers and ends with an exit code."""
+"""What commands share: the application, options, output, progress, next steps."""

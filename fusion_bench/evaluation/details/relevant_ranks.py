@@ -1,18 +1,204 @@
-"""Where every source and every system has each relevant document."""
+"""Where relevant documents rank: by system, by source, in which sources they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, IntArray, make_readonly
-from fusion_bench.evaluation.details.plain_data import SHARED, PlainTable
-from fusion_bench.evaluation.details.relevant_documents import RelevantDocuments
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns
+from fusion_bench.data.grouped_rows import query_of_rows, unite_vocabularies
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.util.formatting import Columns, TableView, pluralize
+
+#: Metadata of a field that another record holds too, and that is written there alone.
+SHARED: Final = {"shared": True}
+
+
+class PlainTable(TableView):
+    """A frozen record of arrays that is shown as a table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field but the ``SHARED`` ones, as JSON has it."""
+        data: dict[str, Any] = to_plain(self)
+        return data
+
+
+def to_plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
+    """A record, an array or a collection of these as lists, dictionaries and numbers.
+
+    Args:
+        value: NaN becomes None. Fields of a record that are marked ``SHARED`` are left out.
+    """
+    if isinstance(value, np.ndarray):
+        return _plain_array(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = (each for each in fields(value) if not each.metadata.get("shared"))
+        return {each.name: to_plain(getattr(value, each.name)) for each in kept}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value
+
+
+def _plain_array(array: np.ndarray[Any, Any]) -> list[Any]:
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        items = array.astype(object)
+        items[np.isnan(array)] = None
+        return list(items.tolist())
+    return list(array.tolist())
+
+
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class RelevantDocuments:
+    """The M relevant documents of the evaluated queries, returned or not, grouped by query.
+
+    Attributes:
+        query: Shape (M,): index of the query.
+        documents: Ids, (M,).
+        grades: Shape (M,).
+        rows: Shape (M,): the candidate of the aligned runs; -1 = no list returned it.
+    """
+
+    query: IntArray
+    documents: tuple[str, ...]
+    grades: IntArray
+    rows: IntArray
+
+
+def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> RelevantDocuments:
+    """The relevant documents of the queries of ``runs``.
+
+    Args:
+        runs: Aligned runs.
+        qrels: The judgments that they were aligned with.
+        binary_relevance: The grade from which a document is relevant.
+    """
+    index = {query: q for q, query in enumerate(runs.queries)}
+    numbers = np.array([index.get(query, -1) for query in qrels.queries], dtype=np.int64)
+    query = numbers[query_of_rows(qrels.offsets)]
+    kept = np.flatnonzero((qrels.grades >= binary_relevance) & (query >= 0))
+    kept = kept[np.argsort(query[kept], kind="stable")]
+    vocabulary, (of_runs, of_qrels) = unite_vocabularies([runs.vocabulary, qrels.vocabulary])
+    size = len(vocabulary)
+    keys = query[kept] * size + of_qrels[qrels.documents[kept]]
+    rows = np.flatnonzero(runs.judged & (runs.grades >= binary_relevance))
+    at = find_keys(runs.query_index[rows] * size + of_runs[runs.documents[rows]], keys)
+    return RelevantDocuments(
+        query=query[kept],
+        documents=qrels.vocabulary.decode(qrels.documents[kept]),
+        grades=qrels.grades[kept],
+        rows=np.where(at >= 0, rows[at] if len(rows) else -1, -1),
+    )
+
+
+def find_keys(known: IntArray, keys: IntArray) -> IntArray:
+    """Where each key stands among the distinct known ones; -1 = nowhere."""
+    if not len(known):
+        return np.full(len(keys), -1)
+    order = np.argsort(known)
+    at = np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)
+    rows = order[at]
+    return np.where(known[rows] == keys, rows, -1)
+
+
+def take_relevant(values: NDArray[T], relevant: RelevantDocuments) -> NDArray[T]:
+    """(M,): the values of the relevant documents among (N,); 0 or False where no list has it."""
+    taken = np.zeros(len(relevant.rows), dtype=values.dtype)
+    is_known = relevant.rows >= 0
+    taken[is_known] = values[relevant.rows[is_known]]
+    return taken
+
+
+#: Documents that are listed for each query and detailed system.
+TOP: Final = UNJUDGED_DEPTH
+
+
+class TopRows(NamedTuple):
+    """The first documents of some queries' lists, L rows by query, best first.
+
+    Attributes:
+        queries: Shape (q,): their indices.
+        rows: Shape (L,): candidates of the view that was ranked.
+        ranks: Shape (L,): 1-based.
+    """
+
+    queries: IntArray
+    rows: IntArray
+    ranks: IntArray
+
+
+#: Called with indices of queries, the view of their candidates, and each candidate's 1-based
+#: place in the returned list, 0 = not returned.
+Observer = Callable[[IntArray, AlignedRuns, IntArray], None]
+
+
+@dataclass(eq=False)
+class RankCollector:
+    """Ranks of the relevant documents and the tops of the lists, system by system.
+
+    The runs themselves are not held: they are large.
+
+    Attributes:
+        relevant: The M relevant documents of all Q queries.
+        ranks: By system, shape (M,): 1-based final rank; 0 = not returned.
+        unjudged: By system, shape (Q,): unjudged documents among the first ones.
+        tops: By system, in the order of its plain systems.
+    """
+
+    runs: InitVar[AlignedRuns]
+    relevant: RelevantDocuments
+    ranks: dict[str, IntArray] = field(default_factory=dict, init=False)
+    unjudged: dict[str, IntArray] = field(default_factory=dict, init=False)
+    tops: dict[str, list[TopRows]] = field(default_factory=dict, init=False)
+    _queries: int = field(init=False, repr=False)
+    _codes: int = field(init=False, repr=False)
+    _keys: IntArray = field(init=False, repr=False)
+    _order: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self, runs: AlignedRuns) -> None:
+        self._queries, self._codes = len(runs.queries), len(runs.vocabulary)
+        returned = np.flatnonzero(self.relevant.rows >= 0)
+        codes = runs.documents[self.relevant.rows[returned]]
+        keys = self._pair_keys(self.relevant.query[returned], codes)
+        order = np.argsort(keys)
+        self._keys, self._order = keys[order], returned[order]
+
+    def _pair_keys(self, query: IntArray, documents: IntArray) -> IntArray:
+        return query * self._codes + documents
+
+    def observe(self, system: str) -> Observer:
+        """What to call with the lists of a system, part by part."""
+        self.ranks[system] = np.zeros(len(self.relevant.rows), dtype=np.int64)
+        self.unjudged[system] = np.zeros(self._queries, dtype=np.int64)
+        self.tops[system] = []
+        return partial(self._add_part, system)
+
+    def _add_part(
+        self, system: str, index: IntArray, view: AlignedRuns, positions: IntArray
+    ) -> None:
+        relevant = np.flatnonzero(view.grades > 0)
+        keys = self._pair_keys(index[view.query_index[relevant]], view.documents[relevant])
+        at = self._order[np.searchsorted(self._keys, keys)]
+        self.ranks[system][at] = positions[relevant]
+        rows = np.flatnonzero((positions >= 1) & (positions <= TOP))
+        rows = rows[np.argsort(view.query_index[rows] * (TOP + 1) + positions[rows])]
+        self.tops[system].append(TopRows(index, rows, positions[rows]))
+        unknown = view.query_index[rows[~view.judged[rows]]]
+        self.unjudged[system][index] = np.bincount(unknown, minlength=len(index))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,4 +289,88 @@ def make_relevant_ranks(
         source_ranks=ranks,
         systems=tuple(system_ranks),
         system_ranks=np.stack(tables) if tables else ranks[:0],
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SourceOverlap(PlainTable):
+    """What S sources have in common.
+
+    Attributes:
+        sources: Names, (S,).
+        depth: k: the lists are compared up to this rank.
+        shared: Shape (S, S): mean over queries of common documents in both first k ÷ length of
+            the longer of the two; NaN = neither list has a document for any query.
+        relevant: The number of relevant documents of all queries, returned or not.
+        returned: Shape (S,): how many of them each source returns, at any rank.
+        alone: Shape (S,): how many of them only this source returns.
+    """
+
+    sources: tuple[str, ...]
+    depth: int
+    shared: FloatArray
+    relevant: int
+    returned: IntArray
+    alone: IntArray
+
+    def __post_init__(self) -> None:
+        for array in (self.shared, self.returned, self.alone):
+            make_readonly(array)
+
+    @property
+    def alone_share(self) -> FloatArray:
+        """(S,): share of the relevant documents that only this source returns; NaN = none."""
+        return self.alone / self.relevant if self.relevant else np.full(len(self.alone), np.nan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, and ``alone_share``, as JSON has it."""
+        return {**super().to_dict(), "alone_share": to_plain(self.alone_share)}
+
+    def _summary(self) -> str:
+        return f"SourceOverlap({pluralize(len(self.sources), 'source')}, top {self.depth})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a source."""
+        rows = slice(limit)
+        return {
+            "source": self.sources[rows],
+            "returned": self.returned[rows].tolist(),
+            "alone": self.alone[rows].tolist(),
+            "alone share": self.alone_share[rows].tolist(),
+            **{
+                f"shared with {name}": self.shared[rows, s].tolist()
+                for s, name in enumerate(self.sources)
+            },
+        }
+
+
+def measure_overlap(runs: AlignedRuns, relevant: RelevantRanks, depth: int = TOP) -> SourceOverlap:
+    """What the sources have in common.
+
+    Args:
+        runs: Aligned runs.
+        relevant: The ranks of their relevant documents.
+        depth: How many documents of each list are compared.
+    """
+    is_top = (runs.ranks >= 1) & (runs.ranks <= depth)
+    rows = np.flatnonzero(is_top.any(axis=0))
+    is_top, query = is_top[:, rows], runs.query_index[rows]
+    size, queries = len(runs.sources), len(runs.queries)
+    lengths = np.stack([np.bincount(query[row], minlength=queries) for row in is_top])
+    shared = np.full((size, size), np.nan)
+    for a in range(size):
+        for b in range(a, size):
+            longer = np.maximum(lengths[a], lengths[b])
+            common = np.bincount(query[is_top[a] & is_top[b]], minlength=queries)
+            is_known = longer > 0
+            if is_known.any():
+                shared[a, b] = shared[b, a] = (common[is_known] / longer[is_known]).mean()
+    is_returned = relevant.source_ranks > 0
+    return SourceOverlap(
+        sources=runs.sources,
+        depth=depth,
+        shared=shared,
+        relevant=len(relevant.documents),
+        returned=is_returned.sum(axis=1),
+        alone=(is_returned & (is_returned.sum(axis=0) == 1)).sum(axis=1),
     )

@@ -1,22 +1,112 @@
-"""The first ten documents of each query under one system, each with the summands of its score."""
+"""The first documents of each system with their scores, terms, texts; limits of their number."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.details.plain_data import SHARED, PlainTable
-from fusion_bench.evaluation.details.rank_collector import TopRows
-from fusion_bench.evaluation.details.score_contributions import Contributions, list_contributions
-from fusion_bench.evaluation.ranking.plain_systems import plain_systems
+from fusion_bench.evaluation.details.relevant_ranks import (
+    SHARED,
+    PlainTable,
+    RelevantRanks,
+    TopRows,
+)
 from fusion_bench.experiment.system import System
-from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.table_view import Columns
+from fusion_bench.io.excerpts import read_excerpts, shorten
+from fusion_bench.methods.blend import Fused, RerankBlend
+from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.methods.fuse import ScoreTerms
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import fused_list
+from fusion_bench.util.formatting import Columns, is_encodable, pluralize
+
+#: Name of the term that a blend takes from the fused list.
+RETRIEVAL = "retrieval"
+
+
+class Contributions(NamedTuple):
+    """The summands of n final scores.
+
+    Attributes:
+        labels: Names of the T summands.
+        values: Shape (T, n); NaN = the score has no such summand.
+        scores: Shape (n,): the final scores. They are the sums of their summands, up to rounding;
+            less where a method limits its scores.
+    """
+
+    labels: tuple[str, ...]
+    values: FloatArray
+    scores: FloatArray
+
+
+def list_contributions(
+    system: System, view: AlignedRuns, rows: IntArray, spaces: Mapping[str, ScoreSpace]
+) -> Contributions:
+    """The summands of the final scores of some candidates.
+
+    Args:
+        system: A plain system.
+        view: The sources that take part in it.
+        rows: Shape (n,): candidates of the view.
+        spaces: Score space of each rerank list.
+    """
+    parts = _take_terms(system.fusion.score_terms(view), rows)
+    labels, values = _fused_contributions(parts, view.sources)
+    if isinstance(system.blend, NoBlend):
+        return Contributions(labels, values, system.fusion.display_scores(parts.scores))
+    fused = fused_list(view, system.fusion)
+    scores = system.blend.blend(view, fused, spaces).scores[rows]
+    if not isinstance(system.blend, RerankBlend):
+        return Contributions(labels, values, scores)
+    names, mixed = _blend_contributions(system.blend, view, fused, spaces, rows, scores)
+    values[:, ~np.isnan(mixed).all(axis=0)] = np.nan
+    return Contributions((*labels, *names), np.vstack([values, mixed]), scores)
+
+
+def _take_terms(parts: ScoreTerms, rows: IntArray) -> ScoreTerms:
+    """The terms of some candidates."""
+    return replace(parts, terms=parts.terms[:, rows], divisor=parts.divisor[rows])
+
+
+def _fused_contributions(
+    parts: ScoreTerms, sources: tuple[str, ...]
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Names of the summands of the fused score, and their values, (T, n)."""
+    names = parts.names(sources)
+    labels = tuple(dict.fromkeys(names))
+    values = np.zeros((len(labels), parts.terms.shape[1]))
+    for name, term in zip(names, parts.terms, strict=True):
+        values[labels.index(name)] += term / parts.divisor
+    return labels, values
+
+
+def _blend_contributions(
+    blend: RerankBlend,
+    view: AlignedRuns,
+    fused: Fused,
+    spaces: Mapping[str, ScoreSpace],
+    rows: IntArray,
+    scores: FloatArray,
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Names of the summands of a blend, and their values; NaN where nothing was blended."""
+    candidates, unit, unscored = blend.score_candidates(view, fused, spaces)
+    is_blended = (candidates & ~unscored)[rows]
+    mix = blend.blend_terms(view, fused, candidates)
+    label = f"rerank {blend.reranker}"
+    if mix is None:
+        return (label,), np.where(is_blended, scores, np.nan)[None]
+    terms = (
+        mix.retrieval_weight[rows] * mix.retrieval[rows],
+        mix.rerank_weight[rows] * unit[rows],
+    )
+    return (RETRIEVAL, label), np.where(is_blended, np.stack(terms), np.nan)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,3 +229,99 @@ def _join_terms(parts: Sequence[Contributions]) -> tuple[tuple[str, ...], FloatA
     used = [label for label in labels if not np.isnan(terms[label]).all()]
     table = [terms[label] for label in used]
     return tuple(used), np.stack(table) if table else np.zeros((0, size))
+
+
+#: Characters of a query's or a document's text.
+TEXT_LENGTH: Final = 300
+#: Characters of the texts of all documents of a collection.
+MAX_TEXT: Final = 10_000_000
+
+
+def query_texts(runs: AlignedRuns) -> tuple[str | None, ...]:
+    """(Q,): the text of each query, at most 300 characters of it; None = not known."""
+    if not runs.records:
+        return (None,) * len(runs.queries)
+    return tuple(_shorten(record.text) for record in runs.records)
+
+
+def document_texts(path: Path | None, documents: Collection[str]) -> dict[str, str]:
+    """By id, the title and the beginning of the text of documents; without those not found.
+
+    Args:
+        path: The documents of the dataset; None = it has none.
+        documents: Ids.
+    """
+    return read_excerpts(path, documents, length=TEXT_LENGTH, limit=MAX_TEXT)
+
+
+def _shorten(text: str | None) -> str | None:
+    return None if text is None or not is_encodable(text) else shorten(text, TEXT_LENGTH)
+
+
+#: Bytes of JSON that the details of all queries may have.
+MAX_BYTES: Final = 20_000_000
+#: Bytes of a rank, a grade or an index, of a score or a term, and of the marks around a text.
+RANK, NUMBER, MARKS = 3, 20, 3
+
+
+class QuerySizes(NamedTuple):
+    """The Q queries of one collection.
+
+    Attributes:
+        sizes: Shape (Q,): about how many bytes of JSON the details of each have.
+        differences: Shape (Q,): how much the systems differ on each; see :func:`choose_queries`.
+    """
+
+    sizes: IntArray
+    differences: FloatArray
+
+
+def estimate_sizes(
+    relevant: RelevantRanks, tops: Sequence[TopDocuments], excerpt: int = 0
+) -> IntArray:
+    """(Q,): about how many bytes of JSON the relevant ranks and top documents of each query have.
+
+    Args:
+        relevant: The ranks of the relevant documents.
+        tops: The top documents of each detailed system.
+        excerpt: Bytes of a document's text.
+    """
+    size = len(relevant.queries)
+    columns = len(relevant.sources) + len(relevant.systems) + 2
+    sizes = _add_up(relevant.query, relevant.documents, columns * RANK, size)
+    for top in tops:
+        row = 4 * RANK + (len(top.labels) + 1) * NUMBER
+        sizes += _add_up(top.query, top.documents, row, size)
+    if excerpt:
+        pairs = set(zip(relevant.query.tolist(), relevant.documents, strict=True))
+        for top in tops:
+            pairs.update(zip(top.query.tolist(), top.documents, strict=True))
+        shown = np.fromiter((query for query, _ in pairs), dtype=np.int64, count=len(pairs))
+        sizes += np.bincount(shown, minlength=size) * excerpt
+    return sizes
+
+
+def _add_up(query: IntArray, names: Sequence[str], row: int, queries: int) -> IntArray:
+    lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
+    totals = np.bincount(query, weights=lengths + MARKS + row, minlength=queries)
+    return totals.astype(np.int64)
+
+
+def choose_queries(collections: Sequence[QuerySizes], limit: int = MAX_BYTES) -> list[BoolArray]:
+    """For each collection, shape (Q,): the queries that keep their details.
+
+    All of them where they fit into the limit together. Otherwise those with the greatest
+    differences, over all collections, until the next one would not fit.
+
+    Args:
+        collections: Sizes and differences.
+        limit: Bytes.
+    """
+    sizes = np.concatenate([each.sizes for each in collections])
+    keep = np.ones(len(sizes), dtype=bool)
+    if sizes.sum() > limit:
+        differences = np.concatenate([each.differences for each in collections])
+        order = np.argsort(-differences, kind="stable")
+        keep[order] = np.cumsum(sizes[order]) <= limit
+    bounds = np.cumsum([len(each.sizes) for each in collections])[:-1]
+    return np.split(keep, bounds)

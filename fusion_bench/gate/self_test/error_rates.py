@@ -1,4 +1,8 @@
-"""How often the gate errs where the truth is known, measured on the user's data.
+"""How often the gate errs where the truth is known: the self-test of an experiment's gate.
+
+Format history:
+    3   first version with this history
+    4   ``list_trials`` and ``trial_alarms``: alarms between trials of the gated system
 
 Two real systems give the differences. In an A/A run their labels are swapped in every group (or
 query, without groups) with probability ½, so that there is no true difference. For a true drop the
@@ -12,25 +16,151 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import DataError
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
-from fusion_bench.gate.checks import Check
-from fusion_bench.gate.self_test.result import ErrorRate, PowerCurve, SelfTestResult
-from fusion_bench.gate.self_test.simulate import (
+from fusion_bench.experiment.system import System
+from fusion_bench.gate.checks import Check, build_checks, run_checks
+from fusion_bench.gate.estimates import PairedTrials
+from fusion_bench.gate.inputs import GateInputs, describe_collection
+from fusion_bench.gate.page import power_warning
+from fusion_bench.gate.self_test.made_projects import CaseOutcome
+from fusion_bench.gate.self_test.simulation import (
     GroupedCheck,
+    HalvesOutcome,
+    TrialAlarms,
     adjust_runs,
+    compare_halves,
     decide_runs,
     draw_label_swaps,
     group_check,
+    measure_trial_alarms,
     resample_groups,
     simulated_p_values,
 )
+from fusion_bench.gate.self_test.whole_command import run_cases, run_damaged_lists
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
 from fusion_bench.stats.intervals import POWER, clopper_pearson
+
+
+class ErrorRate(StoredRecord):
+    """A measured error rate or power, beside the stated one.
+
+    Attributes:
+        kind: ``false alarm`` = any check ``fell`` in an A/A run; ``single test`` = one check's
+            test rejects in an A/A run, without Holm's correction and tolerance; ``power`` =
+            ``fell`` at a true drop; ``false pass`` = either pass at a true drop of exactly m.
+        check: The check; empty for all together.
+        drop: The true drop; None = none.
+        count: Runs in which it happened.
+        runs: All runs.
+        low: Lower end of the Clopper–Pearson interval, 95 % for all rates together.
+        high: Upper end.
+        stated: The level of the rule, or what the gate prints.
+        is_upper_bound: Whether the true rate may be lower than the stated one.
+        rate: Share of the runs in which it happened.
+        agrees: Whether the interval is compatible with the stated rate.
+    """
+
+    kind: str
+    check: str
+    drop: float | None
+    count: int
+    runs: int
+    low: float
+    high: float
+    stated: float
+    is_upper_bound: bool
+    rate: float
+    agrees: bool
+
+
+class PowerCurve(StoredRecord):
+    """The power that the gate states for a check.
+
+    Attributes:
+        drop: True drops from 0 to certain detection.
+        power: The power at each.
+        max_drop: The tolerance of the check.
+    """
+
+    drop: tuple[float, ...]
+    power: tuple[float, ...]
+    max_drop: float
+
+
+class SelfTestResult(StoredRecord):
+    """Every error rate, and the power curve of every check.
+
+    Attributes:
+        systems: The reference system and the gated one.
+        agrees: Whether every rate agrees with the stated one, and there is one.
+        error_rates: In the order of the checks.
+        power_curves: By check.
+        skipped: Checks that cannot be tested, with the reason.
+        halves: Printed chances against what happens on other queries.
+        cases: Answers of the whole command where the right one is known.
+        list_trials: Trials of the gated system. All but ``trial_alarms`` takes the means over them
+            as the values of one trial, and damages the lists of the first.
+        trial_alarms: Alarms where both sides are trials of the gated system; empty with one trial.
+    """
+
+    format: Literal["fusion-bench-self-test"] = "fusion-bench-self-test"
+    format_version: int = 5
+    systems: tuple[str, str]
+    agrees: bool
+    error_rates: tuple[ErrorRate, ...]
+    power_curves: dict[str, PowerCurve]
+    skipped: dict[str, str]
+    halves: tuple[HalvesOutcome, ...] = ()
+    cases: tuple[CaseOutcome, ...] = ()
+    list_trials: int = 1
+    trial_alarms: tuple[TrialAlarms, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one line."""
+        if not self.error_rates:
+            return "no check can be tested: " + "; ".join(self.skipped.values())
+        wrong = sum(not rate.agrees for rate in self.error_rates)
+        outcome = f"{wrong} disagree" if wrong else "all agree"
+        parts = [
+            f"{len(self.error_rates)} error rates, {self.error_rates[0].runs:,} runs each: "
+            f"{outcome} with the stated rate"
+        ]
+        if self.halves:
+            wrong = sum(not half.agrees for half in self.halves)
+            outcome = f"{wrong} disagree" if wrong else "all hold"
+            parts.append(f"{len(self.halves)} printed chances on other queries: {outcome}")
+        if self.cases:
+            wrong = sum(bool(case.faults) for case in self.cases)
+            outcome = f"{wrong} wrong" if wrong else "all right"
+            parts.append(f"{len(self.cases)} answers of the whole command: {outcome}")
+        if self.trial_alarms:
+            wrong = sum(not row.agrees for row in self.trial_alarms)
+            outcome = f"{wrong} above the level" if wrong else "none above the level"
+            parts.append(f"{len(self.trial_alarms)} rates of alarms between trials: {outcome}")
+        return "; ".join(parts)
+
+    def with_answers(
+        self, halves: Sequence[HalvesOutcome], cases: Sequence[CaseOutcome]
+    ) -> SelfTestResult:
+        """This result with what the whole command answered."""
+        holds = all(half.agrees for half in halves) and not any(case.faults for case in cases)
+        changes = {"halves": tuple(halves), "cases": tuple(cases)}
+        return self.model_copy(update={**changes, "agrees": self.agrees and holds})
+
+    def with_trials(self, count: int, alarms: Sequence[TrialAlarms]) -> SelfTestResult:
+        """This result with the alarms between the ``count`` trials of the gated system."""
+        agrees = self.agrees and all(row.agrees for row in alarms)
+        changes = {"list_trials": count, "trial_alarms": tuple(alarms), "agrees": agrees}
+        return self.model_copy(update=changes)
+
 
 #: True drops, as multiples of the minimum detectable drop.
 DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
@@ -170,3 +300,110 @@ class _Simulation:
             for c, check in enumerate(self.checks)
         ]
         return np.stack([simulated_p_values(sums, self.seed + 3) for sums, _ in drawn])
+
+
+def run_self_test(
+    inputs: GateInputs, *, against: str | None = None, runs: int = 2000
+) -> SelfTestResult:
+    """Measure the error rates of an experiment's gate, and run it where the answer is known.
+
+    Args:
+        inputs: The experiment, and where its data is.
+        against: Another system of the experiment.
+        runs: Runs of each kind.
+    """
+    reference = _choose_reference(inputs, against)
+    compared = _compare_systems(inputs, reference)
+    checks = [check for each in compared for check in each.checks]
+    systems = (reference.name, inputs.candidate.name)
+    seed, progress = inputs.experiment.seed, inputs.progress
+    rates = measure_error_rates(checks, systems=systems, runs=runs, seed=seed, progress=progress)
+    if repeated := [check for each in compared for check in each.repeated]:
+        progress("new trials", 0, 1)
+        alarms = measure_trial_alarms(repeated, runs=runs, seed=seed)
+        rates = rates.with_trials(max(each.trials for each in compared), alarms)
+    progress("halves", 0, 1)
+    halves = compare_halves(checks, seed=seed)
+    progress("whole command", 0, 1)
+    return rates.with_answers(halves, [*run_damaged_lists(inputs), *run_cases()])
+
+
+def check_power(inputs: GateInputs) -> tuple[str, ...]:
+    """Warn of the checks of an experiment that cannot detect drops near their tolerance.
+
+    A future change is not known, so the spread is that of the gated system against the
+    experiment's baseline, or the next system, as in the self-test.
+
+    Returns:
+        One warning a check. No warnings where no second system runs: then no spread is known.
+    """
+    try:
+        checks, names = compare_two_systems(inputs)
+    except FusionBenchError:
+        return ()
+    inputs.progress("testing", 0, 1)
+    return tuple(
+        f"{check.name}: {warning} (from the differences of {names[1]} and {names[0]})"
+        for check in run_checks(checks, seed=inputs.experiment.seed)
+        if (warning := power_warning(check)) is not None
+    )
+
+
+def compare_two_systems(
+    inputs: GateInputs, against: str | None = None
+) -> tuple[list[Check], tuple[str, str]]:
+    """Every check of a policy, and the names of the reference and of the gated system."""
+    reference = _choose_reference(inputs, against)
+    compared = _compare_systems(inputs, reference)
+    checks = [check for each in compared for check in each.checks]
+    return checks, (reference.name, inputs.candidate.name)
+
+
+class _ComparedCollection(NamedTuple):
+    """The checks of one collection.
+
+    Attributes:
+        checks: The gated system against the reference, as means over trials.
+        repeated: The gated system against itself, with the values of each trial; empty with one.
+        trials: Of the gated system.
+    """
+
+    checks: list[Check]
+    repeated: list[Check]
+    trials: int
+
+
+def _choose_reference(inputs: GateInputs, against: str | None) -> System:
+    """The system that the gated one is compared with.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+        ConfigError: The gated system is the only one.
+    """
+    experiment, candidate = inputs.experiment, inputs.candidate
+    if against is not None and against not in experiment.systems:
+        raise UnknownNameError("system", against, experiment.systems, where="--against")
+    names = [against] if against else [experiment.baseline, *experiment.systems]
+    others = [experiment.systems[name] for name in names if name != candidate.name]
+    if not others:
+        raise ConfigError(
+            f"{inputs.source.path}: a self-test needs two different systems, and the only one is "
+            f"{candidate.name!r}"
+        )
+    return others[0]
+
+
+def _compare_systems(inputs: GateInputs, reference: System) -> list[_ComparedCollection]:
+    compared = []
+    for task in inputs.load_collections(reference):
+        before = describe_collection(task, reference).value_arrays()
+        record = describe_collection(task, inputs.candidate)
+        after, values = record.value_arrays(), record.trial_arrays()
+        checks = [*build_checks(inputs.policy, task, before, after)]
+        repeated: list[Check] = []
+        if values:
+            trials = PairedTrials(values, values, is_shared=False, borrows=False)
+            repeated += build_checks(inputs.policy, task, after, after, None, trials)
+        count = task.count_trials(inputs.candidate)
+        compared.append(_ComparedCollection(checks, repeated, count))
+    return compared

@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusion_bench.gate.self_test.new_trials import TrialAlarms
-from fusion_bench.gate.self_test.result import ErrorRate, SelfTestResult
-from fusion_bench.gate.self_test.whole_command.outcome import CaseOutcome
+from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
+from fusion_bench.gate.self_test.made_projects import CaseOutcome
+from fusion_bench.gate.self_test.simulation import TrialAlarms
+from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
-from fusion_bench.report.text.markdown import render_page
 from fusion_bench.report.write import draw_figures, write_files
 from fusion_bench.util.formatting import format_number
 
@@ -182,7 +182,7 @@ def _describe_means(trials: int) -> str:
 
 def draw_power_curves(result: SelfTestResult) -> Drawing:
     """The power curves with the measured power; imports Matplotlib."""
-    from fusion_bench.report.plots.power import draw_power
+    from fusion_bench.report.plots.studies import draw_power
 
     return draw_power(result.model_dump())
 

@@ -8,11 +8,18 @@ from typing import Final
 
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
-from fusion_bench.io.file_bytes import format_suffix, read_bytes, read_head, strip_suffixes
-from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats._base import FORMATS, Format, register_format
-from fusion_bench.io.formats._trec_lines import looks_like_trec
-from fusion_bench.io.raw_table import Kind, RawTable
+from fusion_bench.io.formats.trec import looks_like_trec
+from fusion_bench.io.raw_files import (
+    DEFAULT_LAYOUT,
+    FileLayout,
+    Kind,
+    RawTable,
+    format_suffix,
+    read_bytes,
+    read_head,
+    strip_suffixes,
+)
 
 __all__ = [
     "Format",

@@ -9,15 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from fusion_bench.config.fields.column_names import ID_ROLES, VALUE_ROLES
+from fusion_bench.data.document_rows import ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_bytes import read_text
-from fusion_bench.io.file_layout import NO_COLUMNS, ColumnNames
 from fusion_bench.io.formats import trec
-from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.formats._column_names import find_columns, match_columns
-from fusion_bench.io.formats._fixed_columns import fits_columns, tabulate_cells
-from fusion_bench.io.raw_table import Kind, RawTable
+from fusion_bench.io.formats._base import find_columns, match_columns, register_format
+from fusion_bench.io.formats.trec import fits_columns, tabulate_cells
+from fusion_bench.io.raw_files import NO_COLUMNS, ColumnNames, Kind, RawTable, read_text
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 #: What may stand around a cell.

@@ -4,26 +4,184 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from fusion_bench.config.fields.column_names import ID_ROLES, VALUE_ROLES
+from fusion_bench.data.document_rows import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_layout import ColumnNames
-from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.formats._column_names import (
+from fusion_bench.io.formats._base import (
     find_columns,
     format_columns,
     guess_columns,
     match_columns,
+    register_format,
 )
-from fusion_bench.io.formats._json_hits import HitReader
-from fusion_bench.io.formats._uniform_objects import read_uniform_objects
-from fusion_bench.io.json_items import JsonItem, read_items
-from fusion_bench.io.json_objects import require_text
-from fusion_bench.io.json_shapes import RankedList, find_lists, refuse_incomplete
-from fusion_bench.io.raw_table import Kind, RawTable
+from fusion_bench.io.json_objects import JsonItem, read_items, require_text
+from fusion_bench.io.json_shapes import RankedList, find_lists, is_indexed, refuse_incomplete
+from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable
+from fusion_bench.util.formatting import is_encodable
+
+#: Inside a list an ``id`` can only be the document's.
+HIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    **COLUMN_NAMES,
+    "document": (*COLUMN_NAMES["document"], "id", "_id"),
+    "score": (*COLUMN_NAMES["score"], "_score"),
+}
+
+
+class HitReader:
+    """Reads the hits of ranked lists.
+
+    Attributes:
+        kind: What the file holds.
+        columns: What a key holds → its name, where it has none of the usual names; ``a.b`` is the
+            key ``b`` of the object ``a``.
+    """
+
+    def __init__(self, kind: Kind, columns: ColumnNames) -> None:
+        self.kind = kind
+        self.columns = {role: name for role, name in columns.items() if role != "query"}
+        self._is_nested = any("." in name for name in self.columns.values())
+        self._names: dict[tuple[str, ...], dict[str, str]] = {}
+
+    def read_hits(
+        self, hits: Sequence[Any], ids: object, where: str
+    ) -> Iterator[tuple[str, Any, Any]]:
+        """Document, score (or grade) and rank of each hit; None for what is not known.
+
+        Args:
+            hits: The list, best first.
+            ids: What the indices of a reranker's answer count: the documents that were sent.
+            where: Prefix of a message.
+
+        Raises:
+            DataError: A hit names no document, or has no value.
+        """
+        for place, hit in enumerate(hits, start=1):
+            if isinstance(hit, dict):
+                yield self._read_object(hit, place, ids, where)
+            elif isinstance(hit, list | tuple):
+                if len(hit) != 2:
+                    raise DataError(
+                        f"{where}: {json.dumps(hit)[:60]} is no pair of document and score"
+                    )
+                rank = None if isinstance(hit, tuple) else place
+                yield require_text(hit[0], "document", where), hit[1], rank
+            else:
+                yield require_text(hit, "document", where), None, place
+
+    def _read_object(
+        self, hit: dict[str, Any], place: int, ids: object, where: str
+    ) -> tuple[str, Any, Any]:
+        hit = _flatten(hit) if self._is_nested else hit
+        if self.has_index(hit):
+            document = _resolve_index(hit["index"], ids, where)
+            names = self._find_names(hit, where, ())
+        else:
+            names = self._find_names(hit, where, ("document",))
+            document = require_text(hit[names["document"]], "document", where)
+        value = hit[names["value"]] if "value" in names else None
+        return document, value, hit[names["rank"]] if "rank" in names else place
+
+    def has_index(self, hit: object) -> bool:
+        """Whether a hit names its document by the place in the list that was sent."""
+        return is_indexed(hit) and "document" not in self.columns
+
+    def guess_columns(self, hit: object) -> dict[str, str]:
+        """What a hit has no known key for → the key that may hold it."""
+        if not isinstance(hit, dict):
+            return {}
+        roles = "document", VALUE_ROLES[self.kind]
+        present = {role: name for role, name in self.columns.items() if name in hit}
+        given = match_columns(list(hit), roles, "", present, HIT_NAMES)
+        return guess_columns([role for role in roles if role not in given], given, list(hit))
+
+    def _find_names(
+        self, hit: dict[str, Any], where: str, required: tuple[str, ...]
+    ) -> dict[str, str]:
+        """The names of the keys of a hit."""
+        keys = tuple(hit)
+        if keys not in self._names:
+            self._names[keys] = find_columns(
+                keys,
+                self.kind,
+                where,
+                self.columns,
+                known_names=HIT_NAMES,
+                required=required,
+                is_ordered=True,
+            )
+        return self._names[keys]
+
+
+def _flatten(hit: dict[str, Any]) -> dict[str, Any]:
+    """The object with the keys of its objects beside its own, as ``outer.inner``."""
+    nested = {
+        f"{outer}.{inner}": value
+        for outer, values in hit.items()
+        if isinstance(values, dict)
+        for inner, value in values.items()
+    }
+    return hit | nested
+
+
+def _resolve_index(index: object, ids: object, where: str) -> str:
+    """The document at an index of the list that was sent.
+
+    Raises:
+        DataError: The list is not there, or too short.
+    """
+    sent = ids if isinstance(ids, list) else []
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(sent):
+        raise DataError(
+            f"{where}: index {json.dumps(index)} is none of the {len(sent)} ids that were sent, "
+            "counted from 0"
+        )
+    return require_text(sent[index], "document", where)
+
+
+def read_uniform_objects(
+    items: Sequence[JsonItem],
+    kind: Kind,
+    *,
+    has_ranks: bool,
+    columns: ColumnNames,
+) -> RawTable | None:
+    """The rows of objects with the same keys and textual ids; None = they are not like that.
+
+    Args:
+        items: Each with its line.
+        kind: What they hold.
+        has_ranks: Whether the rank column is needed.
+        columns: The file's own names, where it declares them.
+    """
+    if not items or items[0].query is not None:
+        return None  # the name of the file says the query
+    objects: list[dict[str, Any]] = [item.value for item in items]
+    keys = objects[0].keys()
+    if any(value.keys() != keys for value in objects):
+        return None
+    try:
+        names = find_columns(list(keys), kind, "", columns)
+    except DataError:
+        return None  # whoever reads them one by one says where
+    queries, documents = ([item[names[role]] for item in objects] for role in ("query", "document"))
+    for ids in (queries, documents):
+        if set(map(type, ids)) != {str} or not is_encodable("".join(ids)):
+            return None
+    value, rank = names.get("value"), names.get("rank")
+    values: list[Any] | None = None if value is None else [item[value] for item in objects]
+    needs_ranks = has_ranks or values is None
+    ranks = [item[rank] for item in objects] if needs_ranks and rank is not None else None
+    return RawTable(
+        queries=queries,
+        documents=documents,
+        values=values,
+        ranks=None if ranks is None or None in ranks else ranks,
+        lines=[item.place for item in items],
+    )
+
 
 #: The key of an answer that stands inside an object with the id of its query.
 ENVELOPE = "response"

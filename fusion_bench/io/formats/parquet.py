@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_layout import ColumnNames
-from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.formats._column_names import find_columns
-from fusion_bench.io.raw_table import Kind, RawTable
-from fusion_bench.util.files.regular_files import check_regular
+from fusion_bench.io.formats._base import find_columns, register_format
+from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable
+from fusion_bench.util.files import check_regular
 
 
 @register_format("parquet", ".parquet")

@@ -1,5 +1,21 @@
 """The data behind the views of an evaluation's page.
 
+Beside a collection's own keys::
+
+    "texts": [Q texts or null],
+    "details": {
+      "kept": null | [query indices],        # null = all queries keep their documents
+      "documents": [ids], "document_texts": [texts or null],
+      "relevant": {"query": [M], "documents": [M numbers], "grades": [M],
+                   "sources": [S], "source_ranks": [S × [M]], "systems": [T],
+                   "system_ranks": [T × [M]]},                            # rank 0 = not returned
+      "unjudged": {system: [Q counts among the first ten]},
+      "top": [ {"system", "labels": [terms], "query": [L], "documents": [L numbers],
+                "grades": [L, null = unjudged], "scores": [L], "terms": [labels × [L or null]]} ],
+      "overlap": …, "leave_one_out": [rows], "depth_curve": [rows] }
+
+Rows of a query stand together, the best document first.
+
 Plain data, as JSON has it; every number as it was computed, with all its digits::
 
     { "kind": "evaluation", "name": …, "alpha": …, "min_gain": …,
@@ -15,7 +31,7 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
                 "detectable", "answer", "verdict": text, "few_changes" } } ],   # by primary mean
         "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],
         "help": {picture: [paragraphs]},
-        "texts", "details": see fusion_bench.report.html.details_data } ],
+        "texts", "details": see fusion_bench.report.html.evaluation_data } ],
       "lint": [findings],                              # as report.json has them
       "change": null | what changed since the report before, see ReportChange }
 
@@ -25,14 +41,332 @@ page then leaves out what it would show.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from fusion_bench.evaluation.details.records import ReportDetails
-from fusion_bench.evaluation.report_changes.records import ReportChange
-from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.report.html.collection_data import collection_data
-from fusion_bench.report.html.plain_text import escape_texts
-from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
+import numpy as np
+
+from fusion_bench.config.yaml_files import format_yaml
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
+from fusion_bench.evaluation.details.top_documents import TopDocuments
+from fusion_bench.evaluation.report_changes import ReportChange
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    MeasureResult,
+    SystemResult,
+)
+from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
+from fusion_bench.report.evaluation_tables import primary_table
+from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_coverage,
+    format_number,
+    pluralize,
+)
+
+#: What does nothing but harm in running text: control characters, characters that turn the
+#: direction of writing, and half surrogate pairs. Joiners and marks of direction stay: scripts need
+#: them, and the page isolates every text.
+HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+BLANKS = re.compile(r"[\t\n\r\u2028\u2029]+")
+
+
+def readable_text(text: str) -> str:
+    r"""Running text in one line; other control characters appear as codes such as ``\x1b``."""
+    return HARMFUL.sub(lambda match: _code(match[0]), BLANKS.sub(" ", text))
+
+
+def escape_texts(data: Any) -> Any:  # noqa: ANN401 - plain data of any shape
+    """Plain data whose texts have no control characters; these appear as codes."""
+    if isinstance(data, str):
+        return escape_control_chars(data)
+    if isinstance(data, dict):
+        return {key: escape_texts(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [escape_texts(value) for value in data]
+    return data
+
+
+def _code(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def encode_values(rows: Sequence[Sequence[float | None]]) -> dict[str, Any]:
+    """``{"distinct": [value, …], "rows": [[index or -1, …], …]}``; -1 = no value.
+
+    A value of a ranking measure comes again and again, so that this is a third of the values
+    themselves; each is written with all its digits.
+
+    Args:
+        rows: Values by query, a row each; None or NaN = no value.
+    """
+    values = np.array(rows, dtype=np.float64)
+    distinct, indices = np.unique(values, return_inverse=True)
+    known = np.isfinite(distinct)
+    # NaN sorts last, so the indices of what is known stay.
+    numbered = np.where(known, np.arange(len(distinct)), -1)[indices.reshape(values.shape)]
+    return {"distinct": distinct[known].tolist(), "rows": numbered.tolist()}
+
+
+def inference_data(report: Report, comparison: Comparison | ComparisonResult) -> dict[str, Any]:
+    """Interval, p, detectable difference and verdict of a comparison.
+
+    Args:
+        report: Whose level and least gain the texts name.
+        comparison: What was tested.
+    """
+    return {
+        "low": comparison.low,
+        "high": comparison.high,
+        "p": format_adjusted_p(comparison, report.alpha),
+        "detectable": comparison.min_detectable_difference,
+        "answer": comparison.answer,
+        "verdict": format_answer(comparison.answer, report.min_gain, alpha=report.alpha),
+        "few_changes": comparison.few_changes,
+    }
+
+
+HEAT: Final = (
+    "One row a system, one column a query. Blue: better than the baseline on this query; orange: "
+    "worse; the stronger, the more.",
+    "Columns are in the order of the chosen system's gain. A row that fades from blue to orange as "
+    "that one does wins and loses on the same queries; one that does not, on others: that is where "
+    "a mix could gain.",
+    "Where there are more queries than pixels, a column shows the mean of its neighbors. Enlarge "
+    "it to see each query; click one to open it.",
+)
+QUERIES: Final = (
+    "Each row is a query, with the baseline's value, the chosen system's, and their difference. "
+    "Open one to see the documents.",
+    "Single queries explain a difference; they do not prove one. Any system loses some queries by "
+    "chance.",
+)
+OVERLAP: Final = (
+    "Shares of common documents in the first ranks of two sources, as a mean over queries. "
+    "Sources that share little have more to give each other, if both find relevant documents.",
+    "“Only by this source” counts relevant documents that no other source returns at any rank: "
+    "without it, no fusion can reach them.",
+)
+DEPTH_CURVE: Final = (
+    "Every source is cut at this rank before it is fused. Where a line is flat, deeper lists cost "
+    "time and change nothing.",
+)
+
+
+def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]]:
+    """Picture → paragraphs.
+
+    Args:
+        report: Whose level is named.
+        collection: Whose baseline and measure are named.
+    """
+    texts = {
+        "systems": _systems_texts(report, collection),
+        "forest": _forest_texts(report, collection),
+        "heat": HEAT,
+        "queries": QUERIES,
+        "overlap": OVERLAP,
+        "leave_one_out": _left_out_texts(collection.primary_measure),
+        "depth_curve": DEPTH_CURVE,
+    }
+    return {name: [*map(escape_control_chars, lines)] for name, lines in texts.items()}
+
+
+def _systems_texts(report: Report, collection: Collection) -> tuple[str, ...]:
+    coverage = format_coverage(report.alpha)
+    return (
+        f"Each row is a system; the dot is its mean, the bar the {coverage} interval of that mean. "
+        "All bars of a column share one scale.",
+        "Overlapping bars do not mean “no difference”: systems answer the same queries, so the "
+        "paired difference decides, and the verdict rests on it alone.",
+        "Floor and ceiling rows are no competitors. The floor is the best single source; nothing "
+        "can pass the perfect order of the candidates.",
+        *primary_table(report, collection).notes,
+    )
+
+
+def _forest_texts(report: Report, collection: Collection) -> tuple[str, ...]:
+    primary, baseline = collection.primary_measure, collection.baseline
+    together = (
+        "All intervals hold together, whatever the true differences are: one or more of them miss "
+        f"the true one in about {100 * report.alpha:g} % of all runs, or fewer."
+        if report.correction == "max_t"
+        else "Each interval holds alone. Among many systems, one may miss 0 by luck."
+    )
+    return (
+        f"Each mark is the mean of system − {baseline} in {primary} over the same queries, with "
+        f"its {format_coverage(report.alpha)} interval. Right of 0 is better.",
+        f"{together} An interval that crosses 0 does not show that the systems are equal.",
+        "Gray: differences too small to be detected with 80 % power. A mark inside it needs more "
+        "queries.",
+    )
+
+
+def _left_out_texts(primary: str) -> tuple[str, ...]:
+    return (
+        f"Mean {primary} of a system without one source, minus the mean with it. Left of 0 the "
+        "source helps; right of 0 the system is better without it.",
+        "The intervals are paired by query and not adjusted for their number: take them as a hint "
+        "which source to look at.",
+    )
+
+
+#: Scores and terms have so many significant digits, as the order of documents does.
+DIGITS = 12
+
+
+def details_data(details: CollectionDetails) -> dict[str, Any]:
+    """The keys ``texts`` and ``details`` of a collection."""
+    relevant, numbers = details.relevant, _number_documents(details)
+    is_whole = len(details.kept_queries) == len(details.queries)
+    texts = [details.document_texts.get(document) for document in numbers]
+    data = {
+        "kept": None if is_whole else details.kept_queries.tolist(),
+        "documents": [escape_control_chars(document) for document in numbers],
+        "document_texts": [text and readable_text(text) for text in texts],
+        "relevant": {
+            "query": relevant.query.tolist(),
+            "documents": [numbers[document] for document in relevant.documents],
+            "grades": relevant.grades.tolist(),
+            "sources": _names(relevant.sources),
+            "source_ranks": relevant.source_ranks.tolist(),
+            "systems": _names(relevant.systems),
+            "system_ranks": relevant.system_ranks.tolist(),
+        },
+        "unjudged": {
+            escape_control_chars(name): counts.tolist() for name, counts in details.unjudged.items()
+        },
+        "top": [_top_data(top, numbers) for top in details.top],
+        "overlap": {**details.overlap.to_dict(), "sources": _names(details.overlap.sources)},
+        "leave_one_out": _rows(details.leave_one_out.to_dict()["rows"]),
+        "depth_curve": _rows(details.depth_curve.to_dict()["rows"]),
+    }
+    return {"texts": [text and readable_text(text) for text in details.texts], "details": data}
+
+
+def _number_documents(details: CollectionDetails) -> dict[str, int]:
+    """Document → its number, over all that the details name."""
+    names = dict.fromkeys(details.relevant.documents)
+    for top in details.top:
+        names |= dict.fromkeys(top.documents)
+    return {name: number for number, name in enumerate(names)}
+
+
+def _top_data(top: TopDocuments, numbers: dict[str, int]) -> dict[str, Any]:
+    graded = zip(top.grades.tolist(), top.judged.tolist(), strict=True)
+    return {
+        "system": escape_control_chars(top.system),
+        "labels": _names(top.labels),
+        "query": top.query.tolist(),
+        "documents": [numbers[document] for document in top.documents],
+        "grades": [grade if is_judged else None for grade, is_judged in graded],
+        "scores": _rounded(top.scores),
+        "terms": [_rounded(term) for term in top.terms],
+    }
+
+
+def _rounded(values: FloatArray) -> list[float | None]:
+    finite = np.isfinite(values).tolist()
+    texts = (f"{value:.{DIGITS}g}" for value in values.tolist())
+    return [float(text) if is_known else None for text, is_known in zip(texts, finite, strict=True)]
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    return [escape_control_chars(name) for name in names]
+
+
+def _rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records whose texts have no control characters."""
+    return [
+        {key: escape_control_chars(v) if isinstance(v, str) else v for key, v in row.items()}
+        for row in rows
+    ]
+
+
+def collection_data(
+    report: Report, collection: Collection, details: CollectionDetails | None = None
+) -> dict[str, Any]:
+    """The data of one collection; see :mod:`fusion_bench.report.html.evaluation_data`."""
+    rows = (*collection.ranked_systems, *collection.reference_rows)
+    fields = {"type": collection.types, **collection.slices}
+    return {
+        "name": escape_control_chars(collection.name),
+        "measures": list(collection.measures),
+        "measure_titles": [display_measure(name) for name in collection.measures],
+        "primary": collection.primary_measure,
+        "baseline": escape_control_chars(collection.baseline),
+        "best": escape_control_chars(collection.best_system),
+        "queries": [escape_control_chars(query) for query in collection.queries],
+        "slices": {
+            field: [None if value is None else escape_control_chars(value) for value in values]
+            for field, values in fields.items()
+            if len(set(values)) > 1
+        },
+        "systems": [_system_data(report, collection, row) for row in rows],
+        "values": [
+            encode_values([row.measures[name].values for row in rows])
+            for name in collection.measures
+        ],
+        "help": picture_texts(report, collection),
+        **({} if details is None else details_data(details)),
+    }
+
+
+def _system_data(report: Report, collection: Collection, row: SystemResult) -> dict[str, Any]:
+    results = [row.measures[name] for name in collection.measures]
+    comparison = collection.comparison(row.name, collection.primary_measure)
+    config = "" if row.config is None else _config_text(row.config)
+    return {
+        "name": escape_control_chars(row.name),
+        "kind": row.kind,
+        "group": _verdict_group(row, comparison),
+        "note": escape_control_chars(row.note),
+        "config": config,
+        "means": [result.mean for result in results],
+        "low": [result.low for result in results],
+        "high": [result.high for result in results],
+        "unjudged": row.unjudged_share,
+        "bounds": bounds_data(results),
+        "difference": None if comparison is None else _difference_data(report, comparison),
+    }
+
+
+def bounds_data(results: Iterable[MeasureResult | None]) -> list[dict[str, Any] | None]:
+    """The bounds of one system on each measure; None where nothing is known."""
+    known = (None if result is None else result.bounds for result in results)
+    return [None if each is None else each.model_dump(mode="json") for each in known]
+
+
+def _config_text(config: dict[str, Any]) -> str:
+    lines = format_yaml(config, width=80).rstrip("\n").split("\n")
+    return "\n".join(map(escape_control_chars, lines))
+
+
+def _verdict_group(row: SystemResult, comparison: ComparisonResult | None) -> str:
+    """``better``, ``baseline``, ``open``, ``worse``, ``floor`` or ``ceiling``."""
+    if row.kind != "system":
+        return row.kind
+    if comparison is None:
+        return "baseline"
+    if comparison.answer in BETTER:
+        return "better"
+    return "worse" if comparison.answer in WORSE else "open"
+
+
+def _difference_data(report: Report, comparison: ComparisonResult) -> dict[str, Any]:
+    return {
+        "value": comparison.difference,
+        "wins": comparison.wins,
+        "ties": comparison.ties,
+        "losses": comparison.losses,
+        **inference_data(report, comparison),
+    }
 
 
 def evaluation_data(

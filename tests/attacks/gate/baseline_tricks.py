@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.gate.baselines.record import digest_json
+from fusion_bench.gate.baseline import digest_json
 from tests.attacks.gate.trick import (
     EXPERIMENT_TEXT,
     SEALED,

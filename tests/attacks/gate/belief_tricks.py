@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.gate.baselines.candidates import candidates_path
+from fusion_bench.gate.baseline_files import candidates_path
 from tests.attacks.gate.baseline_tricks import lower_all, stored
 from tests.attacks.gate.stored_lists import CACHE, ENVIRONMENT, forge_cache
 from tests.attacks.gate.trick import OTHER_RUN, SEALED, Trick, copied, lines, max_drop, policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from fusion_bench.report.text.markdown import escape_markdown
+from fusion_bench.report.markdown import escape_markdown
 from tests.attacks.gate.baseline_tricks import BASELINES
 from tests.attacks.gate.belief_tricks import (
     CACHES,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from fusion_bench.io.cache.array_folder import StoredArrays, open_arrays, write_arrays
-from fusion_bench.io.cache.dataset_cache import FOLDER
+from fusion_bench.io.dataset_cache import FOLDER, StoredArrays, open_arrays, write_arrays
 from tests.attacks.project import GATE, RUN
 from tests.attacks.runner import run_here
 

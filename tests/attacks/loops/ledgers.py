@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from fusion_bench.errors import DataError
-from fusion_bench.gate.baselines.candidates import (
-    CheckedCandidate,
-    append_candidate,
-    read_candidates,
-)
-from fusion_bench.tune.looks.ledger import Look, format_look, read_looks, update_ledger
+from fusion_bench.gate.baseline_files import CheckedCandidate, append_candidate, read_candidates
+from fusion_bench.tune.ledger import LedgerEntry, format_look, read_looks, update_ledger
 from tests.attacks.torture import Loop, Tally
 
 INPUTS = 60
-Line = TypeVar("Line", Look, CheckedCandidate)
+Line = TypeVar("Line", LedgerEntry, CheckedCandidate)
 
 
 def run_round(seed: int, folder: Path) -> Tally:
@@ -90,7 +86,7 @@ def _damage(lines: list[str], rng: random.Random) -> list[str]:
 
 
 def _add_look(path: Path, rng: random.Random, *, is_old: bool = False) -> None:
-    look = Look(
+    look = LedgerEntry(
         version=2 if is_old else 3,
         experiment="e",
         system="s",

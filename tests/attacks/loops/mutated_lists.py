@@ -9,12 +9,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.io import json_items
+from fusion_bench.io import json_objects
 from fusion_bench.io.formats import json_file, trec
 from fusion_bench.io.load_records import load_qrels, load_run
-from fusion_bench.io.raw_table import Kind
+from fusion_bench.io.raw_files import Kind
 from tests.attacks.mutated_tables import SUFFIXES, format_table, make_table, misspell_cell, mutate
 from tests.attacks.torture import Loop, Tally
 
@@ -105,7 +105,7 @@ def only_plain_readers() -> Iterator[None]:
     """Every file is read line by line, and every object by itself."""
     with ExitStack() as stack:
         stack.enter_context(patch.object(trec, "LARGE_FILE", 1 << 62))
-        stack.enter_context(patch.object(json_items, "parse_together", lambda _text: None))
+        stack.enter_context(patch.object(json_objects, "parse_together", lambda _text: None))
         stack.enter_context(patch.object(json_file, "read_uniform_objects", lambda *_, **__: None))
         yield
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict
 
-from fusion_bench.config.files.json_schema import build_schema
+from fusion_bench.config.json_records import build_schema
 
 
 class Part(BaseModel):

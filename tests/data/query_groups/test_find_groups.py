@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.query_groups.find_groups import QueryGroups, QueryLink, find_query_groups
+from fusion_bench.data.query_groups import QueryGroups, QueryLink, find_query_groups
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 

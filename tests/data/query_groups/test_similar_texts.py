@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.data.query_groups.similar_texts import (
-    MAX_BUCKET,
-    jaccard_index,
-    normalize_text,
-    propose_pairs,
-)
+from fusion_bench.data.query_groups import MAX_BUCKET, jaccard_index, normalize_text, propose_pairs
 
 THINGS = "salt ship lantern market barrel tide keeper guild harbor vine copper apple"
 

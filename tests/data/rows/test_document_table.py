@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 from fusion_bench.io.load_records import load_qrels, load_run

@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.data.rows.grouped_rows import (
+from fusion_bench.data.grouped_rows import (
+    IdVocabulary,
     count_within_queries,
+    encode_ids,
     find_repeats,
     group_rows,
     hash_table,
@@ -15,7 +17,6 @@ from fusion_bench.data.rows.grouped_rows import (
     refuse_ragged,
     to_offsets,
 )
-from fusion_bench.data.rows.ids import IdVocabulary, encode_ids
 from fusion_bench.errors import DataError
 
 

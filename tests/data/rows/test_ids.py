@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.data.rows import ids
-from fusion_bench.data.rows.ids import IdVocabulary, encode_arrow, encode_ids, unite_vocabularies
+from fusion_bench.data import grouped_rows
+from fusion_bench.data.grouped_rows import (
+    IdVocabulary,
+    encode_arrow,
+    encode_ids,
+    unite_vocabularies,
+)
 from fusion_bench.errors import DataError
 
 LETTERS = st.sampled_from(["ab", "aé文🙂", "0123456789", "ab\0"])
@@ -43,7 +48,7 @@ def test_vocabularies_are_united(lists: list[list[str]], how: str) -> None:
             for part in parts
         ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ids, "MANY_IDS", 0 if how == "many" else 1000)
+        patch.setattr(grouped_rows, "MANY_IDS", 0 if how == "many" else 1000)
         union, codes = unite_vocabularies(parts)
     assert list(union) == sorted({name for names in lists for name in names})
     for part, code in zip(parts, codes, strict=True):

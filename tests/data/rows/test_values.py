@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from fusion_bench.data.rows.values import GREATEST, parse_scores, parse_whole_numbers
+from fusion_bench.data.read_options import GREATEST, parse_scores, parse_whole_numbers
 from fusion_bench.errors import DataError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fusion_bench.connector import PullQuery
+from fusion_bench.engines.connectors import PullQuery
 from tests.engines.connectors.fake_hybrid import FakeAzure, FakeVespa, FakeWeaviate
 from tests.engines.connectors.fake_search import FakeElasticsearch, FakeOpenSearch
 from tests.engines.connectors.fake_vectors import FakeChroma, FakeMilvus, FakeQdrant

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from fusion_bench.connector import Hit
-from fusion_bench.engines.qdrant._session import leg_sign
-from fusion_bench.engines.qdrant.connector import QdrantLeg
-from fusion_bench.engines.vespa._session import read_id
+from fusion_bench.engines.connectors import Hit
+from fusion_bench.engines.connectors.qdrant import QdrantLeg, leg_sign
+from fusion_bench.engines.connectors.vespa import read_id
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.connectors.cases import CASES
 from tests.engines.connectors.fake_hybrid import FakeAzure, FakeVespa

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fusion_bench.connector import HttpConnector, connectors
+from fusion_bench.engines.connectors import HttpConnector, connectors
 from fusion_bench.errors import ProviderError
 from tests.engines.connectors.cases import QUERY
 from tests.engines.connectors.loopback import DOCUMENTS, rank_by_cosine

@@ -9,7 +9,13 @@ from typing import Any, TypeVar
 import pytest
 
 import fusion_bench
-from fusion_bench.connector import EngineSession, Hit, HttpConnector, check_hits, connectors
+from fusion_bench.engines.connectors import (
+    EngineSession,
+    Hit,
+    HttpConnector,
+    check_hits,
+    connectors,
+)
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.experiment.system import System
 from tests.engines.connectors.cases import CASES, QUERY, Case

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.connector import PullQuery, connectors
+from fusion_bench.engines.connectors import PullQuery, connectors
 from fusion_bench.errors import ConfigError
 from tests.engines.connectors.cases import CASES, QUERY
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 import fusion_bench
-from fusion_bench.connector import connectors
+from fusion_bench.engines.connectors import connectors
+from fusion_bench.engines.pull import PullOptions, pull_dataset
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.pull.run import PullOptions, pull_dataset
 from tests.engines.connectors.cases import CASES, QUERY
 from tests.engines.connectors.loopback import DOCUMENTS, serving
 

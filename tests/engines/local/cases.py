@@ -12,7 +12,14 @@ from benchmarks.pulled_engines.corpus import make_corpus
 from benchmarks.pulled_engines.indexes import FUSIONS, Settings
 from benchmarks.pulled_engines.measure import Pull, PulledFolder
 from fusion_bench.cli import main
-from fusion_bench.connector import Connector, EngineSession, Hit, PullQuery, check_hits, connectors
+from fusion_bench.engines.connectors import (
+    Connector,
+    EngineSession,
+    Hit,
+    PullQuery,
+    check_hits,
+    connectors,
+)
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from fusion_bench.engines._connectors.client_library import LONGEST_MESSAGE, call_library
+from fusion_bench.engines.connectors._sessions import LONGEST_MESSAGE, call_library
 from fusion_bench.errors import ConfigError, ProviderError
 
 

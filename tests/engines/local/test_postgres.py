@@ -10,9 +10,12 @@ import psycopg2  # type: ignore[import-untyped]
 import pytest
 
 from benchmarks.pulled_engines.indexes import Settings, build_postgres
-from fusion_bench.connector import EngineSession
-from fusion_bench.engines.pgvector import PgvectorConnector
-from fusion_bench.engines.pgvector._statements import fused_statement, leg_statement
+from fusion_bench.engines.connectors import EngineSession
+from fusion_bench.engines.connectors.pgvector import (
+    PgvectorConnector,
+    fused_statement,
+    leg_statement,
+)
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.local.cases import (
     CORPUS,

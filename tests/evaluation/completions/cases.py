@@ -10,12 +10,12 @@ from typing import TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
+from fusion_bench.checks.completions import TopDocuments, collect_top
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.completions.top_documents import TopDocuments, collect_top
-from fusion_bench.evaluation.ranking.list_positions import list_parts
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.final_lists import list_parts
 
 Case: TypeAlias = tuple[dict[str, int], list[str], list[str]]
 SCALE = (0, 1, 2)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.evaluation.completions import average_precision
-from fusion_bench.evaluation.completions.extremes import CompletionModel
-from fusion_bench.evaluation.completions.measure_models import build_model
+from fusion_bench.checks import completed_measures
+from fusion_bench.checks.completed_measures import build_model
+from fusion_bench.checks.completions import CompletionModel
 from fusion_bench.measures import parse_measure
 from tests.evaluation.completions.cases import (
     SCALE,
@@ -75,7 +75,7 @@ def check_effects(
 def test_no_completion_lies_beyond_the_bound_of_average_precision(case: Case, cutoff: int) -> None:
     slow = slow_differences("AP", *case, cutoff)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(average_precision, "MOST_ENUMERATED", 0)
+        patch.setattr(completed_measures, "MOST_ENUMERATED", 0)
         ends = make_model("AP", case, cutoff).find_extremes()
         alone = make_model("AP", (case[0], case[1], ["z"]), cutoff).find_extremes()
     assert of_last_query(ends.low) <= min(slow.values()) + 1e-12

@@ -16,12 +16,12 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.completions.query_bounds import QueryBounds, find_bounds, grade_scale
-from fusion_bench.evaluation.ranking.list_positions import list_parts
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
+from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_bounds, grade_scale
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
-from fusion_bench.report.evaluation.slice_tables import slice_table
+from fusion_bench.ranking.final_lists import list_parts
+from fusion_bench.report.evaluation_tables import slice_table
 from tests import unjudged_project
 from tests.evaluation.completions.cases import DOCUMENTS, Case, cases, slow_differences
 from tests.tiny import edit

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.crag.evidence import list_evidence, system_evidence
-from fusion_bench.experiment.crag_settings import CragRule
+from fusion_bench.evaluation.crag import list_evidence, system_evidence
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.settings import CragRule
 from fusion_bench.io.dataset import load_dataset
 from tests import tiny
 

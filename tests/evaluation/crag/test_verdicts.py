@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.crag.verdicts import (
-    CragThresholds,
-    classify_scores,
-    judge_list,
-    name_verdicts,
-)
-from fusion_bench.experiment.crag_settings import CragFitSettings, CragRule, CragSettings
+from fusion_bench.evaluation.crag import CragThresholds, classify_scores, judge_list, name_verdicts
+from fusion_bench.experiment.settings import CragFitSettings, CragRule, CragSettings
 from fusion_bench.schema import CRAGScore
 
 NEXT = np.nextafter

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.dataset_checks.dataset_summary import (
-    dataset_notices,
-    describe_dataset,
-    unjudged_shares,
-)
+from fusion_bench.evaluation.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
 from fusion_bench.io.dataset import load_dataset
 from tests import tiny
 from tests.io.test_provenance import beside

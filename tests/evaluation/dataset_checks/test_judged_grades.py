@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fusion_bench.checks.query_warnings import find_grade_warnings, list_grades
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.evaluation.dataset_checks.judged_grades import find_grade_warnings, list_grades
 
 
 def test_grades_are_those_of_the_chosen_queries() -> None:

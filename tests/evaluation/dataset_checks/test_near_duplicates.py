@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.evaluation.dataset_checks.near_duplicates import (
+from fusion_bench.checks.query_warnings import (
     describe_near_duplicates,
     find_near_duplicates,
     write_found_groups,
 )
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.report.evaluation.data_warnings import data_warnings
+from fusion_bench.report.data_warnings import data_warnings
 from tests.io.query_groups.test_dataset_groups import write_dataset
 from tests.report.cases import collection, report, system
 

@@ -13,11 +13,11 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.details.detailed_set import DetailedSet
-from fusion_bench.evaluation.ranking.final_lists import make_final_lists
-from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.details.source_effects import DetailedSet
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.final_lists import make_final_lists
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 SOURCES = ("a", "b", "c")
 ROLES = {"a": frozenset({"keyword"}), "b": frozenset({"question"}), "c": frozenset({"hyde"})}

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import UnknownKeyError, UnknownNameError
-from fusion_bench.evaluation.details.collector import DetailsCollector
-from fusion_bench.evaluation.details.records import CollectionDetails, ReportDetails
+from fusion_bench.evaluation.details.collector import (
+    CollectionDetails,
+    DetailsCollector,
+    ReportDetails,
+)
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests import tiny

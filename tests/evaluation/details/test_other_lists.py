@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.details.depth_curve import measure_depths
-from fusion_bench.evaluation.details.leave_one_out import LeftOut, leave_sources_out
-from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.details.source_effects import (
+    LeftOut,
+    leave_sources_out,
+    measure_depths,
+)
+from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
 from tests.evaluation.details.cases import (
     MEASURE,

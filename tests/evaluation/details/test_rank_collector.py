@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.details.rank_collector import TOP, RankCollector
-from fusion_bench.evaluation.details.relevant_documents import list_relevant
-from fusion_bench.evaluation.details.relevant_ranks import make_relevant_ranks
+from fusion_bench.evaluation.details.relevant_ranks import (
+    TOP,
+    RankCollector,
+    list_relevant,
+    make_relevant_ranks,
+)
 from fusion_bench.evaluation.details.top_documents import list_top_documents
 from tests.evaluation.details.cases import (
     MEASURE,

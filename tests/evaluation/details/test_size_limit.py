@@ -7,8 +7,12 @@ import json
 import numpy as np
 
 from fusion_bench.evaluation.details.relevant_ranks import make_relevant_ranks
-from fusion_bench.evaluation.details.size_limit import QuerySizes, choose_queries, estimate_sizes
-from fusion_bench.evaluation.details.top_documents import list_top_documents
+from fusion_bench.evaluation.details.top_documents import (
+    QuerySizes,
+    choose_queries,
+    estimate_sizes,
+    list_top_documents,
+)
 from tests.evaluation.details.cases import SPACES, SYSTEMS, make_case, make_system
 from tests.evaluation.details.test_rank_collector import collect
 

@@ -6,9 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.evaluation.details.relevant_documents import list_relevant
-from fusion_bench.evaluation.details.relevant_ranks import make_relevant_ranks
-from fusion_bench.evaluation.details.source_overlap import SourceOverlap, measure_overlap
+from fusion_bench.evaluation.details.relevant_ranks import (
+    SourceOverlap,
+    list_relevant,
+    make_relevant_ranks,
+    measure_overlap,
+)
 from tests.evaluation.details.cases import SOURCES, Case, final_lists, make_case, make_system
 
 

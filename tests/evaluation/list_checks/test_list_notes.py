@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.evaluation.list_checks.list_notes import list_warnings
-from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.checks.list_warnings import list_warnings
+from fusion_bench.checks.records import ListInfo
 
 
 def note_keys(facts: Mapping[str, Any]) -> list[str]:

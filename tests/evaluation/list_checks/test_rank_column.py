@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.evaluation.list_checks.rank_column import RankColumn, compare_rank_column
-from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.checks.lists import RankColumn, compare_rank_column
+from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
 
 SAME = "q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.5 t\nq1 Q0 c 3 0.1 t\nq2 Q0 a 1 3 t\n"
 OPPOSED = "q1 Q0 a 1 0.1 t\nq1 Q0 b 2 0.5 t\nq1 Q0 c 3 0.4 t\nq1 Q0 d 4 0.9 t\n"

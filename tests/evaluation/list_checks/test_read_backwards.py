@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fusion_bench.checks.lists import BothOrders, measure_both_orders
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.list_checks.read_backwards import BothOrders, measure_both_orders
 
 QUERIES, DOCUMENTS = 30, 40
 QRELS = Qrels.from_dict({f"q{q}": {f"d{q % 7}": 1, f"d{q % 5 + 10}": 1} for q in range(QUERIES)})

@@ -7,15 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusion_bench.checks.lists import RerankListCheck, check_rerank_list, describe_problems
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.list_checks.rerank_list_checks import (
-    RerankListCheck,
-    check_rerank_list,
-    describe_problems,
-)
 from fusion_bench.io.load_records import load_qrels, load_run
 from tests.parity.data import parity_data
 

@@ -7,13 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.checks.lists import count_changed_by_float32, count_constant_lists, lowest_score
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.list_checks.score_facts import (
-    count_changed_by_float32,
-    count_constant_lists,
-    lowest_score,
-)
 
 JUDGED = {"q1", "q2"}
 

@@ -7,11 +7,10 @@ import random
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query
+from fusion_bench.data.records import Condition, Query, Switch
 from fusion_bench.data.run import Run
-from fusion_bench.data.switches import Condition, Switch
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.final_lists import rank_queries
 
 NAMES = ("dense", "bm25", "meta", "synergy")
 ROLES = {

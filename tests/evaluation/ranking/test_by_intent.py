@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.fuse import CrossFitted
 from fusion_bench.measures import parse_measure
+from fusion_bench.methods.fuse import CrossFitted
+from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.evaluation.ranking.switched_cases import NAMES, QRELS, QUERIES, aligned, final_scores
 
 WEIGHTS = {"dense": 2, "meta": {"by_intent": {"meta": 4, "synergy": 0.5, "default": 1}}}

@@ -12,14 +12,10 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.ranking.final_lists import (
-    FinalLists,
-    align_all_queries,
-    make_final_lists,
-)
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make_final_lists
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 A = Run.from_dict("a", {"q1": {"d1": 9.0, "d2": 8.0, "d3": 7.0}, "q2": {"d5": 1.0}})
 B = Run.from_dict("b", {"q1": {"d3": 0.9, "d4": 0.8}, "q3": {"d1": 0.2}})

@@ -11,15 +11,13 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.ranking.final_lists import align_all_queries, make_final_lists
-from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
-from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.shards import ShardLimits
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.fuse import CrossFitted, Trainable
 from fusion_bench.measures import parse_measure
+from fusion_bench.methods.fuse import CrossFitted, Trainable
+from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists, rank_queries
+from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
 from tests.fuse.trained_cases import make_judgments, make_lists, make_runs
 
 LISTS, JUDGMENTS = make_lists(3), make_judgments(3)

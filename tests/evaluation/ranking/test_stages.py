@@ -10,29 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.batch.systems import evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.ranking.final_lists import (
-    FinalLists,
-    align_all_queries,
-    make_final_lists,
-)
-from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.ranking.plain_systems import plain_systems
-from fusion_bench.evaluation.ranking.system_ranking import system_spec
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explain_query import trace_record
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.space.objective import source_roles
-from fusion_bench.tune.space.parameter_paths import apply_parameters, read_parameter
-from fusion_bench.tune.space.search_space import declared_parameters
+from fusion_bench.ranking.batch_engine import evaluate_batch
+from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make_final_lists
+from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import system_spec
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.tune.objective import source_roles
+from fusion_bench.tune.space import apply_parameters, declared_parameters, read_parameter
 from tests.contract.cases import SPACES, random_dataset
 
 STAGES: list[dict[str, Any]] = [

@@ -11,9 +11,9 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.evaluation.ranking.switched_cases import (
     LISTS,
     NAMES,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
+from fusion_bench.ranking.system_ranking import rank_candidates
 from tests.evaluation.test_scores import NO_LOW, Plain, lists, runs, system
 
 

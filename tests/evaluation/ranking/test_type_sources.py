@@ -14,10 +14,10 @@ from fusion_bench.config.query_types import type_of
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.evaluation.ranking.final_lists import align_all_queries, make_final_lists
-from fusion_bench.evaluation.ranking.query_classes import choose_class
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.json_objects import load_queries, parse_query
+from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
+from fusion_bench.ranking.plain_systems import choose_class
 from tests import tiny
 
 Capture = pytest.CaptureFixture[str]

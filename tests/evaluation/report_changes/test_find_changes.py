@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.evaluation.report_changes.find_changes import find_changes
-from fusion_bench.evaluation.report_changes.last_report import read_last_report
-from fusion_bench.evaluation.report_changes.records import CollectionChange, ReportChange
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_changes import CollectionChange, ReportChange, find_changes
+from fusion_bench.evaluation.report_file import Report, read_last_report
 from tests import tiny
 from tests.evaluation.test_run_experiment import report
 from tests.tiny import EXPERIMENT, edit

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_changes.find_changes import find_changes
-from fusion_bench.evaluation.report_changes.paired_changes import add_comparisons, explain_untested
-from fusion_bench.evaluation.report_changes.records import ReportChange
-from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.stats.compare_family import compare_with_baseline
+from fusion_bench.evaluation.compared_reports import add_comparisons, explain_untested
+from fusion_bench.evaluation.report_changes import ReportChange, find_changes
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.stats.comparison_family import compare_with_baseline
 from tests.report import cases
 from tests.report.cases import PRIMARY, system
 

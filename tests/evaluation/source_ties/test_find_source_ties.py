@@ -10,17 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.checks.source_ties import (
+    SETTLEMENTS,
+    SourceTies,
+    find_affordable,
+    find_source_ties,
+)
+from fusion_bench.checks.tied_lists import find_tied_runs
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.data.rows.read_options import ReadOptions
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.source_ties.find_source_ties import SourceTies, find_source_ties
-from fusion_bench.evaluation.source_ties.sampled_ranges import SETTLEMENTS, find_affordable
-from fusion_bench.evaluation.source_ties.settled_runs import find_tied_runs
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.ranking.system_scores import evaluate_systems
 
 Lists = Mapping[str, Mapping[str, float]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.starter.score_space import guess_score_space
+from fusion_bench.evaluation.starter import guess_score_space
 
 
 @pytest.mark.parametrize(

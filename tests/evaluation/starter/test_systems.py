@@ -6,7 +6,7 @@ import pytest
 
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.starter.systems import build_starter_systems, score_floor
+from fusion_bench.evaluation.starter import build_starter_systems, score_floor
 from fusion_bench.experiment.system import System
 
 

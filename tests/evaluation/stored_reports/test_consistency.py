@@ -11,7 +11,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import DataError
-from fusion_bench.evaluation.stored_reports.read_report import read_report
+from fusion_bench.evaluation.report_file import read_report
 from tests.report import cases
 from tests.report.cases import PRIMARY
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records import Collection
 from tests.evaluation.trials.reports import run
 from tests.trials_project import TRIALS, make, make_plain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests.tiny import EXPERIMENT

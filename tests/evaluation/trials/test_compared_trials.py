@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.evaluation.compare_systems import compare_reports
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.compared_reports import compare_reports, match_trial_lists
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
-from fusion_bench.evaluation.trials.compared_trials import match_trial_lists
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.comparison_page import build_comparison_page
 from tests.tiny import EXPERIMENT

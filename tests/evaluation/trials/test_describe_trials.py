@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation import fusion_systems
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.trials.describe_trials import describe_narrowing
-from fusion_bench.stats.compare_family import ComparedValues, compare_family
-from fusion_bench.stats.fusion_answer import FusionAnswer, decide_fusion
-from fusion_bench.stats.trials.trial_variance import make_trial_terms
+from fusion_bench.evaluation import results
+from fusion_bench.evaluation.assessment import describe_narrowing
+from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.stats.comparison_family import (
+    ComparedValues,
+    FusionAnswer,
+    compare_family,
+    decide_fusion,
+)
+from fusion_bench.stats.trial_variance import make_trial_terms
 from tests.evaluation.trials.reports import run
 from tests.trials_project import TRIALS, make
 
@@ -99,7 +103,7 @@ def test_whether_fusion_pays_accounts_for_trials(
         calls.append(options)
         return decide_fusion(*arguments, **options)
 
-    monkeypatch.setattr(fusion_systems, "decide_fusion", spy)
+    monkeypatch.setattr(results, "decide_fusion", spy)
     make(tmp_path, *TRIALS)
     collection = run(tmp_path).collections[0]
     values = collection.trial_values()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.evaluation.details.collector import DetailsCollector
-from fusion_bench.evaluation.details.records import CollectionDetails
+from fusion_bench.evaluation.details.collector import CollectionDetails, DetailsCollector
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests.tiny import EXPERIMENT

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from fusion_bench.evaluation.dataset_checks.dataset_summary import dataset_notices
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.trials.first_trial import FIRST_TRIAL, describe_first_trial
+from fusion_bench.evaluation.dataset_facts import FIRST_TRIAL, dataset_notices, describe_first_trial
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.report.evaluation.evaluation_page import build_page
-from fusion_bench.report.policies.policy_page import build_policy_page
-from fusion_bench.report.text.markdown import render_page
-from fusion_bench.tune.policy_study.prepared_policy import StudyBudget
-from fusion_bench.tune.policy_study.run_study import study_experiment
+from fusion_bench.report.evaluation_page import build_page
+from fusion_bench.report.markdown import render_page
+from fusion_bench.report.policy_page import build_policy_page
+from fusion_bench.tune.policy_study import study_experiment
+from fusion_bench.tune.prepared_policy import StudyBudget
 from tests.evaluation.trials.reports import run
 from tests.tiny import DATASET, EXPERIMENT, edit
 from tests.trials_project import FIRST, SECOND, make, make_plain

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.compare_systems import compare_reports
-from fusion_bench.evaluation.dataset_checks.dataset_summary import describe_dataset
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.trials.select_trial import describe_selection, select_trial
+from fusion_bench.evaluation.compared_reports import compare_reports
+from fusion_bench.evaluation.dataset_facts import describe_dataset, describe_selection, select_trial
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.report.evaluation.evaluation_page import build_page
-from fusion_bench.report.text.markdown import render_page
+from fusion_bench.report.evaluation_page import build_page
+from fusion_bench.report.markdown import render_page
 from tests.counts_project import QUERIES, RANKS, make
 from tests.evaluation.trials.reports import run
 

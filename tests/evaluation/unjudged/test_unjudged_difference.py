@@ -8,12 +8,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
-from fusion_bench.evaluation.unjudged.unjudged_difference import (
-    UnjudgedEvidence,
-    compare_unjudged,
-)
-from fusion_bench.stats.unjudged_rule import Direction
+from fusion_bench.checks.unjudged import UnjudgedEvidence, UnjudgedResult, compare_unjudged
+from fusion_bench.stats.comparison import Direction
 
 BASELINE = UnjudgedEvidence(
     share=np.array([0.0, 0.1, 0.2, 0.1]),

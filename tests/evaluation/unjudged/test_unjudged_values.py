@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from fusion_bench.checks.unjudged import UnjudgedValues, measure_unjudged
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.unjudged.unjudged_values import UnjudgedValues, measure_unjudged
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 

@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.methods.alias_notes import describe_fusion_alias, list_alias_notes
+from fusion_bench.experiment.method_table import describe_fusion_alias, list_alias_notes
 
 REMARK = " (divides by Σ w: the same order)"
 DATA: dict[str, Any] = {

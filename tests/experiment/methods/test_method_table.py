@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fusion_bench.blend import blends
 from fusion_bench.config.registry import MethodRegistry
-from fusion_bench.experiment.methods.method_table import list_methods
-from fusion_bench.fuse import fusions
-from fusion_bench.normalize import normalizers
-from fusion_bench.policies import policies
+from fusion_bench.experiment.method_table import list_methods
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.normalize import normalizers
+from fusion_bench.methods.policies import policies
 
 
 def test_every_method_is_listed_with_its_formula() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.gate.baselines.storage import baseline_path, read_baseline, write_baseline
+from fusion_bench.gate.baseline_files import baseline_path, read_baseline, write_baseline
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
 from tests.gate import cases

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.gate.baselines.candidates import candidates_path, read_candidates
-from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
-from fusion_bench.gate.pages.gate_page import format_text
+from fusion_bench.gate.baseline_files import (
+    candidates_path,
+    read_baseline,
+    read_candidates,
+    write_baseline,
+)
+from fusion_bench.gate.page import format_text
 from fusion_bench.gate.run import run_gate
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline

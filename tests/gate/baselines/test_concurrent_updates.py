@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fusion_bench.gate.baselines.storage import read_baseline
+from fusion_bench.gate.baseline_files import read_baseline
 from tests.attacks.runner import child_environment
 from tests.gate import cases
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.gate.baselines.record import digest_json
-from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
+from fusion_bench.gate.baseline import digest_json
+from fusion_bench.gate.baseline_files import read_baseline, write_baseline
 from tests.gate.baselines.test_record import baseline
 
 #: Changes the data of a baseline's file in place.

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.gate.baselines.record import (
+from fusion_bench.gate.baseline import (
     Anchor,
     Baseline,
+    BaselineUpdate,
     CollectionBaseline,
     digest_json,
 )
-from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
-from fusion_bench.gate.records.history import BaselineUpdate
+from fusion_bench.gate.baseline_files import read_baseline, write_baseline
 from fusion_bench.stats.intervals import exact_mean
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fusion_bench.gate.pages.comment import MAX_BARS, render_comment
+from fusion_bench.gate.formats import MAX_BARS, render_comment
 from tests.gate.pages.test_gate_page import FULL, NASTY, check, result
 
 

@@ -7,14 +7,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
-from fusion_bench.gate.pages.check_texts import describe_check
-from fusion_bench.gate.pages.gate_page import build_gate_page, format_text
-from fusion_bench.gate.pages.junit import render_junit
-from fusion_bench.gate.records.changes import DocumentChange, ListChange, QueryRegression
-from fusion_bench.gate.records.check_result import CheckResult, GoldenResult, GuardResult
+from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.gate.baseline import DocumentChange, ListChange, QueryRegression
+from fusion_bench.gate.formats import render_junit
+from fusion_bench.gate.page import build_gate_page, describe_check, format_text
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.report.text.markdown import render_page
+from fusion_bench.gate.verdict import CheckResult, GoldenResult, GuardResult
+from fusion_bench.report.markdown import render_page
 
 GOLDEN = Path(__file__).parent / "gate.golden.md"
 BLOCKING = ("regressed", "unjudged decide", "fell", "inconclusive")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusion_bench.gate.pages.gate_page import build_gate_page
-from fusion_bench.gate.pages.html import gate_html
+from fusion_bench.gate.formats import gate_html
+from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.result import GateVerdict
 from tests.gate.pages.test_gate_page import NASTY, check, result
 from tests.report.html.pages import page_data, parse_page

@@ -10,15 +10,13 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.self_test import halves, simulate
-from fusion_bench.gate.self_test import run as self_test
-from fusion_bench.gate.self_test.error_rates import measure_error_rates
+from fusion_bench.gate.self_test import error_rates as self_test
+from fusion_bench.gate.self_test import simulation, whole_command
+from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
+from fusion_bench.gate.self_test.made_projects import make_cases
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
-from fusion_bench.gate.self_test.result import SelfTestResult
-from fusion_bench.gate.self_test.whole_command import run
-from fusion_bench.gate.self_test.whole_command.cases import make_cases
+from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import t_quantile
-from fusion_bench.stats.randomization_tests import randomization_p_values
 from tests.gate import cases
 from tests.tiny import edit
 
@@ -78,7 +76,7 @@ def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPa
     def lenient(*given: object, **options: object) -> object:
         return real(*given, **options) / 3  # type: ignore[arg-type]
 
-    monkeypatch.setattr(simulate, "randomization_p_values", lenient)
+    monkeypatch.setattr(simulation, "randomization_p_values", lenient)
     result = measure_error_rates(make_checks(), runs=RUNS, seed=5)
     wrong = {f.kind for f in result.error_rates if not f.agrees}
     assert "single test" in wrong
@@ -88,7 +86,7 @@ def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPa
 
 def test_a_bound_that_is_too_low_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     real = t_quantile
-    monkeypatch.setattr(simulate, "t_quantile", lambda f, p: real(f, p) / 3)
+    monkeypatch.setattr(simulation, "t_quantile", lambda f, p: real(f, p) / 3)
     result = measure_error_rates(make_checks(), runs=RUNS, seed=5)
     assert {f.kind for f in result.error_rates if not f.agrees} == {"false pass"}
 
@@ -112,8 +110,8 @@ def test_slices_of_a_collection_are_swapped_together() -> None:
     one, _, _ = make_checks()
     half = np.arange(60) < 30
     part = Check("c", "x", "one", 0.01, one.baseline[half], one.candidate[half], one.groups[half])
-    checks = [simulate.group_check(c, 0.025, 1) for c in (one, part)]
-    signs = simulate.draw_label_swaps(checks, 4, 1)["c"]
+    checks = [simulation.group_check(c, 0.025, 1) for c in (one, part)]
+    signs = simulation.draw_label_swaps(checks, 4, 1)["c"]
     assert signs.shape == (4, 30)
     assert checks[1].codes.tolist() == list(range(15))
     assert set(np.unique(signs)) == {-1, 1}
@@ -140,8 +138,8 @@ def test_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = [*make_cases()][:3]
-    monkeypatch.setattr(run, "make_cases", lambda: few)  # another test runs them all
-    monkeypatch.setattr(halves, "HALVINGS", 20)
+    monkeypatch.setattr(whole_command, "make_cases", lambda: few)  # another test runs them all
+    monkeypatch.setattr(simulation, "HALVINGS", 20)
     monkeypatch.chdir(cases.make_project(tmp_path))
     places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
     (tmp_path / "datasets/mine/b.trec").write_text(cases.run_lines(places, "b"))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.records.check_result import CheckResult
-from fusion_bench.gate.self_test import halves
+from fusion_bench.gate.self_test import simulation
+from fusion_bench.gate.verdict import CheckResult
 
 QUANTITIES = ["power at the detectable drop", "alarm", "pass", "false pass"]
 
@@ -22,11 +22,11 @@ def make_check(size: int = 160) -> Check:
 
 @pytest.fixture(autouse=True)
 def fewer_halvings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halves, "HALVINGS", 16)
+    monkeypatch.setattr(simulation, "HALVINGS", 16)
 
 
 def test_what_is_printed_happens_on_other_queries() -> None:
-    found = halves.compare_halves([make_check(), make_check()], seed=3)
+    found = simulation.compare_halves([make_check(), make_check()], seed=3)
     assert [outcome.quantity for outcome in found] == QUANTITIES  # one check of a collection
     assert all(outcome.agrees for outcome in found)
     assert found[0].printed == pytest.approx(0.8)
@@ -46,10 +46,10 @@ def test_a_wrong_number_is_found_out(
         [result] = run_checks(checks, resamples=resamples, seed=seed)
         return [result.model_copy(update={field: factor * getattr(result, field)})]
 
-    monkeypatch.setattr(halves, "run_checks", wrong)
-    found = halves.compare_halves([make_check()], seed=3)
+    monkeypatch.setattr(simulation, "run_checks", wrong)
+    found = simulation.compare_halves([make_check()], seed=3)
     assert quantity in {outcome.quantity for outcome in found if not outcome.agrees}
 
 
 def test_few_groups_are_left_out() -> None:
-    assert halves.compare_halves([make_check(40)], seed=3) == ()
+    assert simulation.compare_halves([make_check(40)], seed=3) == ()

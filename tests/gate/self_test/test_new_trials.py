@@ -9,14 +9,17 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.self_test import new_trials
-from fusion_bench.gate.self_test import run as self_test
-from fusion_bench.gate.self_test.new_trials import TrialAlarms, measure_trial_alarms
+from fusion_bench.gate.estimates import CheckTrials
+from fusion_bench.gate.self_test import error_rates as self_test
+from fusion_bench.gate.self_test import simulation
+from fusion_bench.gate.self_test.error_rates import SelfTestResult
 from fusion_bench.gate.self_test.page import build_self_test_page
-from fusion_bench.gate.self_test.result import SelfTestResult
-from fusion_bench.gate.self_test.simulate import simulated_p_values
-from fusion_bench.gate.trials.check_trials import CheckTrials
-from fusion_bench.report.text.markdown import render_page
+from fusion_bench.gate.self_test.simulation import (
+    TrialAlarms,
+    measure_trial_alarms,
+    simulated_p_values,
+)
+from fusion_bench.report.markdown import render_page
 from tests.gate.cases import gate_inputs
 from tests.gate.trials.cases import draw_places, make_trials
 
@@ -81,7 +84,7 @@ def test_a_rule_that_forgets_the_trials_is_found_out(monkeypatch: pytest.MonkeyP
 
 def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     real = simulated_p_values
-    monkeypatch.setattr(new_trials, "simulated_p_values", lambda *given: real(*given) / 4)
+    monkeypatch.setattr(simulation, "simulated_p_values", lambda *given: real(*given) / 4)
     assert not measure(repeat(draw_values(0.0)))["one new trial"].agrees
 
 

@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.self_test.whole_command import commands, run
-from fusion_bench.gate.self_test.whole_command.cases import MadeCase, make_cases
-from fusion_bench.gate.self_test.whole_command.damaged import run_damaged_lists
-from fusion_bench.gate.self_test.whole_command.project import MadeProject
-from fusion_bench.gate.self_test.whole_command.slow_rule import SlowCheck, adjust_slowly
-from fusion_bench.stats.betting_bound import betting_bound
-from fusion_bench.stats.intervals import estimate_mean, t_quantile
-from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
-from fusion_bench.util.processes.worker_process import WorkerProcess
+from fusion_bench.gate.self_test import whole_command
+from fusion_bench.gate.self_test.made_projects import (
+    MadeCase,
+    MadeProject,
+    SlowCheck,
+    adjust_slowly,
+    make_cases,
+)
+from fusion_bench.gate.self_test.whole_command import run_damaged_lists
+from fusion_bench.stats.corrections import adjust_holm, randomization_p_values
+from fusion_bench.stats.intervals import betting_bound, estimate_mean, t_quantile
+from fusion_bench.util.worker_processes import WorkerProcess
 from tests.gate import cases
 from tests.util.processes.worker_functions import exit_at_once
 
@@ -30,7 +33,7 @@ levels = st.sampled_from([0.05, 0.025])
 
 
 def test_every_answer_of_the_command_is_right() -> None:
-    outcomes = [*run.run_cases()]
+    outcomes = [*whole_command.run_cases()]
     assert [outcome.name for outcome in outcomes] == [case.name for case in make_cases()]
     assert [outcome.faults for outcome in outcomes] == [()] * len(outcomes)
     told = {status for outcome in outcomes for status in outcome.statuses}
@@ -73,7 +76,9 @@ def cases_inputs(folder: Path) -> GateInputs:
     ],
 )
 def test_a_wrong_answer_is_a_fault(status: str, difference: float, code: int, fault: str) -> None:
-    found = [*run.find_faults(five_lost(), code, [check(status=status, difference=difference)])]
+    found = [
+        *whole_command.find_faults(five_lost(), code, [check(status=status, difference=difference)])
+    ]
     assert found == [fault]
 
 
@@ -89,19 +94,19 @@ def check(**changed: object) -> dict[str, object]:
 
 
 def test_a_wrong_chance_and_a_missing_check_are_faults() -> None:
-    found = [*run.find_faults(five_lost(), 1, [check(false_pass_rate=0.02)])]
+    found = [*whole_command.find_faults(five_lost(), 1, [check(false_pass_rate=0.02)])]
     assert found == ["RR@10 (baseline): P(passes at −m) of 0.0200, not 0.1139"]
     stated = replace(five_lost(), statuses=("regressed", "pass"))
-    assert [*run.find_faults(stated, 1, [check()])] == ["1 checks, and 2 are right"]
+    assert [*whole_command.find_faults(stated, 1, [check()])] == ["1 checks, and 2 are right"]
 
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_run_command", exit_at_once)
+    monkeypatch.setattr(whole_command, "_run_command", exit_at_once)
     with (
         WorkerProcess() as process,
         pytest.raises(FusionBenchError, match="0 of 1 commands ended, then: a worker process"),
     ):
-        commands.run_commands([(Path(), ["gate"])], process)
+        whole_command.run_commands([(Path(), ["gate"])], process)
 
 
 @given(values, st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from([1, 2, 3]), levels)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.gate.baselines.record import Baseline
-from fusion_bench.gate.baselines.storage import read_baseline, write_baseline
-from fusion_bench.gate.pages.gate_page import format_text
-from fusion_bench.gate.records.check_trials import CheckTrialsResult
+from fusion_bench.gate.baseline import Baseline
+from fusion_bench.gate.baseline_files import read_baseline, write_baseline
+from fusion_bench.gate.page import format_text
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import CheckTrialsResult
 from tests.gate.cases import (
     EXPERIMENT,
     QUERIES,

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.estimates import CheckEstimates, add_trial_gap, estimate_check, p_at_least
-from fusion_bench.gate.trials.check_trials import CheckTrials
-from fusion_bench.gate.trials.trial_power import compute_trial_power
+from fusion_bench.gate.estimates import (
+    CheckEstimates,
+    CheckTrials,
+    add_trial_gap,
+    compute_trial_power,
+    estimate_check,
+    p_at_least,
+)
 from fusion_bench.stats.intervals import MeanEstimate, t_quantile
-from fusion_bench.stats.trials.trial_spread import TrialSpread
-from fusion_bench.stats.trials.trial_variance import TrialTerm
+from fusion_bench.stats.trial_variance import TrialSpread, TrialTerm
 from tests.stats.samples import binomial_bounds
 from tests.stats.trials.cases import crossed
 

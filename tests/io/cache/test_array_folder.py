@@ -7,11 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.io.cache.array_folder import (
-    check_arrays,
-    open_arrays,
-    write_arrays,
-)
+from fusion_bench.io.dataset_cache import check_arrays, open_arrays, write_arrays
 
 
 def test_every_byte_is_guarded(tmp_path: Path) -> None:

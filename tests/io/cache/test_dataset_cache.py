@@ -13,14 +13,12 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.cache import cached_loader, dataset_cache
-from fusion_bench.io.cache.cached_loader import FileRequest
-from fusion_bench.io.cache.dataset_cache import FOLDER, Cache, open_cache
-from fusion_bench.io.cache.file_stamps import FileStamps
+from fusion_bench.io import cached_loader, dataset_cache
+from fusion_bench.io.cached_loader import FileRequest
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.file_layout import FileLayout
-from fusion_bench.io.raw_table import RawTable
-from fusion_bench.util.files.atomic_files import open_atomic
+from fusion_bench.io.dataset_cache import FOLDER, Cache, FileStamps, open_cache
+from fusion_bench.io.raw_files import FileLayout, RawTable
+from fusion_bench.util.files import open_atomic
 
 YAML = """
 name: made
@@ -187,7 +185,7 @@ def test_a_damaged_entry_is_made_anew(kind: str, made: Path) -> None:
 def test_another_version_is_not_believed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(made)
     before = [path.stat().st_ino for path in entries(made)]
-    monkeypatch.setattr("fusion_bench.io.cache.array_folder.__version__", "0.0.0")
+    monkeypatch.setattr("fusion_bench.io.dataset_cache.__version__", "0.0.0")
     all_same(load(made), plain(made))
     assert [path.stat().st_ino for path in entries(made)] != before
 

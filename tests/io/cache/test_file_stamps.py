@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.io.cache.file_stamps import FileStamps
+from fusion_bench.io.dataset_cache import FileStamps
 
 
 def test_a_stamp_on_a_fresh_file_is_not_kept(tmp_path: Path) -> None:

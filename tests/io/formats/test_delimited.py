@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, UnknownNameError
-from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
 
 BEIR = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td3\t1\n"

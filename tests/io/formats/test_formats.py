@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.io.cache.dataset_cache import Cache
+from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.formats import find_distribution
 from fusion_bench.io.load_records import load_qrels, load_run
 from tests.config.plugin_package import DISTRIBUTION, install_package, put_on_path

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
 
 RUN = "1\t700\t1\n1\t900\t2\n2\t700\t1\n2\t5\t4\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError
 from fusion_bench.io.load_records import load_qrels, load_run
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
 
 RUN = "q1 Q0 d2 1 0.9 tag\nq1 Q0 d1 2 0.5 tag\nq2 Q0 d3 1 7 tag\n"

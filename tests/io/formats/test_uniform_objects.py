@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_layout import NO_COLUMNS
-from fusion_bench.io.formats._uniform_objects import read_uniform_objects
-from fusion_bench.io.json_items import JsonItem
+from fusion_bench.io.formats.json_file import read_uniform_objects
+from fusion_bench.io.json_objects import JsonItem
 from fusion_bench.io.load_records import load_run
+from fusion_bench.io.raw_files import NO_COLUMNS
 
 ROWS: list[dict[str, Any]] = [
     {"qid": "q1", "docno": "d1", "score": 2, "rank": 1},

@@ -12,14 +12,14 @@ import pytest
 
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.read_options import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, DataError
-from fusion_bench.io.cache.dataset_cache import Cache
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.file_layout import FileLayout
-from fusion_bench.io.json_shapes._base import SHAPES
+from fusion_bench.io.dataset_cache import Cache
+from fusion_bench.io.json_shapes import SHAPES
 from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
 
 ELASTICSEARCH = {

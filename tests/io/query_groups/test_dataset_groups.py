@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.errors import AlignmentError, ConfigError, DataError
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.query_groups.group_file import read_groups
+from fusion_bench.io.query_groups import read_groups
 
 SIZE = 12
 

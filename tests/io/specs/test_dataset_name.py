@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.specs.dataset_name import make_dataset_name
+from fusion_bench.io.dataset_paths import make_dataset_name
 
 
 @pytest.mark.parametrize(

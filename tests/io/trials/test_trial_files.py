@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.io.cache.dataset_cache import Cache
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.trials.trial_files import expand_path, would_match
+from fusion_bench.io.dataset_cache import Cache
+from fusion_bench.io.dataset_config import expand_path, read_spec, would_match
 from tests import counts_project, tiny
 from tests.tiny import DATASET, edit
 from tests.trials_project import FIRST, SECOND, THIRD, make

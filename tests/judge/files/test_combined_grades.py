@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.judge.files.combined_grades import (
+from fusion_bench.judging.judge_files import (
     COMBINE,
     CombineName,
+    Judgment,
     combine_grades,
     merge_qrels,
 )
-from fusion_bench.judge.files.judgment import Judgment
 
 
 @pytest.mark.parametrize(

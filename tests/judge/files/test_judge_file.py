@@ -8,8 +8,7 @@ import pytest
 
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.judge.files.judge_file import JudgeFile, judge_files, judge_path
-from fusion_bench.judge.files.judgment import Judgment
+from fusion_bench.judging.judge_files import JudgeFile, Judgment, judge_files, judge_path
 
 HEAD = "query,document,grade,judge,note,time\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.judge.llm.answer import GradeAnswer, parse_grade
+from fusion_bench.judging.llm_judge import GradeAnswer, parse_grade
 
 GRADES = (0, 1, 2, 3)
 

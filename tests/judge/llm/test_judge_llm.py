@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.judge.llm.records import GradesMeta
-from fusion_bench.util.http import JsonClient
+from fusion_bench.judging.llm_run import GradesMeta
+from fusion_bench.util.http_client import JsonClient
 from tests.child_processes import running_child
 from tests.judge.llm.project import JudgingServer, grade_of, make, write_config
 from tests.rerank.server import closed_port, serving

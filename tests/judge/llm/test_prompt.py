@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.judge.llm.prompt import SCALE, Example, JudgePrompt, read_rubric
+from fusion_bench.judging.llm_request import SCALE, Example, JudgePrompt, read_rubric
 
 MARK = re.compile(r"</?(?:query|passage)-[0-9a-f]{16}>")
 

@@ -6,8 +6,7 @@ from typing import Literal
 
 import pytest
 
-from fusion_bench.judge.llm.answer import GradeAnswer
-from fusion_bench.judge.llm.samples import combine_samples
+from fusion_bench.judging.llm_judge import GradeAnswer, combine_samples
 
 REFUSED, MALFORMED = GradeAnswer(problem="refused", reason="no"), GradeAnswer(problem="malformed")
 

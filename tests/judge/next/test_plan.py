@@ -11,12 +11,11 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.judge.judge_task import JudgeTask
-from fusion_bench.judge.next.plan import plan_judging
-from fusion_bench.judge.pool.judged_systems import JudgedSystems, read_judged_systems
-from fusion_bench.judge.pool.pool import Pair, build_pool
-from fusion_bench.judge.terminal import run
-from fusion_bench.judge.terminal.session import Session
+from fusion_bench.judging import terminal
+from fusion_bench.judging.judge_work import JudgeTask
+from fusion_bench.judging.next_documents import plan_judging
+from fusion_bench.judging.pools import JudgedSystems, Pair, build_pool, read_judged_systems
+from fusion_bench.judging.terminal import Session
 from tests import counts_project, tiny, unjudged_project
 
 Capture = pytest.CaptureFixture[str]
@@ -68,7 +67,7 @@ def test_equal_ends_decide_nothing_where_the_answer_of_now_differs(
 ) -> None:
     """The mean of now lies between the ends; its variance may be less than at both."""
     answers = iter(["better", "not shown", "not shown"])
-    monkeypatch.setattr("fusion_bench.judge.next.plan.answer_of", lambda *_: next(answers))
+    monkeypatch.setattr("fusion_bench.judging.next_documents.answer_of", lambda *_: next(answers))
     plan = plan_judging(judged, {}, greatest=1, candidate="fresh", baseline="pooled")
     assert not plan.is_decided
     assert len(plan.documents) == 90
@@ -132,8 +131,8 @@ def test_a_sitting_ends_with_what_is_left(
         return session
 
     monkeypatch.chdir(unjudged_project.make(tmp_path))
-    monkeypatch.setattr(run, "require_terminal", lambda: None)
-    monkeypatch.setattr(run, "judge_in_terminal", judge_all)
+    monkeypatch.setattr(terminal, "require_terminal", lambda: None)
+    monkeypatch.setattr(terminal, "judge_in_terminal", judge_all)
     assert main(["judge", unjudged_project.EXPERIMENT, "--next", "60"]) == 0
     out = capsys.readouterr().out
     assert len(asked) == 60

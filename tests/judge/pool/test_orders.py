@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.judge.pool.orders import (
+from fusion_bench.judging.pools import (
     ORDERS,
     OrderName,
+    Pair,
+    PooledDocument,
     disagreement,
     move_to_front,
     order_queries,
 )
-from fusion_bench.judge.pool.pool import Pair, PooledDocument
 
 
 @st.composite

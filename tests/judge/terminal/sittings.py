@@ -7,12 +7,10 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
-from fusion_bench.judge.files.judge_file import JudgeFile
-from fusion_bench.judge.judge_task import JudgeTask
-from fusion_bench.judge.pool.orders import OrderName
-from fusion_bench.judge.pool.pool import PooledDocument
-from fusion_bench.judge.terminal.judge_loop import JudgeLoop
-from fusion_bench.judge.terminal.session import Session
+from fusion_bench.judging.judge_files import JudgeFile
+from fusion_bench.judging.judge_work import JudgeTask
+from fusion_bench.judging.pools import OrderName, PooledDocument
+from fusion_bench.judging.terminal import JudgeLoop, Session
 
 QUERIES = {"q1": "what is rank fusion", "q2": "who judges"}
 TEXTS = {f"d{n}": f"Title {n}\n\nText of document {n}." for n in range(1, 4)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.judge.terminal import judge_loop
+from fusion_bench.judging import terminal
 from tests.judge.terminal.sittings import TEXTS, make_task, press, stored
 
 
@@ -116,7 +116,7 @@ def test_long_documents_have_pages_and_no_frame_is_higher_than_the_terminal(
 
 
 def test_a_huge_document_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_loop, "MOST_TEXT", 20)
+    monkeypatch.setattr(terminal, "MOST_TEXT", 20)
     monkeypatch.setitem(TEXTS, "d1", "x" * 1_220)
     (frame,) = press(make_task(tmp_path), "")
     assert "(1,200 more characters are not shown)" in frame

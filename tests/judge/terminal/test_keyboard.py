@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fusion_bench.judge.terminal.keyboard import Keyboard
+from fusion_bench.judging.terminal import Keyboard
 
 
 @pytest.fixture

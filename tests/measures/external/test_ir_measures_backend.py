@@ -12,7 +12,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.measures import Measure, compute_measures, parse_measure
-from fusion_bench.measures.external.ir_measures_package import parse_with_ir_measures
+from fusion_bench.measures.external_measures import parse_with_ir_measures
 from tests.measures.cases import Built, Case, all_measures, build, cases
 
 ir_measures: Any = pytest.importorskip("ir_measures")

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.evaluation.report_changes.find_changes import find_changes
-from fusion_bench.evaluation.report_changes.paired_changes import add_comparisons
-from fusion_bench.evaluation.report_records.judge_info import JudgeInfo
-from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.report.changes.change_page import build_change_page
-from fusion_bench.report.changes.verdict_text import change_number
+from fusion_bench.checks.records import JudgeInfo
+from fusion_bench.evaluation.compared_reports import add_comparisons
+from fusion_bench.evaluation.report_changes import find_changes
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.report.change_page import build_change_page, change_number
 from fusion_bench.report.html.pages import change_html
 from fusion_bench.report.page import Page
 from tests.evaluation.report_changes.test_paired_changes import BEFORE, BETTER, OLD, of_values

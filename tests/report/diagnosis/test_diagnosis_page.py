@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.diagnose_experiment import diagnose_experiment
-from fusion_bench.explain.diagnosis import Diagnosis
-from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
+from fusion_bench.explain.diagnosis import Diagnosis, diagnose_experiment
+from fusion_bench.report.diagnosis_page import build_diagnosis_page
+from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Page, Section, Table
-from fusion_bench.report.text.markdown import render_page
 from tests.diagnose_cases import EXPERIMENT, make_project
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.report.evaluation.answer_findings import answer_findings
-from fusion_bench.stats.answers import Answer
-from fusion_bench.stats.skew_rule import SkewedDifference
+from fusion_bench.report.answer_texts import answer_findings
+from fusion_bench.stats.comparison import Answer, SkewedDifference
 from tests.report.cases import compared
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fusion_bench.evaluation.report_changes.find_changes import find_changes
-from fusion_bench.evaluation.report_records.report import Report
-from fusion_bench.report.evaluation.change_section import change_section
+from fusion_bench.evaluation.report_changes import find_changes
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.report.change_page import change_section
 from fusion_bench.report.html.pages import evaluation_html
 from fusion_bench.report.page import Section
 from tests.report import cases

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.list_info import ListInfo
-from fusion_bench.evaluation.report_records.results.system import SourceTieResult, SystemResult
-from fusion_bench.evaluation.report_records.results.unjudged import SPARSE, UnjudgedResult
-from fusion_bench.report.evaluation.data_warnings import data_warnings
-from fusion_bench.report.evaluation.findings import collection_findings
+from fusion_bench.checks.records import ListInfo
+from fusion_bench.checks.unjudged import SPARSE, UnjudgedResult
+from fusion_bench.evaluation.report_records import Collection, SourceTieResult, SystemResult
+from fusion_bench.report.data_warnings import data_warnings
+from fusion_bench.report.evaluation_findings import collection_findings
 from tests.report import cases
 from tests.report.cases import PRIMARY, collection, compared, run, system, tied
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
-from fusion_bench.evaluation.report_records.results.fusion import FusionResult
-from fusion_bench.evaluation.report_records.results.system import SystemResult
-from fusion_bench.report.evaluation.findings import collection_findings
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    FusionResult,
+    SystemResult,
+)
+from fusion_bench.report.evaluation_findings import collection_findings
 from fusion_bench.report.page import Finding
 from tests.report import cases
 from tests.report.cases import SECOND, ceiling, collection, compared, fused, system

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.data.query_groups.find_groups import Grouping
-from fusion_bench.report.evaluation.group_finding import group_finding
+from fusion_bench.data.query_groups import Grouping
+from fusion_bench.report.evaluation_findings import group_finding
 from fusion_bench.stats.intervals import estimate_mean
 from tests.report.cases import collection, fused, report, system
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.report.evaluation.paired_difference import paired_difference
+from fusion_bench.report.evaluation_tables import paired_difference
 from tests.report.cases import PRIMARY, collection, report, system
 
 FIRST, SECOND = (1.0, 0.0, 1.0), (0.0, 1.0, 0.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.report.evaluation.slice_tables import MAX_SYSTEMS, slice_table
+from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.report.evaluation_tables import MAX_SYSTEMS, slice_table
 from fusion_bench.report.page import Table
 from fusion_bench.stats.intervals import estimate_mean
 from tests.report.cases import collection, fused, many, report, system

@@ -6,11 +6,14 @@ import math
 
 import pytest
 
-from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.results.comparison import ComparisonResult
-from fusion_bench.evaluation.report_records.results.system import SourceTieResult, TieResult
-from fusion_bench.report.evaluation.cost_table import cost_table
-from fusion_bench.report.evaluation.tables import (
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    SourceTieResult,
+    TieResult,
+)
+from fusion_bench.report.evaluation_page import cost_table
+from fusion_bench.report.evaluation_tables import (
     input_table,
     primary_table,
     secondary_table,

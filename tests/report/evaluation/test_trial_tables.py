@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.evaluation.evaluation_page import build_page
-from fusion_bench.report.evaluation.slice_tables import slice_table
-from fusion_bench.report.evaluation.trial_tables import trial_findings, trial_tables
+from fusion_bench.report.evaluation_findings import trial_findings, trial_tables
+from fusion_bench.report.evaluation_page import build_page
+from fusion_bench.report.evaluation_tables import slice_table
 from fusion_bench.report.page import Table
 from tests.tiny import EXPERIMENT
 from tests.trials_project import FIRST, TRIALS, make

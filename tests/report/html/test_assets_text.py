@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from fusion_bench.report.html.assets_text import (
+from fusion_bench.report.html.render import (
     EXPORT,
     IMPORT,
     Asset,

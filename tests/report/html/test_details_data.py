@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.evaluation.details.collector import DetailsCollector
-from fusion_bench.evaluation.details.records import ReportDetails
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.details.collector import DetailsCollector, ReportDetails
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.html.evaluation_data import evaluation_data
+from fusion_bench.report.html.evaluation_data import evaluation_data, readable_text
 from fusion_bench.report.html.pages import evaluation_html
-from fusion_bench.report.html.plain_text import readable_text
 from tests import tiny
 from tests.report.html.pages import page_data
 from tests.report.html.test_render import EVIL

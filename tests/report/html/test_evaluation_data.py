@@ -6,10 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.report_changes.find_changes import find_changes
-from fusion_bench.evaluation.report_records.lint_finding import LintFinding
-from fusion_bench.report.html.evaluation_data import evaluation_data, evaluation_number
-from fusion_bench.report.html.value_table import encode_values
+from fusion_bench.checks.records import LintFinding
+from fusion_bench.evaluation.report_changes import find_changes
+from fusion_bench.report.html.evaluation_data import (
+    encode_values,
+    evaluation_data,
+    evaluation_number,
+)
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.report.html.finding_groups import first_sentence
-from fusion_bench.report.html.render import render_html
+from fusion_bench.report.html.render import first_sentence, render_html
 from fusion_bench.report.page import Finding, Page, Section
 
 

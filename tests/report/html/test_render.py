@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from fusion_bench.report.html.packed_data import pack_json
-from fusion_bench.report.html.render import render_html
+from fusion_bench.report.html.render import pack_json, render_html
 from fusion_bench.report.page import (
     Column,
     Figure,

@@ -12,12 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.plots import make_figures, render_png, render_svg
 from fusion_bench.report.plots._base import DPI, WIDTH
-from fusion_bench.report.plots.differences import draw_differences
-from fusion_bench.report.plots.forest import draw_forest
-from fusion_bench.report.plots.means import MARKS, draw_means
+from fusion_bench.report.plots.evaluation import MARKS, draw_differences, draw_forest, draw_means
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 

@@ -10,14 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fusion_bench.report.plots import make_figures
-from fusion_bench.report.plots.calibration import draw_calibration
-from fusion_bench.report.plots.folds import draw_folds
-from fusion_bench.report.plots.held_out import draw_held_out
-from fusion_bench.report.plots.history import draw_history
-from fusion_bench.report.plots.pareto import draw_pareto_front
-from fusion_bench.report.plots.slices import draw_slices
-from fusion_bench.report.tuning_records.pareto_front import RerankerEffort
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.report.plots.tuning import (
+    draw_calibration,
+    draw_folds,
+    draw_held_out,
+    draw_history,
+    draw_pareto_front,
+    draw_slices,
+)
+from fusion_bench.report.tuning_records import RerankerEffort, TuningReport
 from tests.report.tuning.cases import front, front_with_points, gain, record, thresholds, trials
 
 

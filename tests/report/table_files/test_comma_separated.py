@@ -8,7 +8,7 @@ import io
 import pytest
 
 from fusion_bench.report.page import Column, Row, Table
-from fusion_bench.report.table_files.comma_separated import render_csv
+from fusion_bench.report.table import render_csv
 from tests.report.cases import HOSTILE
 
 

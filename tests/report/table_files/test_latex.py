@@ -22,7 +22,7 @@ from pylatexenc.latexwalker import (
 )
 
 from fusion_bench.report.page import Column, Row, Table
-from fusion_bench.report.table_files.latex import SPECIAL, escape_latex, render_latex
+from fusion_bench.report.table import LATEX_SPECIAL, escape_latex, render_latex
 from fusion_bench.util.formatting import escape_control_chars
 from tests.report.cases import HOSTILE
 
@@ -94,7 +94,7 @@ def test_a_parser_reads_every_cell(name: str) -> None:
     ]
 
 
-@given(st.text(alphabet=st.sampled_from([*SPECIAL, *"ab-',?! \n\0"])))
+@given(st.text(alphabet=st.sampled_from([*LATEX_SPECIAL, *"ab-',?! \n\0"])))
 def test_any_text_survives(text: str) -> None:
     assert parse(escape_latex(text)) == escape_control_chars(text).replace("−", "-")
 

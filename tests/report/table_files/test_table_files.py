@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fusion_bench.report.page import Page, Section, Table
-from fusion_bench.report.table_files.table_files import render_tables
+from fusion_bench.report.table import render_tables
 from tests.report.cases import HOSTILE, example_page
 
 

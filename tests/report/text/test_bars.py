@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fusion_bench.report.text.bars import HALF_WIDTH, MAX_NAME_WIDTH, BarRow, draw_bars
+from fusion_bench.report.markdown import BAR_HALF_WIDTH, MAX_BAR_NAME_WIDTH, BarRow, draw_bars
 from fusion_bench.util.formatting import MOST_DECIMALS
 
 NUMBERS = st.floats(-1, 1)
@@ -52,4 +52,4 @@ def test_any_rows_line_up(rows: list[BarRow]) -> None:
     assert len(zeros) == 1
     assert all(line.isprintable() for line in lines)
     number = len("-0.") + MOST_DECIMALS
-    assert max(map(cell_len, lines)) <= MAX_NAME_WIDTH + 2 + number + 2 + 2 * HALF_WIDTH + 1
+    assert max(map(cell_len, lines)) <= MAX_BAR_NAME_WIDTH + 2 + number + 2 + 2 * BAR_HALF_WIDTH + 1

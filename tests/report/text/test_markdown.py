@@ -11,8 +11,8 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fusion_bench.report.markdown import escape_markdown, render_page
 from fusion_bench.report.page import Page, Section, YamlBlock
-from fusion_bench.report.text.markdown import escape_markdown, render_page
 from fusion_bench.util.formatting import escape_control_chars
 from tests.report.cases import HOSTILE, example_page
 

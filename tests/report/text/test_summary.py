@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.report.evaluation import evaluation_page as evaluation
+from fusion_bench.report import evaluation_page as evaluation
+from fusion_bench.report import tuning_page as tuning
+from fusion_bench.report.markdown import MAX_SUMMARY_LINES, render_summary
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
-from fusion_bench.report.text.summary import MAX_LINES, render_summary
-from fusion_bench.report.tuning import tuning_page as tuning
 from tests.report import cases
 from tests.report.tuning import cases as tuning_cases
 
@@ -26,7 +26,7 @@ PAGES = {
 def test_it_has_at_most_forty_lines_and_the_headline_first(name: str) -> None:
     text = render_summary(PAGES[name])
     lines = text.splitlines()
-    assert len(lines) <= MAX_LINES
+    assert len(lines) <= MAX_SUMMARY_LINES
     assert lines[0].startswith("# ")
     assert text.endswith("\n")
     if PAGES[name].headline is not None:

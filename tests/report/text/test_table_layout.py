@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusion_bench.report.page import Column, Row, Table
-from fusion_bench.report.text.table_layout import GAP, fit_table
+from fusion_bench.report.table import GAP, fit_table
 
 NAME = "a name of exactly thirty chars"
 INTERVAL = "[-0.1234, +0.1234]"

@@ -9,9 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from fusion_bench.report.evaluation.evaluation_page import build_page
+from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.page import Page
-from fusion_bench.report.text.terminal import DROPPED_COLUMNS, print_page
+from fusion_bench.report.terminal import DROPPED_COLUMNS, print_page
 from tests.report import cases
 from tests.report.cases import HOSTILE, PRIMARY, SECOND, example_page
 

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
-from fusion_bench.evaluation.report_records.report import Provenance
-from fusion_bench.report.tuning_records.class_gains import PerTypeResult, TypeGain
-from fusion_bench.report.tuning_records.floor import FloorRow
-from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint, RerankerEffort
-from fusion_bench.report.tuning_records.sensitivity import Fold, Importance, Plateau
-from fusion_bench.report.tuning_records.thresholds import (
+from fusion_bench.checks.records import NeededQueries
+from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.report.tuning_records import (
     CalibrationBin,
+    Choice,
+    FloorRow,
+    Fold,
+    Gain,
+    Importance,
+    ParameterInfo,
+    ParetoFront,
+    ParetoPoint,
+    PerTypeResult,
+    Plateau,
+    RerankerEffort,
     ThresholdReport,
     ThresholdRule,
-)
-from fusion_bench.report.tuning_records.trials import (
-    Gain,
-    ParameterInfo,
     Trial,
-)
-from fusion_bench.report.tuning_records.tuning_report import (
-    Choice,
     TuningReport,
+    TypeGain,
 )
 
 PARAMETERS = (

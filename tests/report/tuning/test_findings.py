@@ -6,19 +6,21 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.evaluation.report_records.data_warning import DataWarning
-from fusion_bench.evaluation.report_records.near_duplicates import NearDuplicates
-from fusion_bench.evaluation.report_records.needed_queries import NeededQueries
-from fusion_bench.evaluation.report_records.results.unjudged import UnjudgedResult
+from fusion_bench.checks.records import DataWarning, NearDuplicates, NeededQueries
+from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.report.page import Finding
-from fusion_bench.report.tuning.findings import tuning_findings
-from fusion_bench.report.tuning_records.data_facts import DataFacts
-from fusion_bench.report.tuning_records.floor import FloorRow
-from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
-from fusion_bench.report.tuning_records.sensitivity import Plateau
-from fusion_bench.report.tuning_records.split_choice import SplitChoice
-from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.report.tuning_page import tuning_findings
+from fusion_bench.report.tuning_records import (
+    DataFacts,
+    FloorRow,
+    Gain,
+    PairedDifference,
+    ParameterInfo,
+    ParetoPoint,
+    Plateau,
+    SplitChoice,
+    TuningReport,
+)
 from tests.report.cases import run
 from tests.report.tuning.cases import (
     by_type_too,

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from fusion_bench.report.tuning.findings import tuning_findings
-from fusion_bench.report.tuning.look_texts import advise_next_look, describe_look, format_level
-from fusion_bench.report.tuning_records.look import Look
+from fusion_bench.report.tuning_page import tuning_findings
+from fusion_bench.report.tuning_records import Look
+from fusion_bench.report.tuning_texts import advise_next_look, describe_look, format_level
 from tests.report.tuning.cases import record
 
 FIRST = Look(

@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.evaluation.report_records.results.system import CompletionBounds
+from fusion_bench.evaluation.report_records import CompletionBounds
 from fusion_bench.report.page import Table
-from fusion_bench.report.tuning.findings import tuning_findings
-from fusion_bench.report.tuning.pareto_findings import pareto_texts
-from fusion_bench.report.tuning.pareto_table import effort_sources, pareto_table
-from fusion_bench.report.tuning_records.pareto_front import (
-    PairedDifference,
-    ParetoFront,
-    RerankerEffort,
-)
+from fusion_bench.report.tuning_page import tuning_findings
+from fusion_bench.report.tuning_records import PairedDifference, ParetoFront, RerankerEffort
+from fusion_bench.report.tuning_tables import effort_sources, pareto_table
+from fusion_bench.report.tuning_texts import pareto_texts
 from tests.report.tuning.cases import front, front_with_points, record
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.report.page import Table
-from fusion_bench.report.tuning.format_values import format_value, format_values
-from fusion_bench.report.tuning.tables import (
+from fusion_bench.report.tuning_records import IntentGain, Value
+from fusion_bench.report.tuning_tables import (
     class_gain_table,
     gain_table,
     parameter_table,
@@ -14,8 +14,7 @@ from fusion_bench.report.tuning.tables import (
     threshold_table,
     tuning_tables,
 )
-from fusion_bench.report.tuning_records.class_gains import IntentGain
-from fusion_bench.report.tuning_records.trials import Value
+from fusion_bench.report.tuning_texts import format_value, format_values
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 

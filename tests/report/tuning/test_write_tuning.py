@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fusion_bench.config.files.json_records import read_stored
+from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.outputs import RECORD
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.util.formatting import format_number
 from tests.report.html.pages import parse_page

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.config.files.json_records import read_stored
+from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
+from fusion_bench.report.tuning_records import TuningReport
 from tests.report.tuning.cases import front, gain, record, typed
 
 

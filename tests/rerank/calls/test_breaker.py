@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from fusion_bench.rerank.calls.breaker import CircuitBreaker
-from fusion_bench.rerank.settings import BreakerRules
+from fusion_bench.models.call_limits import CircuitBreaker
+from fusion_bench.models.rerank_config import BreakerRules
 
 RULES = BreakerRules()
 

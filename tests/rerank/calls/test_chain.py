@@ -13,20 +13,19 @@ from typing import TypeVar
 import pytest
 
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
-from fusion_bench.rerank.calls.chain import ProviderChain
-from fusion_bench.rerank.calls.limits import Budget
-from fusion_bench.rerank.calls.session import ProviderSession, RerankAnswer
-from fusion_bench.rerank.clients import Provider, providers
-from fusion_bench.rerank.ledger import (
+from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.ledger import (
     latency_by_candidates,
     latency_by_documents,
     latency_percentiles,
     summarize_events,
 )
-from fusion_bench.rerank.protocol import Identity, Reply
-from fusion_bench.rerank.settings import BreakerRules, RerankSettings, RetryRules
-from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.util.calls.rate_limiter import RateLimiter
+from fusion_bench.models.provider_session import ProviderChain, ProviderSession, RerankAnswer
+from fusion_bench.models.rerank_config import BreakerRules, RerankSettings, RetryRules
+from fusion_bench.models.reranker_protocol import Identity, Reply
+from fusion_bench.models.rerankers import Provider, providers
+from fusion_bench.models.score_store import ScoreStore
+from fusion_bench.util.calls import RateLimiter
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 from tests.rerank.standing_clock import StandingClock
 

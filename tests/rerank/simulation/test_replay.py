@@ -12,14 +12,18 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.rerank.settings import Deadline, RerankSettings
-from fusion_bench.rerank.simulation.fault_model import LatencyModel, SimulationSettings
-from fusion_bench.rerank.simulation.replay import run_simulation
-from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
-from fusion_bench.rerank.simulation.simulation_result import (
+from fusion_bench.models.rerank_config import (
+    Deadline,
+    LatencyModel,
+    RerankSettings,
+    SimulationSettings,
+)
+from fusion_bench.models.rerank_simulation import (
     SimulationInput,
     SimulationPoint,
     SimulationResult,
+    measure_outcomes,
+    run_simulation,
 )
 from tests import tiny
 from tests.tiny import DATASET

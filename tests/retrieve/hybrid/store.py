@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
-from fusion_bench.retrieve.hybrid import ChromaDBManager
+from fusion_bench.models.retrievers.hybrid import ChromaDBManager
 from tests.retrieve.server import word_vector
 
 TEXTS = {

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.retrieve.hybrid import ChromaDBError, ChromaDBManager
-from fusion_bench.retrieve.hybrid.chroma import Space
+from fusion_bench.models.retrievers.hybrid import ChromaDBError, ChromaDBManager, Space
 from tests.retrieve.hybrid.store import METADATA, TEXTS, WordVectors, filled_manager
 from tests.retrieve.server import word_vector
 

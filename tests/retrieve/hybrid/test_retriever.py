@@ -11,14 +11,14 @@ import pytest
 
 import fusion_bench
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.retrieve.hybrid import (
+from fusion_bench.models.retrievers.hybrid import (
     ChromaDBError,
     ChromaDBManager,
     HybridRetriever,
     HybridRetrieverError,
+    StoredDocument,
 )
-from fusion_bench.retrieve.hybrid.chroma import StoredDocument
-from fusion_bench.retrieve.okapi import OkapiIndex
+from fusion_bench.models.retrievers.lexical import OkapiIndex
 from tests.retrieve.hybrid.store import METADATA, TEXTS, WordVectors, filled_manager
 from tests.retrieve.server import word_vector
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.config.parameters import Value
+from fusion_bench.console.session import ConsoleSession
+from fusion_bench.console.setting import Control, Setting
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.serve.console.controls import Control
-from fusion_bench.serve.console.session import ConsoleSession
-from fusion_bench.serve.console.setting import Setting
-from fusion_bench.tune.space.search_space import declared_parameters
+from fusion_bench.tune.space import declared_parameters
 from tests.serve.project import make_project, open_project
 
 

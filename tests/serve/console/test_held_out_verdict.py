@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.cli.progress.bar import progress_bar
+from fusion_bench.cli.application.progress import progress_bar
+from fusion_bench.console.held_out_verdict import ask_held_out
+from fusion_bench.console.setting import Setting
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.serve.console.held_out_verdict import ask_held_out
-from fusion_bench.serve.console.setting import Setting
-from fusion_bench.tune.looks.ledger import read_looks
-from fusion_bench.tune.options import TuneOptions
-from fusion_bench.tune.run import run_tuning
+from fusion_bench.tune.ledger import read_looks
+from fusion_bench.tune.run import TuneOptions, run_tuning
 from tests.serve.project import make_project, open_project
 
 

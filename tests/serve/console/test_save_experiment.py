@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.console.experiment_files import NameTakenError, save_setting
+from fusion_bench.console.session import ConsoleSession
+from fusion_bench.console.setting import Setting
 from fusion_bench.errors import ConfigError
-from fusion_bench.serve.console.save_experiment import NameTakenError, save_setting
-from fusion_bench.serve.console.session import ConsoleSession
-from fusion_bench.serve.console.setting import Setting
 from tests.serve.project import make_project, open_project
 
 ASKED = Setting(system="boosted", parameters={"fusion.k": 9, "blend.beta": 0.25})

@@ -7,15 +7,15 @@ from unittest.mock import Mock
 import pytest
 
 from fusion_bench.config.parameters import Value
+from fusion_bench.console import session as query_details
+from fusion_bench.console import setting as system_evaluator
+from fusion_bench.console.session import LABEL, ConsoleSession, KnownTitles
+from fusion_bench.console.setting import Setting
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import run_experiment
-from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.excerpts import read_titles
-from fusion_bench.serve.console import query_details, system_evaluator
-from fusion_bench.serve.console.query_details import KnownTitles
-from fusion_bench.serve.console.session import LABEL, ConsoleSession
-from fusion_bench.serve.console.setting import Setting
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.formatting import format_number

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.serve.http import server
+from fusion_bench.console import server
 from tests.serve.project import make_project
 from tests.serve.running_server import running_command
 

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.console.access import MOST_BYTES, Access
+from fusion_bench.console.server import open_socket
+from fusion_bench.console.session import ConsoleSession
 from fusion_bench.errors import ConfigError
-from fusion_bench.serve.console.session import ConsoleSession
-from fusion_bench.serve.http.access import Access
-from fusion_bench.serve.http.requests import MOST_BYTES
-from fusion_bench.serve.http.server import open_socket
 from tests.serve.running_server import serve_in_thread
 
 SETTING = {"system": "boosted", "parameters": {"fusion.k": 5}}

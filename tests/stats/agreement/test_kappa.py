@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.stats.agreement.grade_pairs import pair_grades
-from fusion_bench.stats.agreement.kappa import Weighting, make_weights, measure_kappa
+from fusion_bench.stats.agreement import Weighting, make_weights, measure_kappa, pair_grades
 from fusion_bench.stats.intervals import t_quantile
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.flips.sign_flips import draw_flips, enumerate_flips, hash_group_ids
+from fusion_bench.stats.sign_flips import draw_flips, enumerate_flips, hash_group_ids
 
 
 def test_a_sign_depends_on_seed_draw_and_group_alone() -> None:

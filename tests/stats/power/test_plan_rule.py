@@ -9,8 +9,14 @@ import pytest
 from scipy.stats import nct, t
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.power.plan_rule import DecisionRule, plan_rule, power_by_queries, sidak_tail
-from fusion_bench.stats.power.spread import assume_spread, estimate_spread
+from fusion_bench.stats.power import (
+    DecisionRule,
+    assume_spread,
+    estimate_spread,
+    plan_rule,
+    power_by_queries,
+    sidak_tail,
+)
 
 RULE = DecisionRule("ship", 0.02)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import kurtosis, nct, t
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.power.sample_size import (
+from fusion_bench.stats.corrections import randomization_p_values
+from fusion_bench.stats.power import (
     SampleSize,
     compute_power,
     critical_value,
@@ -21,7 +22,6 @@ from fusion_bench.stats.power.sample_size import (
     round_queries,
     upper_tail,
 )
-from fusion_bench.stats.randomization_tests import randomization_p_values
 
 #: More digits than rounding hides.
 SMALL = 99

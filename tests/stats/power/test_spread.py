@@ -11,8 +11,7 @@ import pytest
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.power.sample_size import estimate_kurtosis
-from fusion_bench.stats.power.spread import assume_spread, estimate_spread
+from fusion_bench.stats.power import assume_spread, estimate_kurtosis, estimate_spread
 
 
 def test_an_estimated_spread_has_the_standard_error_of_the_mean() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.stats.prediction_powered.jackknife import fit_line, means_without_groups
+from fusion_bench.stats.prediction_powered import fit_line, means_without_groups
 
 
 def test_line_is_that_of_least_squares() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.stats.prediction_powered.plan_judging import plan_judging
-from fusion_bench.stats.prediction_powered.powered_mean import PoweredMean, estimate_powered_mean
+from fusion_bench.stats.prediction_powered import PoweredMean, estimate_powered_mean, plan_judging
 
 
 def _estimate(people: int, queries: int, *, noise: float, seed: int = 7) -> PoweredMean:

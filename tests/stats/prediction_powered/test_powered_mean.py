@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.stats.intervals import estimate_mean, t_quantile
-from fusion_bench.stats.prediction_powered.powered_mean import (
+from fusion_bench.stats.prediction_powered import (
     PoweredMean,
     estimate_powered_mean,
     satterthwaite_freedom,

@@ -8,12 +8,11 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.stats.compare_family import ComparedValues, compare_alone, compare_family
 from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.comparison_family import ComparedValues, compare_alone, compare_family
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.trials.trial_spread import TrialSpread, measure_trial_spread
-from fusion_bench.stats.trials.trial_variance import TrialTerm
+from fusion_bench.stats.trial_variance import TrialSpread, TrialTerm, measure_trial_spread
 from tests.stats.trials.cases import crossed
 
 QUERIES = 40

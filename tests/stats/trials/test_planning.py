@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
-from fusion_bench.stats.trials.planning import plan_narrowing
-from fusion_bench.stats.trials.trial_spread import TrialSpread, measure_trial_spread
-from fusion_bench.stats.trials.trial_variance import add_trial_variance, make_trial_terms
+from fusion_bench.stats.trial_variance import (
+    TrialSpread,
+    add_trial_variance,
+    make_trial_terms,
+    measure_trial_spread,
+    plan_narrowing,
+)
 from tests.stats.samples import normal
 from tests.stats.trials.cases import crossed
 

@@ -10,8 +10,11 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.stats.trials.trial_spread import measure_trial_spread
-from fusion_bench.stats.trials.variance_components import count_disagreements, split_variance
+from fusion_bench.stats.trial_variance import (
+    count_disagreements,
+    measure_trial_spread,
+    split_variance,
+)
 from tests.stats.samples import normal
 from tests.stats.trials.cases import crossed
 

@@ -9,11 +9,12 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
-from fusion_bench.stats.trials.trial_spread import TrialSpread, measure_trial_spread
-from fusion_bench.stats.trials.trial_variance import (
+from fusion_bench.stats.trial_variance import (
+    TrialSpread,
     TrialTerm,
     add_trial_variance,
     make_trial_terms,
+    measure_trial_spread,
     move_quantile,
 )
 from tests.stats.samples import binomial_bounds, normal

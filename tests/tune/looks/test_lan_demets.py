@@ -7,7 +7,7 @@ from statistics import NormalDist
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.looks.lan_demets import crossing_probability, planned_levels, spent_level
+from fusion_bench.stats.look_levels import crossing_probability, planned_levels, spent_level
 
 #: Lan & DeMets's O'Brien–Fleming spending at two-sided .05, equally spaced (Reboussin et al. 2000).
 PRINTED = {

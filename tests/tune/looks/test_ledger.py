@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError
-from fusion_bench.tune.looks.ledger import (
-    Look,
+from fusion_bench.tune.ledger import (
+    LedgerEntry,
     format_look,
     read_looks,
     related_looks,
@@ -21,8 +21,8 @@ from fusion_bench.util.digests import add_line_digest
 
 def look(
     *queries: str, numbers: str = "0", verdict: str | None = None, version: Literal[1, 2, 3] = 3
-) -> Look:
-    return Look(
+) -> LedgerEntry:
+    return LedgerEntry(
         version=version,
         experiment="e",
         system="s",
@@ -40,7 +40,7 @@ def look(
 UNWRITTEN = {"line": None, "previous": ()}
 
 
-def add(path: Path, made: Look) -> None:
+def add(path: Path, made: LedgerEntry) -> None:
     update_ledger(path, lambda looks: [*looks, made])
 
 
@@ -97,7 +97,7 @@ def test_no_look_of_concurrent_processes_is_lost(tmp_path: Path) -> None:
     assert sorted(int(made.numbers, 16) for made in read_looks(path)) == list(range(30))
 
 
-def _slow_related(looks: list[Look], queries: set[str]) -> list[Look]:
+def _slow_related(looks: list[LedgerEntry], queries: set[str]) -> list[LedgerEntry]:
     for _ in looks:
         for made in looks:
             if queries & set(made.queries):

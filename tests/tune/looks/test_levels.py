@@ -4,7 +4,7 @@ from statistics import NormalDist
 
 import pytest
 
-from fusion_bench.tune.looks.levels import look_level, power_at_level, query_factor
+from fusion_bench.stats.look_levels import look_level, power_at_level, query_factor
 
 
 def test_the_levels_of_the_looks_are_those_of_the_specification() -> None:

@@ -11,18 +11,24 @@ import pytest
 
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.look_settings import LookSettings
-from fusion_bench.tune.looks.digests import judgment_digests, numbers_digest, query_digests
-from fusion_bench.tune.looks.find_ledger import find_ledger
-from fusion_bench.tune.looks.lan_demets import planned_levels
-from fusion_bench.tune.looks.ledger import Look, LookPlan, read_looks
-from fusion_bench.tune.looks.look_counter import LookCounter
+from fusion_bench.experiment.settings import LookSettings
+from fusion_bench.stats.look_levels import planned_levels
+from fusion_bench.tune.ledger import (
+    LedgerEntry,
+    LookCounter,
+    LookPlan,
+    find_ledger,
+    judgment_digests,
+    numbers_digest,
+    query_digests,
+    read_looks,
+)
 
 
 def ask(
     counter: LookCounter, queries: Sequence[str], numbers: str = "0", plan: LookPlan | None = None
-) -> Look:
-    asked = Look(
+) -> LedgerEntry:
+    asked = LedgerEntry(
         experiment="e",
         system="s",
         measure="nDCG@10",
@@ -191,7 +197,7 @@ def test_other_ids_of_the_same_queries_are_the_same_queries(counter: LookCounter
     renamed = {name.upper(): {**found, "new": 0} for name, found in grades.items()}
     looks = []
     for judged, numbers in ((grades, "0"), (renamed, "1")):
-        asked = Look(
+        asked = LedgerEntry(
             experiment="e",
             system="s",
             measure="m",

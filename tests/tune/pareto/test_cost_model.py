@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.io.provenance import ListMeta
-from fusion_bench.tune.pareto.cost_model import (
-    LatencyModel,
-    latency_model,
-    max_call_size,
-    price_model,
-)
+from fusion_bench.tune.rerank_cost import LatencyModel, latency_model, max_call_size, price_model
 
 
 def meta(depth: int = 50, provider: dict[str, Any] | None = None, **ledger: Any) -> ListMeta:  # noqa: ANN401

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.tune.pareto.pareto_report import is_efficient
+from fusion_bench.tune.pareto import is_efficient
 
 Point = tuple[tuple[int, int], int]
 POINTS = st.lists(st.tuples(st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(0, 5)))

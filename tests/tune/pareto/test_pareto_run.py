@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.tune.pareto import pareto_search as front
+from fusion_bench.tune import pareto as front
 from tests.rerank.server import Loopback, serving
 
 QUERIES, DEPTH, BATCH = 24, 6, 4

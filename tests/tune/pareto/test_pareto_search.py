@@ -11,21 +11,19 @@ import numpy as np
 import optuna
 import pytest
 
-from fusion_bench.experiment.tune_settings import (
+from fusion_bench.experiment.settings import (
     DeclaredCost,
     EffortSettings,
     FrontSettings,
     TuneSettings,
 )
-from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint
+from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_params
-from fusion_bench.tune.pareto.rerank_depths import at_depth
-from fusion_bench.tune.search.samplers import OptunaProposer, optuna_sampler
-from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.pareto import ParetoSearch, at_depth, candidate_params
+from fusion_bench.tune.search import OptunaProposer, SearchResult, optuna_sampler, run_search
+from fusion_bench.tune.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.pareto.test_cost_model import meta
 from tests.tune.problems import BLEND, problem, system

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.experiment.tune_settings import DeclaredCost, EffortSettings
-from fusion_bench.tune.pareto.rerank_cost import count_candidates, reranker_costs, system_cost
+from fusion_bench.experiment.settings import DeclaredCost, EffortSettings
+from fusion_bench.tune.rerank_cost import count_candidates, reranker_costs, system_cost
 from tests.tune.cases import aligned
 from tests.tune.pareto.test_cost_model import meta
 from tests.tune.problems import BLEND, system

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.tune.pareto.rerank_depths import (
+from fusion_bench.tune.pareto import (
     at_depth,
     depth_ladder,
     max_rerank_depth,

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion_bench.policies.regression import Regression
-from fusion_bench.tune.policy_study.out_of_fold import (
+from fusion_bench.methods.policies.regression import Regression
+from fusion_bench.tune.prepared_policy import (
     best_of_other_folds,
     rule_chooser,
     shuffled_orders,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusion_bench.checks.unjudged import UnjudgedEvidence
 from fusion_bench.cli import main
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
@@ -19,21 +20,14 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedEvidence
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
-from fusion_bench.policies import Variant
-from fusion_bench.report.policies.policy_page import build_policy_page
-from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
-from fusion_bench.stats.unjudged_rule import JudgmentKind
-from fusion_bench.tune.policy_study.candidates import list_policies, pick_fixed
-from fusion_bench.tune.policy_study.prepared_policy import PreparedPolicy, StudyBudget
-from fusion_bench.tune.policy_study.study import (
-    decide_policy,
-    judge_policy,
-    study_policy,
-)
+from fusion_bench.methods.policies import Variant
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_policy_page
+from fusion_bench.stats.comparison import JudgmentKind
+from fusion_bench.tune.policy_study import decide_policy, judge_policy, study_policy
+from fusion_bench.tune.prepared_policy import PreparedPolicy, StudyBudget, list_policies, pick_fixed
 from tests import diagnose_cases as cases
 from tests.shipped_schemas import check_record
 from tests.tiny import edit

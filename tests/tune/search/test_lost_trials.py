@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Engine, event
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.tune.search import heartbeat_storage
-from fusion_bench.tune.search.shared_study import search_shared_study
-from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune import shared_study
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.shared_study import search_shared_study
 from tests.attacks.killed_searches import age_heartbeats, check_trials
 from tests.tune.search.test_shared_study import KEEP, OBJECTIVE, load_study, settings
 
@@ -116,7 +116,7 @@ def test_a_trial_that_an_error_or_ctrl_c_ended_is_repeated(
 def test_a_trial_that_ends_every_process_is_given_up(
     sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeat_storage, "MOST_REPETITIONS", 1)
+    monkeypatch.setattr(shared_study, "MOST_REPETITIONS", 1)
     for _ in range(2):
         search_and_die(sqlite, monkeypatch)
     result = search_shared_study(OBJECTIVE, KEEP, settings(TRIALS), sqlite)

@@ -14,11 +14,11 @@ import pytest
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search import samplers
-from fusion_bench.tune.search.search import SearchResult, TrialCallback, ignore_trial, run_search
-from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.experiment.settings import SearchSettings
+from fusion_bench.tune import search
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import SearchResult, TrialCallback, ignore_trial, run_search
+from fusion_bench.tune.trial_log import Trial
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
@@ -140,7 +140,7 @@ def test_gaussian_processes_repeat_themselves_and_go_on_where_they_were(tmp_path
 
 
 def test_gaussian_processes_need_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samplers, "find_spec", lambda _: None)
+    monkeypatch.setattr(search, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="the sampler gp needs the package 'torch'"):
         go(problem(ranges=NUMBERS, runs=RUNS), sampler="gp")
 

@@ -19,14 +19,14 @@ import pytest
 from optuna.trial import TrialState
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.fingerprint import Fingerprint
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search import samplers, shared_study
-from fusion_bench.tune.search.shared_study import search_shared_study
-from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.experiment.settings import SearchSettings
+from fusion_bench.io.fingerprints import Fingerprint
+from fusion_bench.tune import search, shared_study
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.shared_study import search_shared_study
+from fusion_bench.tune.trial_log import Trial
 from tests.child_processes import running_child
 from tests.postgres import running_postgres
 from tests.tune.cases import aligned
@@ -176,7 +176,7 @@ def test_a_suspended_process_goes_on_after_others_failed_its_trial(
 
 def suspend(monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], None]) -> None:
     """Do something before trials are evaluated, or before values are suggested to them."""
-    place: Any = TuningObjective if moment == "evaluate_params" else samplers
+    place: Any = TuningObjective if moment == "evaluate_params" else search
     original = getattr(place, moment)
 
     def first_act(*arguments: Any) -> Any:  # noqa: ANN401 - as the function
@@ -213,9 +213,9 @@ def test_what_cannot_be_shared_is_refused(sqlite: str, monkeypatch: pytest.Monke
 PROCESS = """
 import sys, time
 from tests.tune.search import test_shared_study as case
-from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import samplers, shared_study
-from fusion_bench.tune.search.shared_study import search_shared_study
+from fusion_bench.tune.shared_study import search_shared_study
 from tests.postgres import running_postgres
 
 evaluate = TuningObjective.evaluate_params

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.settings import ParameterRange, TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
-from fusion_bench.tune.space.parameter_paths import ABSENT, apply_parameters, read_parameter
-from fusion_bench.tune.space.search_space import build_search_space, declared_parameters
+from fusion_bench.tune.space import (
+    ABSENT,
+    apply_parameters,
+    build_search_space,
+    declared_parameters,
+    read_parameter,
+)
 
 ROLES = {"a": frozenset({"keyword"}), "b": frozenset({"semantic"})}
 SYSTEM = System("s", ["a", "b"], {"method": "rrf", "k": {"by_intent": {"meta": 10, "default": 60}}})

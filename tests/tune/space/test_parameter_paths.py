@@ -6,7 +6,7 @@ import pytest
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.tune.space.parameter_paths import ABSENT, apply_parameters, read_parameter
+from fusion_bench.tune.space import ABSENT, apply_parameters, read_parameter
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, roles_of, system
 

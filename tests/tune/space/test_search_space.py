@@ -6,8 +6,8 @@ import pytest
 
 from fusion_bench.config.parameters import Parameter, choice, integer, real
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.tune_settings import ParameterRange
-from fusion_bench.tune.space.search_space import build_search_space, declared_parameters
+from fusion_bench.experiment.settings import ParameterRange
+from fusion_bench.tune.space import build_search_space, declared_parameters
 from tests.tune.problems import BLEND, problem, roles_of, system
 
 V2 = system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"})

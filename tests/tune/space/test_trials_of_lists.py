@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.objective import TuningObjective
 from tests.tune.cases import aligned
 from tests.tune.problems import problem
 

@@ -11,15 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
+from fusion_bench.experiment.settings import SearchSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search.search import run_search
-from fusion_bench.tune.search.shared_study import search_shared_study
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.weight_normalization import find_free_weights
-from fusion_bench.tune.validation.sensitivity.ablation import reset_means, reset_parameter
-from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
+from fusion_bench.ranking.system_ranking import rank_candidates
+from fusion_bench.tune.objective import TuningObjective, find_free_weights
+from fusion_bench.tune.search import run_search
+from fusion_bench.tune.sensitivity import reset_means, reset_parameter, sample_uniformly
+from fusion_bench.tune.shared_study import search_shared_study
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.evaluation.crag.verdicts import CragThresholds, name_verdicts
-from fusion_bench.tune.validation.crag import (
+from fusion_bench.evaluation.crag import CragThresholds, name_verdicts
+from fusion_bench.tune.crag import (
     assess_thresholds,
     calibration_bins,
     fit_thresholds,

@@ -10,24 +10,19 @@ import pytest
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.crag.evidence import (
+from fusion_bench.evaluation.crag import (
+    CragThresholds,
     ListEvidence,
     absolute_rerankers,
     require_absolute,
     system_evidence,
 )
-from fusion_bench.evaluation.crag.verdicts import CragThresholds
-from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
-from fusion_bench.experiment.crag_settings import CragFitSettings, CragRule
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.crag import (
-    fit_lists,
-    fit_thresholds,
-    threshold_utility,
-)
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
+from fusion_bench.experiment.settings import CragFitSettings, CragRule, TuneSettings
+from fusion_bench.ranking.system_ranking import rank_candidates
+from fusion_bench.tune.crag import fit_lists, fit_thresholds, threshold_utility
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

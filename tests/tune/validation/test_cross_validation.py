@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.tune.validation.cross_validation import assign_folds, fit_default_folds
-from fusion_bench.tune.validation.splits import QuerySplit
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.tune.splits import QuerySplit
+from fusion_bench.tune.trial_selection import assign_folds, fit_default_folds
 
 
 @given(

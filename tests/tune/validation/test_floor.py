@@ -9,15 +9,10 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.run_experiment import ignore_progress, run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.report.tuning_records.floor import FloorKind
-from fusion_bench.tune.space.open_objective import create_objective, load_tuning_dataset
-from fusion_bench.tune.validation.floor import (
-    UntunedValues,
-    evaluate_untuned,
-    judge_floor,
-    load_all_lists,
-)
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.report.tuning_records import FloorKind
+from fusion_bench.tune.gains import UntunedValues, evaluate_untuned, judge_floor, load_all_lists
+from fusion_bench.tune.objective import create_objective, load_tuning_dataset
 from tests import counts_project, tiny
 
 NAMES = tuple(f"q{i}" for i in range(40))

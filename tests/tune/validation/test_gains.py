@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fusion_bench.tune.validation.gains import (
-    PairedValues,
-    estimate_needed,
-    judge_family,
-    paired_gain,
-)
-from fusion_bench.tune.validation.verdict import decide_verdict
+from fusion_bench.tune.gains import PairedValues, estimate_needed, judge_family, paired_gain
+from fusion_bench.tune.trial_selection import decide_verdict
 
 RNG = np.random.default_rng(2)
 DEFAULT, TUNED = RNG.random(40), RNG.random(40)

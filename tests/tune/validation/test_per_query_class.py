@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.config.query_classes import BY_INTENT, BY_TYPE, ClassKey
+from fusion_bench.checks.unjudged import UnjudgedDifference
+from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.records import Query
-from fusion_bench.evaluation.scores import evaluate_systems
-from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
+from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.report.tuning_records.class_gains import PerTypeResult
-from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.per_query_class import tune_by_class
-from fusion_bench.tune.validation.splits import hashed_split
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.report.tuning_records import PerTypeResult
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.splits import hashed_split
+from fusion_bench.tune.trial_log import Trial
+from fusion_bench.tune.tuning_run import tune_by_class
 from tests.tune.cases import aligned
 from tests.tune.problems import problem
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from fusion_bench.report.tuning_records.trials import Gain
-from fusion_bench.tune.validation.shrunken_gain import shrink_gain
+from fusion_bench.report.tuning_records import Gain
+from fusion_bench.tune.trial_selection import shrink_gain
 from tests.report.tuning.cases import gain
 
 

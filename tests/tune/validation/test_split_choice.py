@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.report.tuning.split_text import describe_split
-from fusion_bench.tune.validation.all_queries.simulated_power import SIMULATED
-from fusion_bench.tune.validation.split_choice import choose_split
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.report.tuning_page import describe_split
+from fusion_bench.tune.splits import SIMULATED, choose_split
 from tests.tune.cases import aligned
 
 RESULTS = Path(__file__).parents[3] / "benchmarks/simulations/results/few_queries.json"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.validation.splits import (
+from fusion_bench.tune.splits import (
     QuerySplit,
     dataset_split,
     groups_by_type,

@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.tune.validation.trial_selection import (
-    one_standard_error,
-    shrunken_gains,
-    within_one_error,
-)
+from fusion_bench.tune.trial_selection import one_standard_error, shrunken_gains, within_one_error
 
 
 @given(

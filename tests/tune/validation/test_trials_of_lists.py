@@ -9,11 +9,15 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.trials.trial_variance import add_trial_variance, make_trial_terms
-from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFit, cross_fit
-from fusion_bench.tune.validation.all_queries.widen_fit import widen_fit
-from fusion_bench.tune.validation.floor import UntunedValues, judge_floor
-from fusion_bench.tune.validation.gains import PairedValues, judge_family, paired_gain
+from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_terms
+from fusion_bench.tune.cross_fitting import CrossFit, cross_fit, widen_fit
+from fusion_bench.tune.gains import (
+    PairedValues,
+    UntunedValues,
+    judge_family,
+    judge_floor,
+    paired_gain,
+)
 
 QUERIES = 40
 RANDOM = np.random.default_rng(11)

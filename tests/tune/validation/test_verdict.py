@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.report.tuning_records.trials import TuningVerdict
-from fusion_bench.tune.validation.verdict import ChosenTrial, decide_verdict
+from fusion_bench.report.tuning_records import TuningVerdict
+from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict
 from tests.report.tuning.cases import gain
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.util.calls.user_code import call_function
+from fusion_bench.util.calls import call_function
 
 
 class Asynchronous:

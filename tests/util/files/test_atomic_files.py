@@ -13,17 +13,12 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.files.atomic_files import (
-    append_whole,
-    open_atomic,
-    replace_files,
-    write_atomic,
-)
+from fusion_bench.util.files import append_whole, open_atomic, replace_files, write_atomic
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fusion_bench.util.files.atomic_files import open_atomic
+from fusion_bench.util.files import open_atomic
 
 with open_atomic(Path(sys.argv[1])) as file:
     file.write(b"half")
@@ -34,7 +29,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.files.atomic_files import write_atomic
+from fusion_bench.util.files import write_atomic
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
@@ -46,7 +41,7 @@ except FusionBenchError as error:
 FULL_SET = """
 import resource, sys
 from pathlib import Path
-from fusion_bench.util.files.atomic_files import replace_files
+from fusion_bench.util.files import replace_files
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

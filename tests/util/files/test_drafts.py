@@ -10,16 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.io.cache.array_folder import write_arrays
-from fusion_bench.util.files import drafts
-from fusion_bench.util.files.atomic_files import write_atomic
-from fusion_bench.util.files.drafts import make_draft, remove_abandoned
-from fusion_bench.util.files.file_locks import take_lock
+from fusion_bench.io.dataset_cache import write_arrays
+from fusion_bench.util import files
+from fusion_bench.util.files import make_draft, remove_abandoned, take_lock, write_atomic
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fusion_bench.util.files.drafts import make_draft
+from fusion_bench.util.files import make_draft
 
 with make_draft(Path(sys.argv[1]), is_folder=bool(sys.argv[2])) as draft:
     (draft / "half" if draft.is_dir() else draft).write_text("half")
@@ -50,7 +48,7 @@ def test_a_draft_is_there_while_it_is_used_and_gone_afterwards(
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_what_a_killed_process_left_is_removed_by_the_next(is_folder: bool, tmp_path: Path) -> None:
     kept = write_atomic(tmp_path / "kept.part", b"kept")
-    drafts.remove_abandoned_once.cache_clear()  # as in a process that starts
+    files.remove_abandoned_once.cache_clear()  # as in a process that starts
     leave_draft(tmp_path, is_folder=is_folder)
     written = write_atomic(tmp_path / "new.txt", b"new")
     assert sorted(tmp_path.iterdir()) == [kept, written]
@@ -70,7 +68,7 @@ def test_without_locks_a_draft_is_removed_after_an_hour(
     def refuse(path: Path) -> int:
         raise OSError(f"{path}: no locks")
 
-    monkeypatch.setattr(drafts, "take_lock", refuse)
+    monkeypatch.setattr(files, "take_lock", refuse)
     old, new = tmp_path / ".old.part", tmp_path / ".new.part"
     for path in (old, new):
         path.write_text("half")
@@ -91,7 +89,7 @@ def test_a_draft_that_was_removed_before_it_was_locked_is_made_again(
             path.unlink()
         return take_lock(path)
 
-    monkeypatch.setattr(drafts, "take_lock", remove_first)
+    monkeypatch.setattr(files, "take_lock", remove_first)
     with make_draft(tmp_path) as draft:
         assert draft.exists()
         assert draft not in removed

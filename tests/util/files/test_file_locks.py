@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.util.files.file_locks import take_lock
+from fusion_bench.util.files import take_lock
 
 
 def test_only_one_holds_a_lock(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.files.folder_lock import lock_folder
+from fusion_bench.util.files import lock_folder
 
 
 def test_read_change_write_loses_nothing(tmp_path: Path) -> None:
@@ -67,6 +67,6 @@ def test_a_file_system_without_locks_is_an_error(
 
 
 def test_a_system_without_locks_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusion_bench.util.files.folder_lock.has_locks", lambda: False)
+    monkeypatch.setattr("fusion_bench.util.files.has_locks", lambda: False)
     with lock_folder(tmp_path), lock_folder(tmp_path):
         pass

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.files.new_files import remove_on_failure, require_free
+from fusion_bench.util.files import remove_on_failure, require_free
 
 
 def test_what_was_written_before_a_failure_is_removed(tmp_path: Path) -> None:

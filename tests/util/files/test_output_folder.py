@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.files.output_folder import (
+from fusion_bench.util.file_paths import (
     GITIGNORE,
     make_output_folder,
     name_experiment,

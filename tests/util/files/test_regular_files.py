@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.util.files.regular_files import (
+from fusion_bench.util.files import (
     IrregularFileError,
     check_regular,
     open_regular,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.util.http.strict_json import parse_embedded_object
+from fusion_bench.util.json_text import parse_embedded_object
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from concurrent.futures import BrokenExecutor
 import pytest
 
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.util.processes.worker_process import WorkerProcess
+from fusion_bench.util.worker_processes import WorkerProcess
 from tests.util.processes import worker_functions
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.flips.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.validation.all_queries.cross_fitting import CrossFitRule, cross_fit
-from fusion_bench.tune.validation.trial_selection import shrunken_gains
+from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
+from fusion_bench.tune.cross_fitting import CrossFitRule, cross_fit
+from fusion_bench.tune.trial_selection import shrunken_gains
 
 FLIPS = 31
 

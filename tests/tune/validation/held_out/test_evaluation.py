@@ -8,36 +8,33 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.checks.unjudged import UnjudgedDifference
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.rows.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_records.report import Provenance
-from fusion_bench.evaluation.unjudged.unjudged_difference import UnjudgedDifference
-from fusion_bench.experiment.crag_settings import CragFitSettings
-from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.experiment.settings import CragFitSettings, TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.report.tuning_records.trials import TuningVerdict
-from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.all_queries.fit_all_queries import fit_all_queries
-from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
-from fusion_bench.tune.validation.gains import paired_gain
-from fusion_bench.tune.validation.held_out.evaluation import HeldOutEvaluation
-from fusion_bench.tune.validation.held_out.held_out_gains import HeldOutGains
-from fusion_bench.tune.validation.held_out.held_out_report import HeldOutReport
-from fusion_bench.tune.validation.held_out.held_out_unjudged import shown_direction
-from fusion_bench.tune.validation.held_out.search_outcome import SearchOutcome
-from fusion_bench.tune.validation.per_query_class import tune_by_class
-from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
-from fusion_bench.tune.validation.trial_selection import (
+from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
+from fusion_bench.tune.cross_fitting import fit_all_queries
+from fusion_bench.tune.gains import paired_gain
+from fusion_bench.tune.held_out import HeldOutEvaluation, shown_direction
+from fusion_bench.tune.held_out_gains import HeldOutGains, SearchOutcome
+from fusion_bench.tune.held_out_report import HeldOutReport
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.splits import QuerySplit, hashed_split
+from fusion_bench.tune.trial_log import Trial
+from fusion_bench.tune.trial_selection import (
+    CrossValidation,
     choose_trial,
+    cross_validate,
     evaluate_in_batches,
     shrunken_gains,
 )
+from fusion_bench.tune.tuning_run import tune_by_class
 from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.parameters import Parameter, choice, integer, real
-from fusion_bench.tune.validation.sensitivity.random_sample import sample_uniformly
+from fusion_bench.tune.sensitivity import sample_uniformly
 
 
 def drawn(parameter: Parameter, count: int = 4000) -> list[object]:

@@ -1,1 +1,0 @@
-"""Judges and what they judge: agreement, estimates, sensitivity, and the documents to judge."""

@@ -1,0 +1,349 @@
+"""What a comparison of systems found, its page for a browser, its plots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fusion_bench.errors import ConfigError, DataError, UnknownKeyError, UnknownNameError
+from fusion_bench.evaluation.compared_reports import add_comparisons
+from fusion_bench.evaluation.details.collector import ReportDetails
+from fusion_bench.evaluation.report_changes import ReportChange, find_changes
+from fusion_bench.evaluation.report_file import FILE, Report, read_report
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.report.data_warnings import data_warnings, lint_lines
+from fusion_bench.report.evaluation_findings import decision_finding
+from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.util.files import write_atomic
+from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+    from fusion_bench.evaluation.details.collector import CollectionDetails
+
+
+#: In CSS pixels; the page scrolls inside.
+HEIGHT: Final = 720
+
+
+@dataclass(frozen=True, repr=False)
+class HtmlPage:
+    """One self-contained page; a notebook shows it inline.
+
+    Attributes:
+        name: What it is about.
+        html: The whole document.
+    """
+
+    name: str
+    html: str = field(repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, whole or not at all.
+
+        Args:
+            path: Where to; its folder is made where it is missing.
+
+        Raises:
+            FusionBenchError: The file cannot be written.
+        """
+        return write_atomic(Path(path), self.html.encode())
+
+    def __repr__(self) -> str:
+        return f"HtmlPage({self.name!r}, {len(self.html.encode()) / 1e6:.2f} MB)"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own: its script reaches nothing of the notebook."""
+        title, document = escape(self.name), escape(self.html)
+        return (
+            f'<iframe title="{title}" sandbox="allow-scripts" width="100%" height="{HEIGHT}" '
+            f'style="border: 1px solid #8888" srcdoc="{document}"></iframe>'
+        )
+
+
+#: What is said of each system against the baseline, on the primary measure.
+DIFFERENCE_FIELDS = (
+    *("difference", "low", "high", "p", "p_adjusted", "effect_size"),
+    *("wins", "ties", "losses", "answer"),
+)
+#: Keys of the warnings that stand in the verdict: unjudged or tied documents may
+#: decide it, or queries may be counted more than once.
+DOUBTS = frozenset({"unjudged", "unjudged decide", "ties", "near-duplicate queries"})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons(TableView):
+    """Systems against a baseline on one collection.
+
+    Attributes:
+        report: Everything that was found, as ``fusion-bench eval`` writes it.
+    """
+
+    report: Report
+
+    @property
+    def collection(self) -> Collection:
+        """The only collection of the report."""
+        return self.report.collections[0]
+
+    @property
+    def verdict(self) -> str:
+        """Which system is better than the baseline, and what speaks against relying on that."""
+        decision = decision_finding(self.report, self.collection)
+        doubts = (
+            warning
+            for warning in data_warnings(self.report, self.collection)
+            if warning.key in DOUBTS
+        )
+        return " ".join(finding.text for finding in (decision, *doubts))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Whatever one should know before trusting a number, as the page of ``eval`` has it.
+
+        Systems with numbers by query type are linted too.
+        """
+        lines = lint_lines([item for item in self.report.lint if item.severity == "warning"])
+        warnings = (*lines, *data_warnings(self.report, self.collection))
+        return tuple(warning.text for warning in warnings)
+
+    @property
+    def baseline(self) -> str:
+        """The system that the others are compared with."""
+        return self.collection.baseline
+
+    @property
+    def best(self) -> str:
+        """The system with the highest mean on the primary measure; it need not be proven."""
+        return self.collection.ranked_systems[0].name
+
+    def details(self) -> CollectionDetails:
+        """Ranks, terms, texts and sources behind the values, computed when first asked for.
+
+        Until then this object holds the aligned runs.
+        """
+        return self.report.details().collections[0]
+
+    def __getitem__(self, system: str) -> ComparisonResult | None:
+        """That system against the baseline on the primary measure; None for the baseline.
+
+        Raises:
+            UnknownKeyError: There is no such system; a KeyError too.
+        """
+        known = [row.name for row in self.collection.systems]
+        if system not in known:
+            raise UnknownKeyError("system", str(system), known)
+        return self.collection.comparison(system, self.collection.primary_measure)
+
+    def to_pandas(self, *, per_query: bool = False) -> pd.DataFrame:
+        """One row a system: means, then the difference from the baseline on the primary measure.
+
+        Args:
+            per_query: One row a query and system instead, with the query's type and sliced
+                fields where they are known, and the values of each measure.
+        """
+        return make_frame(self._query_columns() if per_query else self._table_columns())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict, the baseline, and the rows of :meth:`to_pandas` by system."""
+        columns = self._table_columns()
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {
+            "verdict": self.verdict,
+            "baseline": self.baseline,
+            "measures": list(self.collection.measures),
+            "queries": len(self.collection.queries),
+            "systems": {row.pop("system"): row for row in rows},
+        }
+
+    def plot(self, kind: str | None = None) -> Drawing:
+        """The first figure of the report, or the first of one kind; see :func:`plot`."""
+        return plot(self, kind)
+
+    def page(self) -> HtmlPage:
+        """The page for a browser, which a notebook shows inline; see :func:`page`."""
+        return page(self)
+
+    def _summary(self) -> str:
+        compared = pluralize(len(self.collection.ranked_systems), "system")
+        queries = pluralize(len(self.collection.queries), "query")
+        return f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}\n" + (
+            self.verdict
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        rows = self.collection.ranked_systems[:limit]
+        compared = [self[row.name] for row in rows]
+        return {
+            "system": [row.name for row in rows],
+            **{m: [row.measures[m].mean for row in rows] for m in self.collection.measures},
+            **{
+                field: [None if item is None else getattr(item, field) for item in compared]
+                for field in DIFFERENCE_FIELDS
+            },
+        }
+
+    def _query_columns(self) -> Columns:
+        queries, rows = self.collection.queries, self.collection.ranked_systems
+        slices = {"type": self.collection.types, **self.collection.slices}
+        known = {f: column for f, column in slices.items() if set(column) != {None}}
+        return {
+            "query": list(queries) * len(rows),
+            "system": [row.name for row in rows for _ in queries],
+            **{field: list(column) * len(rows) for field, column in known.items()},
+            **{
+                name: [value for row in rows for value in row.measures[name].values]
+                for name in self.collection.measures
+            },
+        }
+
+
+#: A report, what has one, or where one lies.
+ReportLike: TypeAlias = "Report | Comparisons | str | os.PathLike[str]"
+
+
+def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
+    """The page that a command writes, for a notebook or a file.
+
+    Args:
+        result: What ``compare``, ``run_experiment``, ``tune`` or ``gate`` returned, a ``Report``,
+            or a ``report.json`` or its folder.
+        before: An older report: the page then shows what changed since. Only for reports.
+
+    Returns:
+        The page; a notebook shows it inline, ``.save(path)`` writes it.
+
+    Raises:
+        DataError: It is nothing that has a page, or a file breaks a rule.
+    """
+    record = getattr(result, "report", result)
+    if before is None and isinstance(record, TuningReport):
+        return HtmlPage(f"{record.system} tuned", _tuning_html(record))
+    if before is None and isinstance(record, GateVerdict):
+        return HtmlPage(record.headline, _gate_html(record))
+    report = _read_report(result)
+    if before is not None:
+        return HtmlPage(report.name, _change_html(_read_report(before), report))
+    from fusion_bench.report.html.pages import evaluation_html
+
+    return HtmlPage(report.name, evaluation_html(report, _find_details(report)))
+
+
+def compare_reports(before: ReportLike, after: ReportLike) -> ReportChange:
+    """What changed from one report to the next: settings, systems, queries.
+
+    Where the queries and judgments are the same, each system has a paired comparison with itself.
+
+    Args:
+        before: The old report, a result that has one, or its file or folder.
+        after: The new one.
+
+    Returns:
+        The change: ``.to_pandas()`` has a system a row, ``.collections[0].queries.to_pandas()`` a
+        query a row.
+
+    Raises:
+        DataError: A file is no report.
+    """
+    old, new = _read_report(before), _read_report(after)
+    return add_comparisons(find_changes(old, new), old, new)
+
+
+def _read_report(given: object) -> Report:
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        return read_report(path / FILE if path.is_dir() else path)
+    record = getattr(given, "report", given)
+    if isinstance(record, Report):
+        return record
+    raise DataError(
+        f"no page of {type(given).__name__}: give what compare, run_experiment, tune or gate "
+        "returned, a Report, or the path of a report.json; 'before' takes reports only"
+    )
+
+
+def _find_details(report: Report) -> ReportDetails | None:
+    """A report that was read from a file has none."""
+    return report.details() if report.has_details else None
+
+
+def _change_html(old: Report, new: Report) -> str:
+    from fusion_bench.report.change_page import build_change_page
+    from fusion_bench.report.html.pages import change_html
+
+    change = compare_reports(old, new)
+    return change_html(change, old, new, page=build_change_page(change, old, new))
+
+
+def _tuning_html(report: TuningReport) -> str:
+    from fusion_bench.report.html.pages import tuning_html
+    from fusion_bench.report.plots import make_figures
+    from fusion_bench.report.tuning_page import build_page
+    from fusion_bench.report.write import draw_figures
+
+    built = build_page(report, tuple(make_figures("tuning", report)))
+    return tuning_html(report, built, draw_figures(built))
+
+
+def _gate_html(verdict: GateVerdict) -> str:
+    from fusion_bench.gate.formats import gate_html
+    from fusion_bench.gate.page import build_gate_page
+
+    return gate_html(verdict, build_gate_page(verdict))
+
+
+def plot(result: object, kind: str | None = None) -> Drawing:
+    """A figure of a comparison or of a tuning run, as the commands draw it.
+
+    Args:
+        result: What ``compare`` or ``tune`` returned, a ``Report``, or the path of a
+            ``report.json``.
+        kind: Name of a plot, such as ``means``; by default the first that there is to show.
+
+    Returns:
+        A figure of Matplotlib; a notebook shows it.
+
+    Raises:
+        UnknownNameError: No such plot for this.
+        DataError: It is nothing that can be drawn, or the file breaks a rule.
+    """
+    from fusion_bench.report.plots._base import REGISTRY, render_png
+
+    record = _find_record(result)
+    page = "evaluation" if isinstance(record, Report) else "tuning"
+    given: Sequence[object] = (record,)
+    if isinstance(record, Report):
+        given = (record, record.collections[0])
+    plots = {name: item for name, item in REGISTRY.load_all().items() if item.page == page}
+    if kind is not None and kind not in plots:
+        raise UnknownNameError("plot", kind, plots)
+    chosen = sorted(plots.values(), key=lambda p: p.position) if kind is None else [plots[kind]]
+    figure = next((figure for item in chosen for figure in item.make_figures(*given)), None)
+    if figure is None:
+        raise ConfigError(f"{kind or 'plot'}: nothing to show here: it needs what was not compared")
+    drawing = figure.draw()
+    # A notebook shows it without any set-up of Matplotlib's backends.
+    setattr(drawing, "_repr_png_", lambda: render_png(drawing))  # noqa: B010 - not of its class
+    return drawing
+
+
+def _find_record(result: object) -> object:
+    if isinstance(result, str | os.PathLike):
+        return read_report(Path(result))
+    record = getattr(result, "report", result)
+    if not hasattr(record, "model_dump"):
+        raise DataError(
+            f"cannot draw {type(result).__name__}: give what compare or tune returned, a Report, "
+            "or the path of a report.json"
+        )
+    return record

@@ -1,1 +1,0 @@
-"""What the Python functions return."""

@@ -1,1 +1,0 @@
-"""Everything that a page shows as data frames."""

@@ -1,1 +1,0 @@
-"""Many systems at once on the same aligned runs, by counting instead of sorting; exact."""

@@ -1,0 +1,337 @@
+"""The rule about values without effect: parameters, switches of runs, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel
+
+from fusion_bench.checks.lint_rule import (
+    Problem,
+    RankedList,
+    Rule,
+    Subject,
+    Witness,
+    rank_lists,
+    register_rule,
+    to_raw_score,
+    without_blend,
+)
+from fusion_bench.checks.rules.blends import list_weights
+from fusion_bench.config.models import Location
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.system import System
+from fusion_bench.methods.blend import RerankBlend, RetrievalBlend
+from fusion_bench.methods.blend.formulas import NoBlend, PositionAware
+from fusion_bench.methods.fuse import Trainable
+from fusion_bench.methods.fuse.rrf import RRFv2
+from fusion_bench.methods.fuse.weighted_score import WeightedScore
+from fusion_bench.methods.policies import Variant
+from fusion_bench.methods.policies.rules import (
+    EntropyAlpha,
+    MarginSilencing,
+    OverlapRules,
+    RerankWhenAmbiguous,
+)
+from fusion_bench.ranking.plain_systems import remove_sources
+
+#: Path inside the system, why it has no effect, and the system that gives the same lists.
+IdlePolicy: TypeAlias = tuple[Location, str, System]
+#: Persistence of rank-biased overlap, as the policy has it.
+PERSISTENCE = 0.9
+
+
+def with_policy(subject: Subject) -> System:
+    """The plain system with the policy that picks for each query."""
+    return subject.system.model_copy(update={"policy": subject.policy})
+
+
+def list_idle_policies(subject: Subject) -> Iterator[IdlePolicy]:
+    """What of the policy has no effect on any query; nothing where its sources do not fit."""
+    policy, system = subject.policy, subject.system
+    if policy is None:
+        return
+    try:
+        policy.check_sources(system.runs, [subject.roles_of(name) for name in system.runs])
+        if isinstance(policy, OverlapRules):
+            yield from _check_overlap(subject, policy)
+    except ConfigError:
+        return
+    if isinstance(policy, RerankWhenAmbiguous):
+        yield from _check_reranking(system, policy)
+    if isinstance(policy, MarginSilencing) and policy.floor == 1:
+        text = "the factor is never below floor 1, so no weight changes"
+        yield ("policy", "floor"), text, system
+    if isinstance(policy, EntropyAlpha):
+        yield from _check_alpha(subject, policy)
+
+
+def _check_overlap(subject: Subject, policy: OverlapRules) -> Iterator[IdlePolicy]:
+    whole = with_policy(subject)
+    below, above = (whole.with_variant(variant) for variant in policy.fixed_variants())
+    place = ("policy", "threshold")
+    if _is_same(subject, below, above):
+        yield ("policy",), "below and above are the same system", below
+    elif len(subject.system.runs) == 1:
+        yield place, "the overlap of a single list is 1: every query gets above", above
+    elif policy.threshold == 0:
+        yield place, "no overlap is below 0: every query gets above", above
+    elif policy.measure == "rbo" and policy.threshold > (limit := _greatest_rbo(subject, policy)):
+        text = f"lists of this depth overlap by {limit:.3f} at most: every query gets below"
+        yield place, text, below
+
+
+def _greatest_rbo(subject: Subject, policy: OverlapRules) -> float:
+    """What no rank-biased overlap exceeds: the mean over pairs, each of its shorter list."""
+    depths = np.arange(1, policy.depth + 1)
+    factors = PERSISTENCE ** (depths - 1)
+    limits = [subject.depth_of(name) or policy.depth for name in subject.system.runs]
+    values = [
+        (np.minimum(depths, min(pair)) / depths) @ factors / factors.sum()
+        for pair in combinations(limits, 2)
+    ]
+    return float(np.mean(values)) + 1e-12
+
+
+def _is_same(subject: Subject, first: System, second: System) -> bool:
+    """Whether two plain systems of the same sources differ in nothing but how they are written."""
+    excluded = {"weights", "alpha"}
+    configs = [system.fusion.model_dump(exclude=excluded) for system in (first, second)]
+    if configs[0] != configs[1] or first.blend != second.blend:
+        return False
+    roles = [subject.roles_of(name) for name in first.runs]
+    before, after = (system.fusion.source_weights(first.runs, roles) for system in (first, second))
+    return bool(np.array_equal(before, after))
+
+
+def _check_reranking(system: System, policy: RerankWhenAmbiguous) -> Iterator[IdlePolicy]:
+    place = ("policy", "threshold")
+    if policy.threshold == 0:
+        other = system.with_variant(Variant(rerank=False))
+        yield place, f"no {policy.signal} is below 0: no query is reranked", other
+    elif policy.signal == "gap" and policy.threshold > 1:
+        yield place, "no gap is above 1: every query is reranked", system
+
+
+def _check_alpha(subject: Subject, policy: EntropyAlpha) -> Iterator[IdlePolicy]:
+    if policy.low != policy.high and policy.steepness != 0:
+        return
+    key = "high" if policy.low == policy.high else "steepness"
+    alpha = float(np.round(policy.low + (policy.high - policy.low) * 0.5, 2))
+    weights = {
+        name: alpha if "semantic" in subject.roles_of(name) else float(np.round(1 - alpha, 2))
+        for name in subject.system.runs
+    }
+    other = with_policy(subject).with_variant(Variant(weights=weights))
+    yield ("policy", key), f"α is {alpha:g} for every query, as fixed weights are", other
+
+
+def check_switches(subject: Subject) -> Iterator[Problem]:
+    """The conditions of the system's runs that change nothing on the dataset."""
+    facts = subject.dataset
+    if facts is None or isinstance(subject.system.fusion, Trainable):
+        return
+    for i, name in enumerate(subject.system.runs):
+        switch = facts.switches.get(name)
+        if switch is None or name not in subject.sources or 0 < switch.on < switch.queries:
+            continue
+        if switch.on:
+            message = (
+                f"when of run {name} has no effect: every query of {facts.name} meets "
+                f"({switch.condition})"
+            )
+        else:
+            message = (
+                f"run {name} has no effect: it is on where ({switch.condition}), and no query of "
+                f"{facts.name} is"
+            )
+        build = partial(_build_switch_witness, subject, name, is_on=switch.on > 0)
+        yield Problem(message, ("runs", i), build, of_whole=True)
+
+
+def _build_switch_witness(subject: Subject, run: str, *, is_on: bool) -> Witness:
+    """The same list comes out without the condition, or without the run."""
+    system, names = without_blend(subject.system), subject.system.runs
+    other = system
+    if not is_on:
+        with suppress(ConfigError):  # a fusion that needs the run is compared with nothing
+            other = remove_sources(system, [run], [subject.roles_of(name) for name in names])
+    answering = [name for name in names if is_on or name != run] or list(names)
+    ranks = {f"d{i}": {name: 1 + (i + s) % 3 for s, name in enumerate(answering)} for i in range(3)}
+    return Witness(
+        system,
+        f"{run} is on for every query" if is_on else f"{run} is off for every query",
+        rank_lists(ranks),
+        same_as=other,
+        dataset=subject.dataset,
+        off=frozenset() if is_on or other is system else frozenset({run}),
+    )
+
+
+#: Documents of a witness.
+COUNT = 6
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A parameter without effect.
+
+    Attributes:
+        location: Its path in the system.
+        message: Why it has none.
+        other: The system with another value, which gives the same lists.
+        system: The system that has it, where that is not the plain one.
+    """
+
+    location: Location
+    message: str
+    other: System
+    system: System | None = None
+
+
+@register_rule
+class NoEffect(Rule):
+    """``no-effect``: a parameter whose value changes no list."""
+
+    id: ClassVar[str] = "no-effect"
+
+    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+        """Every such parameter that has not its default."""
+        if not subject.sources:
+            return
+        checks = (_check_single_run, _check_depths, _check_blend, _check_policy)
+        for idle in (idle for check in checks for idle in check(subject)):
+            message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
+            yield Problem(message, idle.location, partial(_build_witness, subject, idle))
+        yield from check_switches(subject)
+
+
+def is_stated(model: BaseModel, key: str) -> bool:
+    """Whether a value is given that is not the default."""
+    default = type(model).model_fields[key].get_default(call_default_factory=True)
+    return key in model.model_fields_set and bool(getattr(model, key) != default)
+
+
+def _change(system: System, part: str, **values: Any) -> System:  # noqa: ANN401 - any field's value
+    """The system with other values in its fusion or its blend."""
+    changed = getattr(system, part).model_copy(update=values)
+    return system.model_copy(update={part: changed})
+
+
+def _check_single_run(subject: Subject) -> Iterator[Idle]:
+    """Parameters that weigh lists against each other, where there is one."""
+    system, fusion, blend = subject.system, subject.system.fusion, subject.system.blend
+    if len(subject.sources) > 1 or not fusion.keeps_single_list:
+        return
+    [source] = subject.sources
+    retrieval = getattr(blend, "retrieval", "reciprocal_rank")
+    reads_scores = system.min_relevance is not None or retrieval == "fused"
+    is_mean = isinstance(fusion, WeightedScore)
+    weights = getattr(fusion, "weights", None)
+    is_weighed = bool(weights) and is_stated(fusion, "weights") and len(system.runs) == 1
+    if is_weighed and (is_mean or (subject.rank_fusion is not None and not reads_scores)):
+        text = f"{source} is the only run, and its weight changes no order"
+        yield Idle(("fusion", "weights"), text, _change(system, "fusion", weights={}))
+    reads_spread = reads_scores or retrieval != "reciprocal_rank"
+    if subject.rank_fusion is not None and is_stated(fusion, "k") and not reads_spread:
+        text = f"{source} is the only list, and every k keeps its order"
+        yield Idle(("fusion", "k"), text, _change(system, "fusion", k=60))
+    if is_mean and is_stated(fusion, "missing"):
+        text = f"{source} is the only list, so no document is missing"
+        yield Idle(("fusion", "missing"), text, _change(system, "fusion", missing="skip"))
+
+
+def _check_policy(subject: Subject) -> Iterator[Idle]:
+    """Parameters of a policy with which it picks the same for every query."""
+    for location, text, other in list_idle_policies(subject):
+        yield Idle(location, text, other, with_policy(subject))
+
+
+def _check_depths(subject: Subject) -> Iterator[Idle]:
+    """Entries for ranks that do not occur."""
+    system, fusion, blend = subject.system, subject.system.fusion, subject.system.blend
+    depth = subject.depth
+    if isinstance(fusion, RRFv2) and depth is not None:
+        kept = _entries_within(fusion.bonus, depth)
+        if len(kept) < len(fusion.bonus):
+            gone = [rank for rank in fusion.bonus if rank not in kept]
+            text = (
+                f"no list is deeper than {depth}, so the bonus up to rank {gone[0]} is never given"
+            )
+            yield Idle(("fusion", "bonus"), text, _change(system, "fusion", bonus=kept))
+    if isinstance(blend, PositionAware):
+        kept = _entries_within(blend.tiers, blend.depth)
+        if len(kept) < len(blend.tiers):
+            gone = [rank for rank in blend.tiers if rank not in kept]
+            text = f"the tier up to rank {gone[0]} begins below the rerank depth {blend.depth}"
+            yield Idle(("blend", "tiers"), text, _change(system, "blend", tiers=kept))
+        if is_stated(blend, "rest") and max(blend.tiers, default=0) >= blend.depth:
+            text = f"the tiers reach the rerank depth {blend.depth}"
+            yield Idle(("blend", "rest"), text, _change(system, "blend", rest=0.4))
+    threshold, is_plain = system.min_relevance, isinstance(blend, NoBlend)
+    if subject.rank_fusion is not None and is_plain and threshold is not None and threshold <= 0:
+        other = system.model_copy(update={"min_relevance": None})
+        yield Idle(("min_relevance",), "every fused score is above 0", other)
+
+
+def _entries_within(table: dict[int, float], depth: int) -> dict[int, float]:
+    """The entries of a table by rank that begin at or above a depth."""
+    starts = [1, *(rank + 1 for rank in table)]
+    return {rank: table[rank] for rank, start in zip(table, starts, strict=False) if start <= depth}
+
+
+def _check_blend(subject: Subject) -> Iterator[Idle]:
+    """Parameters of the blend that another one switches off."""
+    system, blend = subject.system, subject.system.blend
+    if not isinstance(blend, RerankBlend):
+        return
+    if blend.always_rerank and is_stated(blend, "skip_limit"):
+        text = "always_rerank is true"
+        yield Idle(("blend", "skip_limit"), text, _change(system, "blend", skip_limit=10))
+    if blend.min_score is not None and blend.min_score <= 0:
+        text = "rerank scores on the unit scale are never below 0"
+        yield Idle(("blend", "min_score"), text, _change(system, "blend", min_score=None))
+    if isinstance(blend, RetrievalBlend):
+        yield from _check_weights(subject, blend)
+
+
+def _check_weights(subject: Subject, blend: RetrievalBlend) -> Iterator[Idle]:
+    """A term of the blend that weighs 0 at every rank."""
+    system = subject.system
+    retrieval, rerank = list_weights(blend)
+    if not retrieval.any() and is_stated(blend, "retrieval"):
+        text = "the retrieval term weighs 0 at every rank"
+        yield Idle(("blend", "retrieval"), text, _change(system, "blend", retrieval="fused"))
+    is_clamped = getattr(system.fusion, "normalize", "none") == "three_lists"
+    is_plain = blend.tail == "keep" and blend.min_score is None and blend.missing != "below"
+    if not rerank.any() and is_plain and not is_clamped and system.min_relevance is None:
+        text = f"the rerank score weighs 0 at every rank: {blend.reranker} is paid for in vain"
+        other = system.model_copy(update={"blend": NoBlend()})
+        yield Idle(("blend", "reranker"), text, other)
+
+
+def _build_witness(subject: Subject, idle: Idle) -> Witness:
+    """Lists in different orders, with rerank scores in yet another."""
+    blend = subject.system.blend
+    skipped = isinstance(blend, RerankBlend) and not blend.always_rerank
+    count = max(COUNT, blend.skip_limit + 1) if skipped else COUNT  # type: ignore[attr-defined]
+    lists: dict[str, RankedList] = {}
+    for s, name in enumerate(subject.sources):
+        ranked = ((f"d{1 + (i * (s + 1)) % count:02}", i) for i in range(count))
+        lists[name] = {document: (i + 1, 1 / (i + 1)) for document, i in dict(ranked).items()}
+    documents = sorted({document for ranked in lists.values() for document in ranked})
+    units = {document: (1 + 5 * i % 7) / 8 for i, document in enumerate(documents)}
+    return Witness(
+        idle.system or subject.system,
+        "the same list comes out with another value",
+        lists,
+        {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
+        same_as=idle.other,
+        dataset=subject.dataset,
+    )

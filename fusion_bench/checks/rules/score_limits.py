@@ -1,0 +1,154 @@
+"""Rules about scores: a least score that drops documents, zeros that beat negative scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from fusion_bench.checks.lint_rule import (
+    Fact,
+    Problem,
+    RankedList,
+    Rule,
+    Subject,
+    Witness,
+    rank_lists,
+    register_rule,
+    without_blend,
+)
+from fusion_bench.checks.records import Severity
+from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.methods.fuse.comb import CombSum
+from fusion_bench.methods.fuse.weighted_score import WeightedScore, WeightedSum
+
+#: A threshold that keeps documents down to this rank in all lists cuts no more than a final list.
+DEEP_ENOUGH = 10
+#: The deepest rank that is looked at.
+DEEPEST = 1000
+
+
+@register_rule
+class MinRelevanceDrops(Rule):
+    """``min-relevance-drops``: the threshold lies above what ranks can score."""
+
+    id: ClassVar[str] = "min-relevance-drops"
+
+    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+        """Documents that one list ranks first, or all lists in the top 10, and that are dropped."""
+        limit, fusion = subject.system.min_relevance, subject.rank_fusion
+        if limit is None or fusion is None or not isinstance(subject.system.blend, NoBlend):
+            return
+        single = subject.score_at({subject.heaviest: 1}) / subject.divisor
+        kept = _count_kept_ranks(subject, limit)
+        if kept >= DEEP_ENOUGH and single >= limit:
+            return
+        message = f"min_relevance {limit:g} drops most documents: " + (
+            f"one that every list ranks first scores {subject.greatest_score:.4f}"
+            if not kept
+            else _describe_kept(subject, single, limit, kept)
+        )
+        location = ("min_relevance",)
+        yield Problem(message, location, lambda: _build_drop_witness(subject, single, limit, kept))
+
+
+def _count_kept_ranks(subject: Subject, limit: float) -> int:
+    """Down to which rank a document stays that every list ranks alike."""
+    ranks = np.tile(np.arange(1, DEEPEST + 1), (len(subject.sources), 1))
+    is_kept = subject.scores_at(ranks) / subject.divisor >= limit
+    return int(is_kept.argmin()) if not is_kept.all() else DEEPEST
+
+
+def _describe_kept(subject: Subject, single: float, limit: float, kept: int) -> str:
+    top = f"scores go up to {subject.greatest_score:.4f}"
+    common = f"one that all lists rank alike stays down to rank {kept}"
+    if single >= limit:
+        return f"{top}; {common}"
+    return f"{top}; one that a single list returns scores at most {single:.4f}; {common}"
+
+
+def _build_drop_witness(subject: Subject, single: float, limit: float, kept: int) -> Witness:
+    """The first document that all lists rank alike and lose, and one of a single list."""
+    ranks = {"d1": dict.fromkeys(subject.sources, kept + 1)}
+    claim = f"every list ranks d1 {kept + 1}; it is dropped"
+    if single < limit and kept and len(subject.sources) > 1:
+        ranks["d2"] = {subject.heaviest: 1}
+        claim += f", and so is d2, which {subject.heaviest} alone ranks first"
+    return Witness(
+        subject.system,
+        claim,
+        rank_lists(ranks),
+        dropped=tuple(ranks),
+        dataset=subject.dataset,
+    )
+
+
+#: Normalizers that make the lower half of every list negative.
+ALWAYS_NEGATIVE = frozenset({"z_score"})
+#: Normalizers that leave negative scores negative.
+KEEPS_SIGN = frozenset({"none", "max", "l2", "arctan"})
+#: A source with this role has scores of at least 0, as BM25 has.
+POSITIVE = "keyword"
+
+
+@register_rule
+class MissingZeroNegative(Rule):
+    """``missing-zero-negative``: a document that a list lacks beats those it scores below 0."""
+
+    id: ClassVar[str] = "missing-zero-negative"
+    facts: ClassVar[frozenset[Fact]] = frozenset({"roles"})
+
+    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+        """Absence that counts 0, with a normalizer that gives or keeps negative scores."""
+        fusion = subject.system.fusion
+        if isinstance(fusion, WeightedScore | WeightedSum) and fusion.missing == "zero":
+            rule, location = "missing: zero", ("fusion", "missing")
+        elif isinstance(fusion, CombSum):
+            rule, location = "comb_sum", ("fusion", "method")
+        else:
+            return
+        name = fusion.normalize.method
+        negative = [
+            source
+            for source in subject.sources
+            if name in ALWAYS_NEGATIVE
+            or (name in KEEPS_SIGN and POSITIVE not in subject.roles_of(source))
+        ]
+        if not negative or len(subject.sources) < 2:
+            return
+        is_certain = name in ALWAYS_NEGATIVE
+        if not is_certain and subject.dataset is None:
+            return
+        source = negative[0]
+        weights = subject.weights or {}
+        loss = weights[source] / (sum(weights.values()) if isinstance(fusion, WeightedScore) else 1)
+        why = (
+            "gives every score below its list's mean a negative value"
+            if is_certain
+            else f"leaves scores below 0 negative, which {', '.join(negative)} may have"
+        )
+        message = (
+            f"{rule} counts 0 where a list lacks a document, and normalize: {name} {why}: "
+            f"a document that {source} scores one unit below 0 falls {loss:.3f} behind one that "
+            f"{source} does not return"
+        )
+        severity: Severity = self.severity if is_certain else "note"
+        yield Problem(message, location, lambda: _build_missing_witness(subject, source), severity)
+
+
+def _build_missing_witness(subject: Subject, source: str) -> Witness:
+    """Two documents that another list scores alike; one of them is last in the source's list."""
+    other = next(name for name in subject.sources if name != source)
+    lists: dict[str, RankedList] = {
+        source: {"d3": (1, 1.0), "d2": (2, -1.0)},
+        other: {"d1": (1, 1.0), "d2": (2, 1.0)},
+    }
+    return Witness(
+        without_blend(subject.system),
+        f"{other} scores d1 and d2 alike; {source} scores d2 below 0 and does not return d1; d1 "
+        "wins",
+        lists,
+        above=(("d1", "d2"),),
+        dataset=subject.dataset,
+    )

@@ -1,0 +1,338 @@
+"""Unjudged documents: how many there are, what they could change in a comparison.
+
+Three views of one comparison: the share of unjudged documents in the top 10, the difference over
+judged documents only, and the difference with unjudged documents filled. Where the last two
+contradict an answer, unjudged documents decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fusion_bench.checks.records import OptionalFloat, ReportRecord
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import query_slices
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.measures import Measure, collect_returned, compute_measures
+from fusion_bench.ranking.final_lists import cut_positions
+from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import ranked_lists
+from fusion_bench.stats.comparison import (
+    CONDITION,
+    Direction,
+    JudgmentKind,
+    name_kind,
+    paired_difference,
+    unjudged_decide,
+)
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
+from fusion_bench.util.formatting import format_difference, format_number, format_percent
+
+#: Why two of the three views are missing.
+SPARSE = (
+    "No document is judged not relevant, so neither a difference over judged documents only nor a "
+    "filled one can be computed."
+)
+#: What is asked for where the dataset does not say why.
+DECLARE = (
+    f"Every answer needs a condition: it holds {CONDITION}. Declare judgments in dataset.yaml: "
+    "pooled (the results of some systems were judged), sparse (links of authors) or complete."
+)
+
+
+class UnjudgedResult(ReportRecord):
+    """One difference, candidate − baseline, seen through its unjudged documents.
+
+    Attributes:
+        candidate_share: Mean share of unjudged documents in the candidate's top 10.
+        baseline_share: In the baseline's.
+        judged_only: The difference over judged documents only; None = not computed, as no
+            document is judged not relevant.
+        low: Lower end of its interval; None where no spread is known.
+        high: Upper end.
+        filled: The difference where an unjudged document has the mean gain of the same system's
+            judged documents at its rank; None = not computed, as above, or the measure has no
+            formula for it, or no list has a judged document.
+        is_conditional: No document is judged not relevant, and the dataset does not declare why:
+            an answer holds if unjudged documents are not relevant.
+    """
+
+    candidate_share: float
+    baseline_share: float
+    judged_only: OptionalFloat = None
+    low: OptionalFloat = None
+    high: OptionalFloat = None
+    filled: OptionalFloat = None
+    is_conditional: bool = False
+
+    @property
+    def condition(self) -> str:
+        """What an answer needs, to be put behind it; empty = nothing."""
+        return f" {CONDITION}" if self.is_conditional else ""
+
+    @property
+    def has_unjudged(self) -> bool:
+        """Whether either system returns an unjudged document in its top 10."""
+        return max(self.candidate_share, self.baseline_share) > 0
+
+    @property
+    def description(self) -> str:
+        """All three views in one line."""
+        shares = (
+            f"unjudged in the top 10: {format_percent(self.candidate_share)} "
+            f"(baseline {format_percent(self.baseline_share)})"
+        )
+        if self.judged_only is None:
+            return f"{shares}; no document is judged not relevant, so no difference corrects for it"
+        judged = format_difference(self.judged_only, self.low, self.high)
+        filled = "not computed" if self.filled is None else format_number(self.filled, signed=True)
+        return f"{shares}; over judged documents only {judged}; unjudged filled {filled}"
+
+
+def judgment_kind(dataset: Dataset, queries: Collection[str]) -> JudgmentKind:
+    """The kind of the judgments of these queries.
+
+    Over judgments of relevant documents only, values over judged documents only see nothing but
+    the order among these: a list with its one relevant document at rank 100 scores 1. Nothing in
+    such data tells a shallow pool from a bad system, so what the dataset declares decides.
+    """
+    return recognize_kind(dataset.qrels, queries, dataset.spec.judgments)
+
+
+def recognize_kind(
+    qrels: Qrels, queries: Collection[str], declared: str | None = None
+) -> JudgmentKind:
+    """The kind of these judgments, by what they are declared as."""
+    chosen = set(queries)
+    has_irrelevant = any(
+        query in chosen and bool((qrels.grades[rows] <= 0).any())
+        for query, rows in query_slices(qrels.queries, qrels.offsets)
+    )
+    return name_kind(declared, has_irrelevant=has_irrelevant)
+
+
+#: Depth at which the share of unjudged documents is stated.
+UNJUDGED_DEPTH = 10
+
+
+@dataclass(frozen=True, eq=False)
+class UnjudgedValues:
+    """One system on Q queries and M measures.
+
+    Attributes:
+        share: Shape (Q,): share of unjudged documents among the first 10 that are returned; 0
+            where nothing is.
+        judged_only: Shape (M, Q): values over judged documents only, of the list before ``top_k``
+            cuts it: without the unjudged documents others must be able to move up.
+        filled: (M,) of shape (Q,): values where an unjudged document has the mean gain of the
+            system's judged documents at its rank; None = the measure has no formula for it.
+    """
+
+    share: FloatArray
+    judged_only: FloatArray
+    filled: tuple[FloatArray | None, ...]
+
+
+@dataclass(eq=False)
+class UnjudgedCollector:
+    """Puts :class:`UnjudgedValues` together from the parts that rank a system's queries.
+
+    Attributes:
+        runs: All Q queries.
+        measures: (M,).
+        qrels: The judgments, for measures that ir_measures computes.
+    """
+
+    runs: AlignedRuns
+    measures: Sequence[Measure]
+    qrels: Qrels
+    _share: FloatArray = field(init=False)
+    _judged_only: FloatArray = field(init=False)
+    _parts: list[tuple[IntArray, AlignedRuns, IntArray]] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._share = np.zeros(len(self.runs.queries))
+        self._judged_only = np.zeros((len(self.measures), len(self.runs.queries)))
+
+    def add_part(
+        self, index: IntArray, view: AlignedRuns, before_cut: IntArray, positions: IntArray
+    ) -> None:
+        """Add the lists of some queries.
+
+        Args:
+            index: Indices of the queries among the Q.
+            view: Their candidates.
+            before_cut: Position of each candidate before ``top_k`` cuts; 0 = not in the list.
+            positions: Position in the returned list; 0 = not returned.
+        """
+        judged_only = [measure.with_judged_only() for measure in self.measures]
+        values = compute_measures(judged_only, view, before_cut, qrels=self.qrels)
+        self._judged_only[:, index] = values
+        self._share[index] = unjudged_share(view, positions)
+        self._parts.append((index, view, positions))
+
+    def make_values(self) -> UnjudgedValues:
+        """The values of all queries, once every part was added."""
+        returned = collect_returned(self.runs, self._parts)
+        filled = tuple(measure.filled_values(returned) for measure in self.measures)
+        return UnjudgedValues(self._share, self._judged_only, filled)
+
+
+def measure_unjudged(
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    *,
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels,
+) -> UnjudgedValues:
+    """What the unjudged documents of a system could change.
+
+    Args:
+        system: The system.
+        runs: Aligned runs.
+        measures: (M,).
+        spaces: Score space of each rerank list.
+        qrels: The judgments.
+    """
+    collector = UnjudgedCollector(runs, measures, qrels)
+    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
+        view, (before_cut, _) = ranked_lists(plain, part, spaces)
+        collector.add_part(index, view, before_cut, cut_positions(before_cut, plain.top_k))
+    return collector.make_values()
+
+
+def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
+    """(Q,): share of unjudged documents among the first 10 returned; 0 where nothing is."""
+    top = (positions >= 1) & (positions <= UNJUDGED_DEPTH)
+    shown = np.bincount(runs.query_index[top], minlength=len(runs.queries))
+    unknown = np.bincount(runs.query_index[top & ~runs.judged], minlength=len(runs.queries))
+    return unknown / np.maximum(shown, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class UnjudgedEvidence:
+    """One system on one measure.
+
+    Attributes:
+        share: Shape (Q,): share of unjudged documents in the top 10.
+        judged_only: Shape (Q,): values over judged documents only.
+        filled: Shape (Q,): values with unjudged documents filled; None = no formula.
+    """
+
+    share: FloatArray
+    judged_only: FloatArray
+    filled: FloatArray | None
+
+    @classmethod
+    def of_measure(cls, values: UnjudgedValues, measure: int = 0) -> UnjudgedEvidence:
+        """Those of the measure with this index."""
+        return cls(values.share, values.judged_only[measure], values.filled[measure])
+
+    def select_queries(self, keep: BoolArray | IntArray) -> UnjudgedEvidence:
+        """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
+        filled = None if self.filled is None else self.filled[keep]
+        return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
+
+
+def combine_evidence(parts: Sequence[UnjudgedEvidence], codes: IntArray) -> UnjudgedEvidence:
+    """The evidence of a system that answers each query as one of several does.
+
+    Args:
+        parts: One a system, over the same Q queries.
+        codes: Shape (Q,): which of them answers the query.
+    """
+    filled = [part.filled for part in parts if part.filled is not None]
+
+    def choose(rows: Sequence[FloatArray]) -> FloatArray:
+        return np.stack(rows)[codes, np.arange(len(codes))]
+
+    return UnjudgedEvidence(
+        choose([part.share for part in parts]),
+        choose([part.judged_only for part in parts]),
+        choose(filled) if len(filled) == len(parts) else None,
+    )
+
+
+@dataclass(frozen=True)
+class UnjudgedDifference:
+    """Candidate − baseline on one measure.
+
+    Attributes:
+        candidate_share: Mean share of unjudged documents in the candidate's top 10.
+        baseline_share: In the baseline's.
+        judged_only: The difference over judged documents only; None = no document is judged not
+            relevant.
+        filled: The mean difference with unjudged documents filled; None likewise, or no formula;
+            NaN = no list has a judged document.
+        kind: Of the judgments.
+    """
+
+    candidate_share: float
+    baseline_share: float
+    judged_only: MeanEstimate | None
+    filled: float | None
+    kind: JudgmentKind = "pooled"
+
+    def decides(self, direction: Direction, m: float, *, is_pass: bool = False) -> bool:
+        """Whether unjudged documents decide an answer; see :func:`unjudged_decide`."""
+        share = max(self.candidate_share, self.baseline_share)
+        pool_share = share if self.kind == "dropped zeros" else None
+        views = (self.judged_only, self.filled)
+        return unjudged_decide(direction, *views, m, is_pass=is_pass, pool_share=pool_share)
+
+    @property
+    def record(self) -> UnjudgedResult:
+        """As report files hold it."""
+        judged = self.judged_only
+        return UnjudgedResult(
+            candidate_share=self.candidate_share,
+            baseline_share=self.baseline_share,
+            judged_only=None if judged is None else judged.mean,
+            low=None if judged is None else judged.low,
+            high=None if judged is None else judged.high,
+            filled=self.filled,
+            is_conditional=self.kind == "undeclared",
+        )
+
+
+def compare_unjudged(
+    candidate: UnjudgedEvidence,
+    baseline: UnjudgedEvidence,
+    *,
+    groups: IntArray | None = None,
+    alpha: float = 0.05,
+    kind: JudgmentKind = "pooled",
+    is_bounded: bool = False,
+) -> UnjudgedDifference:
+    """Compare two systems over the same Q queries.
+
+    Args:
+        candidate: One system.
+        baseline: The system to compare with.
+        groups: Shape (Q,), codes of the groups; None = every query is its own.
+        alpha: 1 − coverage of the interval.
+        kind: Of the judgments. Where no document is judged not relevant, values over judged
+            documents only, and filled ones, see the order among relevant documents alone, and are
+            left out.
+        is_bounded: Values lie in [0, 1], so that the interval stays within ±1.
+    """
+    shares = float(candidate.share.mean()), float(baseline.share.mean())
+    if kind != "pooled":
+        return UnjudgedDifference(*shares, None, None, kind)
+    difference = paired_difference(candidate.judged_only, baseline.judged_only)
+    filled = None
+    if candidate.filled is not None and baseline.filled is not None:
+        filled = exact_mean(paired_difference(candidate.filled, baseline.filled))
+    judged_only = estimate_mean(difference, groups, alpha=alpha)
+    if is_bounded:
+        judged_only = judged_only.clip(-1.0, 1.0)
+    return UnjudgedDifference(*shares, judged_only, filled)

@@ -1,1 +1,0 @@
-"""What kind of question a query is: by rules, or by a language model."""

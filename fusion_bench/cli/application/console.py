@@ -1,0 +1,285 @@
+"""Output of commands: lines, JSON, tables, annotations of GitHub Actions.
+
+See "Workflow commands for GitHub Actions". They go to standard error, which the runner reads too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, cast
+
+import typer
+
+from fusion_bench.cli.application.process import is_json_asked, locate_error
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.formatting import escape_control_chars
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fusion_bench.config.models import Location
+    from fusion_bench.config.yaml_files import Source
+    from fusion_bench.experiment.settings import GatePolicy
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.page import NextStep, Page, Table
+
+
+#: What the runner takes for a command: ``::error::`` where a line begins, ``##[error]`` anywhere.
+COMMAND: Final = re.compile(r"^(?P<blank>\s*):(?=:)|#(?=#\[)", re.MULTILINE)
+
+
+def is_on_github(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is a job of GitHub Actions."""
+    return environment.get("GITHUB_ACTIONS") == "true"
+
+
+def disarm_commands(text: str) -> str:
+    r"""A text whose lines are no commands in a job's log: such a name begins with ``\x3a``.
+
+    Args:
+        text: Whole lines.
+    """
+    if not is_on_github():
+        return text
+    return COMMAND.sub(lambda match: f"{match['blank'] or ''}\\x{ord(match[0][-1]):x}", text)
+
+
+class LogOutput:
+    """Standard output, in which a name from anywhere is no command of a job's log."""
+
+    def __getattr__(self, name: str) -> object:
+        """Whatever else standard output has."""
+        return getattr(sys.stdout, name)
+
+    def write(self, text: str) -> int:
+        """Write lines."""
+        return sys.stdout.write(disarm_commands(text))
+
+
+TITLE = "fusion-bench gate"
+
+
+@contextmanager
+def annotated_errors(experiment: Path) -> Iterator[None]:
+    """Annotate the error that ends the context, on GitHub."""
+    try:
+        yield
+    except FusionBenchError as error:
+        if is_on_github():
+            file, line, message = locate_error(str(error))
+            path = experiment if file is None else Path(file)
+            typer.echo(format_annotation("error", path, line, message), err=True)
+        raise
+
+
+def print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy) -> None:
+    """Print one line for whatever did not pass, on GitHub.
+
+    Args:
+        verdict: Of the gate.
+        source: The experiment's file with its lines.
+        policy: The policy that the verdict is of.
+    """
+    if is_on_github():
+        for level, location, message in list_problems(verdict, policy):
+            line = _find_line(source, location)
+            typer.echo(format_annotation(level, source.path, line, message), err=True)
+
+
+def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
+    """Level, path in the experiment and text of whatever did not pass."""
+    from fusion_bench.gate.page import describe_check, describe_query_check
+    from fusion_bench.gate.verdict import ACCEPTED
+
+    for refusal in verdict.refusals:
+        yield "error", ("gate",), refusal
+    if not verdict.is_reproduced:
+        yield "error", ("gate",), verdict.headline
+    # The checks of one collection follow each other in the order of the policy.
+    keys = [key for key in policy.checks for _ in policy.slices_of(key)]
+    for i, check in enumerate(verdict.checks):
+        is_error = check.error is not None or check.status in verdict.blocking
+        if is_error or check.status not in ACCEPTED:
+            level = "error" if is_error else "warning"
+            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
+            yield level, ("gate", "checks", keys[i % len(keys)]), text
+    collections = len(verdict.guards) // max(1, len(policy.guards))
+    for i, guard in enumerate(verdict.guards):
+        if not guard.holds:
+            text = f"{guard.collection}: {describe_query_check(guard)}"
+            yield "error", ("gate", "guards", i // collections), text
+    for i, golden in enumerate(verdict.golden):
+        if not golden.holds:
+            yield "error", ("gate", "golden", i), describe_query_check(golden)
+
+
+def _find_line(source: Source, location: Location) -> int | None:
+    """The line of a value, or of the nearest key above it; checks may stand in the short form."""
+    short = ("gate", *location[2:]) if location[:2] == ("gate", "checks") else location
+    for path in (location, short, location[:2], location[:1]):
+        if path in source.lines:
+            return source.lines[path]
+    return None
+
+
+def format_annotation(level: str, file: Path, line: int | None, message: str) -> str:
+    """One workflow command, escaped as GitHub demands.
+
+    Args:
+        level: ``error``, ``warning`` or ``notice``.
+        file: The file; below the workspace it is named from there.
+        line: Its line, from 1.
+        message: What is wrong.
+    """
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    if workspace and resolve_path(file).is_relative_to(resolve_path(Path(workspace))):
+        file = resolve_path(file).relative_to(resolve_path(Path(workspace)))
+    properties = {"file": file.as_posix(), "line": line, "title": TITLE}
+    listed = ",".join(
+        f"{name}={_escape_property(str(value))}"
+        for name, value in properties.items()
+        if value is not None
+    )
+    return f"::{level} {listed}::{_escape_message(message)}"
+
+
+def _escape_message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+#: Longest error; a longer one quotes something that is no id.
+MAX_ERROR_LENGTH = 2000
+#: Columns of output that is no terminal: every table fits.
+PIPE_WIDTH = 200
+
+
+def echo(line: str, *, err: bool = False) -> None:
+    r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``."""
+    typer.echo(disarm_commands(escape_control_chars(line)), err=err)
+
+
+def echo_error(message: str, *, replaces_result: bool = False) -> None:
+    """Print an error on standard error, in one line.
+
+    With ``--json`` the line is ``{"error": {"file", "line", "message"}}``.
+
+    Args:
+        message: Shortened where it is very long.
+        replaces_result: No result was printed: with ``--json``, print on standard output.
+    """
+    one_line = " ".join(message.split())
+    if is_json_asked():
+        from json import dumps
+
+        record = {"error": locate_error(_shorten(one_line))._asdict()}
+        typer.echo(dumps(record, ensure_ascii=False), err=not replaces_result)
+        return
+    text = disarm_commands(_shorten(escape_control_chars(one_line)))
+    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {text}", err=True)
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_ERROR_LENGTH:
+        return text
+    return f"{text[: MAX_ERROR_LENGTH // 2]} … {text[-MAX_ERROR_LENGTH // 2 :]}"
+
+
+def echo_written(paths: Iterable[object]) -> None:
+    """List the files that were written."""
+    echo("Written: " + ", ".join(str(path) for path in paths))
+
+
+def print_json(record: object) -> None:
+    """Print a model, a dataclass or plain data as one line of JSON; NaN becomes null."""
+    from pydantic_core import to_json
+
+    text = to_json(record, inf_nan_mode="null").decode()
+    typer.echo(text.replace("##[", r"##\u005b"))  # the same string, and no command of a CI runner
+
+
+def make_console() -> Console:
+    """Standard output: colored on a terminal, otherwise plain and wide.
+
+    ``COLUMNS`` sets the width of output that is no terminal.
+    """
+    from rich.console import Console
+
+    file = cast("IO[str]", LogOutput()) if is_on_github() else None
+    if sys.stdout.isatty():
+        return Console(highlight=False, file=file)
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        width = int(asked)
+        return Console(
+            highlight=False, width=width, force_terminal=True, color_system=None, file=file
+        )
+    return Console(highlight=False, width=PIPE_WIDTH, file=file)
+
+
+def print_result(
+    record: object,
+    page: Page,
+    *,
+    as_json: bool,
+    written: Iterable[object] = (),
+    markdown: Path | None = None,
+) -> None:
+    """Print a result as JSON, as its page, or as the summary of its page.
+
+    Args:
+        record: What ``--json`` prints.
+        page: What a terminal shows.
+        as_json: Whether to print JSON.
+        written: The files that were written.
+        markdown: A file to write the summary to; ``-`` prints it in place of the page.
+
+    Raises:
+        FusionBenchError: The file cannot be written to.
+    """
+    from fusion_bench.cli.application.app import STDOUT
+    from fusion_bench.io.outputs import write_output
+    from fusion_bench.report.markdown import render_summary
+    from fusion_bench.report.terminal import print_page
+
+    if markdown == STDOUT:
+        typer.echo(render_summary(page), nl=False)
+        return
+    if markdown is not None:
+        written = (
+            *written,
+            write_output(markdown, render_summary(page).encode(), option="--markdown"),
+        )
+    if as_json:
+        print_json(record)
+    else:
+        print_page(page, make_console(), written=written)
+
+
+def print_steps(steps: Iterable[NextStep]) -> None:
+    """Print the commands that follow, below output that is no page."""
+    from fusion_bench.report.terminal import print_next_steps
+
+    console = make_console()
+    console.print()
+    print_next_steps(tuple(steps), console)
+
+
+def print_tables(*tables: Table) -> None:
+    """Print tables, a blank line between them."""
+    from fusion_bench.report.terminal import print_table
+
+    console = make_console()
+    for i, table in enumerate(tables):
+        if i:
+            console.print()
+        print_table(table, console)

@@ -1,0 +1,138 @@
+"""Options that name files or their columns: ``bm25=a.jsonl``, ``query=search term``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
+
+import typer
+
+from fusion_bench.data.document_rows import QRELS_ROLES, RUN_ROLES
+from fusion_bench.errors import ConfigError, UnknownNameError
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.starter import RerankFile
+    from fusion_bench.io.raw_files import FileLayout
+
+
+QrelsColumns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"The judgments' column of {', '.join(QRELS_ROLES)}, if it has an unusual name; "
+        "repeatable.",
+        metavar="ROLE=NAME",
+    ),
+]
+RunColumns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name; repeatable.",
+        metavar="ROLE=NAME",
+    ),
+]
+
+
+def parse_qrels_columns(values: Sequence[str] | None) -> FileLayout:
+    """The layout of judgments whose columns have other names than the usual ones.
+
+    Args:
+        values: ``ROLE=NAME``, such as ``query=search term``.
+
+    Raises:
+        typer.BadParameter: A role or a name is missing, or a role stands twice.
+        UnknownNameError: No such role.
+    """
+    return _parse_columns(values, QRELS_ROLES, "--qrels-columns")
+
+
+def parse_run_columns(values: Sequence[str] | None) -> FileLayout:
+    """The layout of runs; arguments and errors as for :func:`parse_qrels_columns`."""
+    return _parse_columns(values, RUN_ROLES, "--run-columns")
+
+
+def _parse_columns(values: Sequence[str] | None, roles: Sequence[str], option: str) -> FileLayout:
+    from fusion_bench.io.raw_files import FileLayout
+
+    columns: dict[str, str] = {}
+    for value in values or ():
+        role, _, name = value.partition("=")
+        if not role or not name:
+            raise typer.BadParameter(f"{value!r} is not ROLE=NAME", param_hint=option)
+        if role not in roles:
+            raise UnknownNameError("role", role, roles, where=option)
+        if role in columns:
+            raise typer.BadParameter(f"{role!r} stands twice: drop one", param_hint=option)
+        columns[role] = name
+    return FileLayout(columns=columns)
+
+
+def report_file(path: Path) -> Path:
+    """The record in the folder of a report, or the file itself."""
+    return path / "report.json" if path.is_dir() else path
+
+
+def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
+    """File by name; a file without a name has its own, without the suffix.
+
+    Args:
+        values: ``NAME=FILE`` or ``FILE``.
+        option: What a message calls them.
+
+    Raises:
+        typer.BadParameter: A name or a file is missing.
+        ConfigError: A name stands twice.
+    """
+    from fusion_bench.io.formats import source_name
+
+    files: dict[str, Path] = {}
+    for value in values:
+        name, given, file = value.partition("=")
+        if not given or Path(value).exists():
+            name, file = source_name(Path(value)), value
+        if not name or not file:
+            raise typer.BadParameter(f"{value!r} is not NAME=FILE", param_hint=option)
+        if name in files:
+            raise ConfigError(
+                f"{option}: {name!r} stands twice, for {files[name]} and {file}: name one of them: "
+                "NAME=FILE"
+            )
+        files[name] = Path(file)
+    return files
+
+
+def parse_rerank_files(values: Sequence[str], option: str) -> dict[str, RerankFile]:
+    """Rerank list by name: ``NAME=FILE``, or ``NAME:SPACE=FILE`` with what its numbers mean.
+
+    Raises:
+        typer.BadParameter: As for :func:`parse_named_files`; so a ConfigError.
+        UnknownNameError: No such score space.
+    """
+    from fusion_bench.data.records import ScoreSpace
+    from fusion_bench.evaluation.starter import RerankFile
+
+    lists: dict[str, RerankFile] = {}
+    for label, path in parse_named_files(values, option).items():
+        name, has_space, space = label.partition(":")
+        if has_space and space not in get_args(ScoreSpace):
+            raise UnknownNameError("score space", space, get_args(ScoreSpace), where=option)
+        if not name or name in lists:
+            raise typer.BadParameter(f"{label!r}: no name, or one used twice", param_hint=option)
+        lists[name] = RerankFile(path, space if has_space else None)  # type: ignore[arg-type]
+    return lists
+
+
+def require_qrels(qrels: Path | None) -> Path:
+    """The judgments file of ``--qrels``; who has none yet reads how they are made.
+
+    Raises:
+        typer.BadParameter: None is given.
+    """
+    if qrels is None:
+        raise typer.BadParameter(
+            "a judgments file is needed. No judgments yet? 'fusion-bench dataset new DIR "
+            "NAME=FILE NAME=FILE' makes a dataset without any, which 'fusion-bench judge DIR' "
+            "reads",
+            param_hint="--qrels",
+        )
+    return qrels

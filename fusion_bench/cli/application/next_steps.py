@@ -1,0 +1,444 @@
+"""The commands that follow a command, ready to be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING
+
+from fusion_bench.report.page import NextStep
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.compared_reports import CollectionComparison
+    from fusion_bench.evaluation.report_file import Report
+    from fusion_bench.evaluation.report_records import Collection
+    from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.explain.diagnosis import Diagnosis
+    from fusion_bench.explain.explanation import Explanation
+    from fusion_bench.explain.failures import FailureKind
+    from fusion_bench.gate.inputs import GateInputs
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.tuning_records import TuningReport
+
+
+def format_command(
+    *words: object, datasets: Sequence[Path] | None = None, overrides: Sequence[str] | None = None
+) -> str:
+    """A ``fusion-bench`` command, quoted for a shell.
+
+    Args:
+        words: The command and its arguments.
+        datasets: Folders of named datasets.
+        overrides: Values of the experiment that ``--set`` replaced.
+    """
+    options = list_words({"--datasets": datasets, "--set": overrides})
+    return join(str(word) for word in ("fusion-bench", *words, *options))
+
+
+def list_words(options: Mapping[str, Sequence[object] | None]) -> list[object]:
+    """The words of options: each value after its option."""
+    return [
+        word for name, values in options.items() for value in values or () for word in (name, value)
+    ]
+
+
+def format_explain(
+    *ids: str,
+    experiment: Path,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] | None,
+    **names: str | None,
+) -> str:
+    """The command that explains a query, or a document of it.
+
+    Args:
+        ids: Of the query and the document. None that begins with ``-`` is read as an option.
+        experiment: Its file.
+        datasets: As for :func:`format_command`.
+        overrides: Likewise.
+        names: The system and the dataset; None = not named.
+    """
+    named = {f"--{option}": [name] for option, name in names.items() if name is not None}
+    options = list_words(
+        {"--experiment": [experiment], **named, "--datasets": datasets, "--set": overrides}
+    )
+    if any(name.startswith("-") for name in ids):
+        return format_command("explain", *options, "--", *ids)
+    return format_command("explain", *ids, *options)
+
+
+def after_eval(
+    report: Report, experiment: Path, parsed: Experiment, datasets: Sequence[Path] | None
+) -> Iterator[NextStep]:
+    """Explain the query that lost most, tune, and gate where the experiment says so."""
+    overrides = report.provenance.overrides
+    to_command = partial(format_command, datasets=datasets, overrides=overrides)
+    for collection in report.collections[:1]:
+        loss = find_worst_query(collection)
+        if loss is not None:
+            query, system = loss
+            command = format_explain(
+                query,
+                experiment=experiment,
+                system=system,
+                dataset=collection.name if len(report.collections) > 1 else None,
+                datasets=datasets,
+                overrides=overrides,
+            )
+            yield NextStep(command, f"the query on which {system} loses most")
+    if has_decided(report):
+        options = _decided_options(report, parsed)
+        yield next_judgments(experiment, *options, datasets=datasets, overrides=overrides)
+    name = _system_to_tune(report, parsed)
+    if name is not None and not (experiment.parent / "tuning.json").exists():
+        system_option = () if parsed.tune is not None else ("--system", name)
+        command = to_command("tune", experiment, *system_option)
+        yield NextStep(command, f"search better parameters of {name}")
+    if parsed.gate is not None:
+        yield _after_eval_gate(experiment, to_command)
+
+
+def _after_eval_gate(experiment: Path, to_command: Callable[..., str]) -> NextStep:
+    """Check against the stored baseline, or store one."""
+    from fusion_bench.gate.baseline_files import baseline_path
+
+    if baseline_path(experiment).exists():
+        purpose = "check for regressions against the stored baseline"
+        return NextStep(to_command("gate", experiment), purpose)
+    words = ("gate", experiment, "--update", "--reason", "first baseline")
+    return NextStep(to_command(*words), "store a baseline, to check changes against")
+
+
+def _system_to_tune(report: Report, parsed: Experiment) -> str | None:
+    """The system that the experiment tunes, or its best fusion; None where there is none."""
+    if parsed.tune is not None:
+        return parsed.tune.system
+    rows = (row for collection in report.collections for row in collection.ranked_systems)
+    return next((row.name for row in rows if len((row.config or {}).get("runs", ())) > 1), None)
+
+
+def find_worst_query(collection: Collection) -> tuple[str, str] | None:
+    """The query on which the best system loses most to the baseline, and this system.
+
+    None where it loses on no query, or where there is no other system.
+    """
+    primary, baseline = collection.primary_measure, collection.baseline
+    best = next((row for row in collection.ranked_systems if row.name != baseline), None)
+    if best is None:
+        return None
+    before = collection.system(baseline).measures[primary].values
+    after = best.measures[primary].values
+    losses = list_losses(collection.queries, before, after)
+    return (min(losses)[1], best.name) if losses else None
+
+
+def list_losses(
+    queries: Sequence[str], before: Sequence[float | None], after: Sequence[float | None]
+) -> list[tuple[float, str]]:
+    """The difference and the id of each query whose value fell."""
+    return [
+        (new - old, query)
+        for query, old, new in zip(queries, before, after, strict=True)
+        if old is not None and new is not None and new < old
+    ]
+
+
+def after_tune(
+    report: TuningReport, files: Sequence[Path], datasets: Sequence[Path] | None
+) -> Iterator[NextStep]:
+    """Evaluate what was written, and export what was shown to gain over everything untuned."""
+    purposes = {"front.yaml": "the efficient systems, quality against effort"}
+    if not report.is_default_chosen and report.untuned_match is None:
+        purposes["tuned.yaml"] = "the tuned system and the default on every measure"
+    for file in files:
+        if file.name in purposes:
+            command = format_command("eval", file, datasets=datasets)
+            yield NextStep(command, purposes[file.name])
+        if file.name == "tuned.yaml" and report.verdict == "unjudged decide":
+            yield next_judgments(file, datasets=datasets)
+        if file.name == "tuned.yaml" and file.name in purposes and report.verdict == "ship":
+            config = report.choice.config
+            yield from _export_system({**config, "name": report.system}, (file,), datasets)
+
+
+def has_decided(report: Report) -> bool:
+    """Whether unjudged documents decide an answer."""
+    return any(
+        comparison.answer == "unjudged decide"
+        for collection in report.collections
+        for comparison in collection.comparisons
+    )
+
+
+def _decided_options(report: Report, parsed: Experiment) -> Iterator[str]:
+    """The first comparison that unjudged documents decide, as options of ``judge``."""
+    names = parsed.dataset_names
+    for name, collection in zip(names, report.collections, strict=True):
+        for comparison in collection.comparisons:
+            if comparison.answer == "unjudged decide":
+                yield from ("--dataset", name) if len(names) > 1 else ()
+                yield from ("--candidate", comparison.candidate)
+                return
+
+
+def next_judgments(
+    experiment: Path,
+    *options: str,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] = (),
+    is_pool: bool = False,
+) -> NextStep:
+    """Judge what could still change the answer, where unjudged documents decide.
+
+    Args:
+        experiment: Its file.
+        options: Which dataset and systems.
+        datasets: Folders of named datasets.
+        overrides: Values of ``--set``.
+        is_pool: No two systems of the experiment are compared: judge what is returned.
+    """
+    from fusion_bench.report.data_warnings import JUDGING_BUDGET
+
+    order = ("--order", "pool") if is_pool else ("--next", JUDGING_BUDGET)
+    words = ("judge", experiment, *options, *order)
+    command = format_command(*words, datasets=datasets, overrides=overrides)
+    return NextStep(command, "judge these first, as unjudged documents decide")
+
+
+def after_update(
+    experiment: Path, baseline: Path, datasets: Sequence[Path] | None
+) -> Iterator[NextStep]:
+    """Check later changes against a written baseline."""
+    from fusion_bench.gate.baseline_files import baseline_path
+
+    options = () if baseline == baseline_path(experiment) else ("--baseline", baseline)
+    command = format_command("gate", experiment, *options, datasets=datasets)
+    yield NextStep(command, "check later changes against it")
+
+
+def after_try(report: Report, words: Sequence[object], saved: Path | None) -> Iterator[NextStep]:
+    """Go on with what was saved, or the same command with ``--save``.
+
+    Args:
+        report: What was found.
+        words: The command.
+        saved: The folder that it wrote; None = none.
+    """
+    from fusion_bench.evaluation.starter_files import EXPERIMENT_FILE
+
+    if saved is None:
+        yield NextStep(
+            format_command(*words, "--save", "mine"), "write the files for eval, tune and gate"
+        )
+        return
+    experiment, system = saved / EXPERIMENT_FILE, report.collections[0].best_system
+    yield NextStep(format_command("eval", experiment), "every measure and every warning")
+    if has_decided(report):
+        yield next_judgments(experiment, datasets=None)
+    yield NextStep(format_command("tune", experiment), "search better parameters")
+    update = ("--update", "--reason", "first baseline")
+    yield NextStep(format_command("gate", experiment, *update), f"guard {system} from now on")
+    config = report.collections[0].system(system).config or {}
+    yield from _export_system({**config, "name": system}, (experiment, "--system", system))
+
+
+def _export_system(
+    config: Mapping[str, object],
+    words: Sequence[object],
+    datasets: Sequence[Path] | None = None,
+) -> Iterator[NextStep]:
+    """Write a system for an engine; nothing where it fuses no lists, or no engine has its fusion.
+
+    Args:
+        config: The system with its name, every default spelled out.
+        words: The experiment and further options.
+        datasets: Folders of named datasets.
+    """
+    from fusion_bench.engines.export import suggest_engine
+    from fusion_bench.experiment.system import System
+
+    engine = suggest_engine(System.model_validate(config))
+    if engine is not None:
+        command = format_command("export", *words, "--to", engine.name, datasets=datasets)
+        yield NextStep(command, f"what to type into {engine.title}, or another engine")
+
+
+def after_gate(
+    verdict: GateVerdict,
+    inputs: GateInputs,
+    baseline: Path,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str],
+) -> Iterator[NextStep]:
+    """Explain the query that lost most, and accept the candidate.
+
+    Args:
+        verdict: Of the gate.
+        inputs: What it ran on.
+        baseline: File of the baseline.
+        datasets: Folders of named datasets, as given.
+        overrides: Values of ``--set``; a baseline is of the file alone, so they cannot be accepted.
+    """
+    from fusion_bench.gate.baseline_files import gate_command, update_command
+
+    experiment = inputs.source.path
+    if not verdict.is_reproduced and verdict.exit_code == 3 and not (verdict.base or overrides):
+        command = f"{gate_command(experiment, baseline, datasets or ())} --base HEAD"
+        yield NextStep(command, "trust the baseline if it is as committed; in CI name the branch")
+    if verdict.regressions and verdict.exit_code:
+        loss, names = verdict.regressions[0], inputs.experiment.dataset_names
+        collections = list(dict.fromkeys(check.collection for check in verdict.checks))
+        command = format_explain(
+            loss.query,
+            experiment=experiment,
+            dataset=names[collections.index(loss.collection)] if len(names) > 1 else None,
+            datasets=datasets,
+            overrides=overrides,
+        )
+        yield NextStep(command, f"look closer: {loss.measure} of this query fell most")
+    if any(check.status == "unjudged decide" for check in verdict.checks):
+        options = ("--system", verdict.system)
+        yield next_judgments(
+            experiment, *options, datasets=datasets, overrides=overrides, is_pool=True
+        )
+    changes = (verdict.list_changes, verdict.config_changes, verdict.policy_changes)
+    has_changed = verdict.exit_code or any(changes)
+    if has_changed and verdict.is_acceptable and not overrides:
+        purpose = "make this the baseline"
+        if verdict.exit_code:
+            purpose = "accept these values, if the change is intended"
+        if not baseline.exists():
+            purpose = "store today's values, to check changes against"
+        command = update_command(experiment, baseline, datasets or (), anchor=verdict.needs_anchor)
+        yield NextStep(command, purpose)
+
+
+def after_compare(
+    qrels: Path, lists: Mapping[str, Path], options: Mapping[str, Sequence[object] | None]
+) -> Iterator[NextStep]:
+    """Fuse the lists that were compared.
+
+    Args:
+        qrels: File of judgments.
+        lists: The files by their names.
+        options: Measures and names of columns, as given; ``try`` takes the same.
+    """
+    if len(lists) > 1:
+        named = (f"{name}={path}" for name, path in lists.items())
+        command = format_command("try", "--qrels", qrels, *named, *list_words(options))
+        yield NextStep(command, "fuse these lists, and see whether that pays")
+
+
+def after_compare_reports(
+    files: Sequence[Path],
+    reports: Sequence[Report],
+    comparison: CollectionComparison,
+    *,
+    has_summary: bool = False,
+) -> Iterator[NextStep]:
+    """Explain the query on which the best candidate loses most, and write a summary.
+
+    Args:
+        files: The one or two reports.
+        reports: What they contain.
+        comparison: Of their first collection.
+        has_summary: Whether a summary was written.
+    """
+    primary = comparison.comparisons[0].measure
+    rows = [row for row in comparison.comparisons if row.measure == primary]
+    best = max(rows, key=lambda row: row.candidate_mean)
+    candidate = best.candidate.removesuffix(" (second)") if len(files) > 1 else best.candidate
+    sides = (reports[0], best.baseline), (reports[-1], candidate)
+    before, after = (
+        next(c for c in report.collections if c.name == comparison.collection)
+        .system(name)
+        .measures[primary]
+        .values
+        for report, name in sides
+    )
+    queries = next(c for c in reports[0].collections if c.name == comparison.collection).queries
+    losses = list_losses(queries, before, after)
+    experiment = _find_experiment(reports[-1])
+    if losses and experiment is not None:
+        command = format_explain(
+            min(losses)[1],
+            experiment=experiment,
+            datasets=None,
+            overrides=reports[-1].provenance.overrides,
+            system=candidate,
+            dataset=comparison.collection if len(reports[-1].collections) > 1 else None,
+        )
+        yield NextStep(command, f"the query on which {candidate} loses most")
+    if not has_summary:
+        names = ("--baseline", best.baseline, "--candidate", candidate)
+        command = format_command("compare", *files, *names, "--markdown", "comparison.md")
+        yield NextStep(command, "this comparison as a summary of at most 40 lines")
+
+
+def _find_experiment(report: Report) -> Path | None:
+    """The file of a report's experiment, where it lies at a usual place."""
+    name, path = report.provenance.source, Path(report.provenance.experiment_file)
+    places = (path, Path("experiments", name), Path(report.name, name))
+    return next((path for path in places if path.is_file()), None)
+
+
+def after_explain(
+    explanation: Explanation,
+    experiment: Path,
+    dataset: str | None,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] | None,
+) -> Iterator[NextStep]:
+    """Every term of the first document."""
+    if not explanation.traces:
+        return
+    document = explanation.traces[0].document
+    command = format_explain(
+        explanation.query,
+        document,
+        experiment=experiment,
+        system=explanation.system,
+        dataset=dataset,
+        datasets=datasets,
+        overrides=overrides,
+    )
+    yield NextStep(command, f"every term of {document}")
+
+
+def after_diagnose(
+    diagnosis: Diagnosis,
+    experiment: Path,
+    dataset: str | None,
+    *,
+    listed: FailureKind | None,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] | None,
+) -> Iterator[NextStep]:
+    """Explain the worst failure.
+
+    Args:
+        diagnosis: The failures.
+        experiment: Its file.
+        dataset: The first diagnosed dataset, as the experiment names it; None = it has one only.
+        listed: The kind that was asked for; None = any.
+        datasets: Folders of named datasets, as given.
+        overrides: Values of ``--set``.
+    """
+    from fusion_bench.explain.diagnosis import find_worst_failure
+
+    worst = find_worst_failure(diagnosis.collections[0], listed)
+    if worst is None:
+        return
+    # No list has a miss, so it has no score to explain.
+    document = () if worst.kind == "miss" else (worst.failure.document,)
+    command = format_explain(
+        *(worst.failure.query, *document),
+        experiment=experiment,
+        system=worst.system,
+        dataset=dataset,
+        datasets=datasets,
+        overrides=overrides,
+    )
+    yield NextStep(command, f"the worst {worst.kind} of {worst.system}")

@@ -1,1 +1,0 @@
-"""What the runner of GitHub Actions reads: annotations, and lines that it must not obey."""

@@ -1,1 +1,0 @@
-"""What ``judge`` does in each of its modes, and what it prints."""

@@ -1,1 +1,0 @@
-"""The commands that follow a command, as text to be copied."""

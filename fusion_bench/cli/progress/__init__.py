@@ -1,1 +1,0 @@
-"""Progress of long work: a bar on a terminal, lines elsewhere."""

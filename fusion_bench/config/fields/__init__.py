@@ -1,1 +1,0 @@
-"""Fields that several models share: conditions on queries, servers, names of columns."""

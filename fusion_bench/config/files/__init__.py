@@ -1,1 +1,0 @@
-"""Configuration and stored records as files: YAML with the line of each value, JSON, schemas."""

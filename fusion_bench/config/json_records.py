@@ -1,0 +1,134 @@
+"""Stored JSON records: reading them by their format's version, their JSON Schemas."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import GenerateJsonSchema
+
+from fusion_bench.config.models import Location, Model, make_config_error
+from fusion_bench.errors import DataError
+from fusion_bench.util.files import explain_error, read_regular_text
+from fusion_bench.util.json_text import refuse_repeated_keys
+
+
+class StoredRecord(BaseModel):
+    """Frozen; refuses unknown keys and NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:
+    """Read a JSON file that holds one record.
+
+    A number is a finite number, and neither ``true`` nor a text.
+
+    Args:
+        path: The file.
+        model: Its fields ``format`` and ``format_version`` have by default what is read.
+        what: What the file is, such as ``report``.
+        remedy: What to do about a file that cannot be used.
+
+    Raises:
+        DataError: No such file, not JSON, not such a record, a format that this version does not
+            know, or a field that breaks a rule.
+    """
+    try:
+        text = read_regular_text(path)
+        data = json.loads(text, object_pairs_hook=refuse_repeated_keys)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, DataError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not a JSON {what}: {explain_error(error)}: {remedy}") from None
+    known = {key: model.model_fields[key].default for key in ("format", "format_version")}
+    if not isinstance(data, dict) or data.get("format") != known["format"]:
+        raise DataError(f"{path}: not a {what} of fusion-bench (no 'format': '{known['format']}')")
+    if data.get("format_version") != known["format_version"]:
+        raise DataError(
+            f"{path}: {what} format {data.get('format_version')!r}, and this version reads format "
+            f"{known['format_version']}: {remedy}"
+        )
+    infinite = next(_find_infinite(data, ()), None)
+    if infinite is not None:
+        place, number = infinite
+        raise DataError(
+            f"{path}: {'.'.join(map(str, place))}: a finite number is needed, given {number}: "
+            f"{remedy}"
+        )
+    try:
+        return model.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise DataError(f"{path}: {make_config_error(error, data)}: {remedy}") from None
+
+
+def _find_infinite(data: object, place: Location) -> Iterator[tuple[Location, float]]:
+    """NaN and infinity with their places: Python's JSON has ``NaN``, and reads 1e999."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _find_infinite(value, (*place, key))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            if isinstance(value, float):
+                if not math.isfinite(value):
+                    yield (*place, number), value
+            elif value is not None:
+                yield from _find_infinite(value, (*place, number))
+    elif isinstance(data, float) and not math.isfinite(data):
+        yield place, data
+
+
+#: In ``json_schema_extra`` of a field: what writes the record may leave it out.
+OPTIONAL: Final = "optional"
+#: One entry below ``Attributes:`` in a docstring, with the lines that continue it.
+ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+class WrittenRecord(GenerateJsonSchema):
+    """A record is written with every field, whether it has a default or not."""
+
+    def field_is_required(self, *_: Any, **__: Any) -> bool:  # noqa: ANN401 - pydantic's arguments
+        """Always."""
+        return True
+
+    def field_title_should_be_set(self, *_: Any) -> bool:  # noqa: ANN401 - as above
+        """Never: a title would repeat the key."""
+        return False
+
+
+def build_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a record as it is written.
+
+    Args:
+        model: The record; the defaults of ``format`` and ``format_version`` are its only values.
+    """
+    schema = model.model_json_schema(schema_generator=WrittenRecord, mode="serialization")
+    for record in (schema, *schema.get("$defs", {}).values()):
+        describe_properties(record)
+    for key in ("format", "format_version"):
+        schema["properties"][key]["const"] = model.model_fields[key].default
+    return {"$schema": WrittenRecord.schema_dialect, **schema}
+
+
+def describe_properties(record: dict[str, Any]) -> None:
+    """Move what the docstring says of each attribute to its property, in camelCase or not."""
+    text, _, attributes = record.get("description", "").partition("\n\nAttributes:\n")
+    record["description"] = _format_description(text)
+    for name, field in record.get("properties", {}).items():
+        if field.pop(OPTIONAL, False):
+            record["required"].remove(name)
+    for name, meaning in ATTRIBUTE.findall(attributes):
+        key = name if name in record["properties"] else to_camel(name)
+        record["properties"][key]["description"] = _format_description(meaning)
+
+
+def _format_description(text: str) -> str:
+    """A docstring's text on one line, in terms of JSON and without markup of Sphinx."""
+    plain = re.sub(r":\w+:`", "`", text.replace("``", "`"))
+    return re.sub(r"\bNone\b", "null", " ".join(plain.split()))

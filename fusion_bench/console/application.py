@@ -1,0 +1,271 @@
+"""The console behind HTTP: the page, its files, endpoints behind a guard."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fusion_bench.config.models import StrictModel
+from fusion_bench.console.access import (
+    MOST_BYTES,
+    Access,
+    AnswerRequest,
+    QueryRequest,
+    SaveRequest,
+    VerdictRequest,
+    parse_request,
+)
+from fusion_bench.console.experiment_files import NameTakenError, save_setting
+from fusion_bench.console.held_out_verdict import ask_held_out
+from fusion_bench.console.session import ConsoleSession
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.report.html.render import read_asset
+
+#: Everything comes from this server; nothing inline, no frame around it, no form.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """Middleware that answers what it refuses.
+
+    Args:
+        app: What it guards.
+        access: Who may ask.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or hand it on."""
+        if scope["type"] != "http":
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, send_with_headers)
+        else:
+            await refusal(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._access.is_own_host(hosts[0]):
+            return refuse(403, "host: this is not the address of this console")
+        if not self._access.is_own_origin(headers.get("origin")):
+            return refuse(403, "origin: pages of other sites may not ask")
+        is_api = str(scope["path"]).startswith("/api/")
+        if is_api and not self._access.has_session(headers):
+            return refuse(403, "no session: open the address that 'fusion-bench serve' printed")
+        return None
+
+
+def refuse(status: int, message: str) -> JSONResponse:
+    """An error as every route answers it: one line."""
+    return JSONResponse({"error": message}, status_code=status)
+
+
+R = TypeVar("R", bound=StrictModel)
+
+log = logging.getLogger(__name__)
+
+
+class UnconfirmedError(FusionBenchError):
+    """A look would be spent, and nobody said that it may be."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConsoleEndpoints:
+    """The endpoints of one session.
+
+    Attributes:
+        session: What they answer from.
+        reports: Folder of reports, for a ledger that cannot stand beside the dataset.
+    """
+
+    session: ConsoleSession
+    reports: Path
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        return [
+            Route("/api/console", self.describe),
+            _post_route("/api/answer", AnswerRequest, self._answer),
+            _post_route("/api/query", QueryRequest, self._describe_query),
+            _post_route("/api/verdict", VerdictRequest, self._ask_held_out),
+            _post_route("/api/save", SaveRequest, self._save),
+        ]
+
+    async def describe(self, _: Request) -> Response:
+        """What a page needs before its first answer."""
+        return JSONResponse(await run_in_threadpool(self.session.describe))
+
+    def _answer(self, request: AnswerRequest) -> dict[str, Any]:
+        return self.session.answer(request.setting, request.previous)
+
+    def _describe_query(self, request: QueryRequest) -> dict[str, Any]:
+        return self.session.query_details(request.query, request.setting, request.against)
+
+    def _ask_held_out(self, request: VerdictRequest) -> dict[str, Any]:
+        if not request.confirm:
+            raise UnconfirmedError("confirm: must be true, since this spends a look")
+        with self.session.lock:
+            return ask_held_out(self.session, request.setting, self.reports)
+
+    def _save(self, request: SaveRequest) -> dict[str, Any]:
+        with self.session.lock:
+            return save_setting(
+                self.session,
+                request.setting,
+                request.name,
+                overwrite=request.overwrite,
+                write=request.write,
+            )
+
+
+def _post_route(path: str, model: type[R], work: Callable[[R], dict[str, Any]]) -> Route:
+    """A route that takes a JSON body and answers with JSON."""
+
+    async def endpoint(request: Request) -> Response:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip()
+        if kind != "application/json":
+            return refuse(415, "content-type: application/json is needed")
+        body = await _read_body(request)
+        if body is None:
+            return refuse(413, f"body: at most {MOST_BYTES:,} bytes")
+        return await run_in_threadpool(_answer_body, path, model, work, body)
+
+    return Route(path, endpoint, methods=["POST"])
+
+
+def _answer_body(
+    path: str, model: type[R], work: Callable[[R], dict[str, Any]], body: bytes
+) -> Response:
+    try:
+        return JSONResponse(work(parse_request(model, body)))
+    except (NameTakenError, UnconfirmedError) as error:
+        return refuse(409, str(error))
+    except FusionBenchError as error:
+        return refuse(400, str(error))
+    except Exception:  # the page goes on; the traceback goes to the terminal
+        log.exception("%s failed", path)
+        return refuse(500, "internal error: see the terminal of 'fusion-bench serve'")
+
+
+async def _read_body(request: Request) -> bytes | None:
+    """The body; None where it is too long, without reading on."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MOST_BYTES:
+            return None
+        parts.append(part)
+    return b"".join(parts)
+
+
+PAGE: Final = "console.html"
+#: Files of the report's page: its colors, and modules that know nothing of a report.
+SHARED: Final = ("page.css", "js/dom.js", "js/numbers.js", "js/theme.js")
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+
+
+def create_application(session: ConsoleSession, access: Access, reports: Path) -> Starlette:
+    """The application of a session.
+
+    Args:
+        session: What it answers from.
+        access: Who may ask.
+        reports: Folder of reports, for a ledger that cannot stand beside the dataset.
+    """
+    files = PageFiles(access)
+    return Starlette(
+        routes=[
+            Route("/", files.answer_page),
+            Route("/assets/{name}", files.answer_asset),
+            *ConsoleEndpoints(session, reports).routes(),
+        ],
+        middleware=[Middleware(Guard, access=access)],
+        exception_handlers={HTTPException: _answer_http_error},
+    )
+
+
+def read_assets() -> dict[str, bytes]:
+    """The page's files by name, with those that it shares with ``report.html``."""
+    folder = resources.files("fusion_bench.console") / "assets"
+    assets = {
+        file.name: file.read_bytes() for file in folder.iterdir() if Path(file.name).suffix in TYPES
+    }
+    return assets | {Path(name).name: read_asset(name).encode() for name in SHARED}
+
+
+@dataclass(frozen=True, eq=False)
+class PageFiles:
+    """The page and its files, which hold no data.
+
+    Attributes:
+        access: Who may open the page.
+        assets: Name → content.
+    """
+
+    access: Access
+    assets: dict[str, bytes] = field(default_factory=read_assets, repr=False)
+
+    async def answer_page(self, request: Request) -> Response:
+        """The page; an address with a token brings the cookie."""
+        is_new = self.access.accept_token(request.query_params.get("token"))
+        if not is_new and not self.access.has_session(request.headers):
+            text = "no valid token: open the address that 'fusion-bench serve' printed"
+            return PlainTextResponse(f"error: {text}\n", status_code=403)
+        response = Response(self.assets[PAGE], media_type=TYPES[".html"])
+        if is_new:
+            response.headers["set-cookie"] = self.access.set_cookie
+        return response
+
+    async def answer_asset(self, request: Request) -> Response:
+        """A file of the page."""
+        name = request.path_params["name"]
+        if name not in self.assets:
+            return refuse(404, "no such file")
+        return Response(self.assets[name], media_type=TYPES[Path(name).suffix])
+
+
+async def _answer_http_error(_: Request, error: Exception) -> Response:
+    """No such path, or another method than the path takes."""
+    if not isinstance(error, HTTPException):
+        return refuse(500, "internal error")
+    return refuse(error.status_code, error.detail)

@@ -1,0 +1,484 @@
+"""What the console knows: settings compared on the same queries, one query under two settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Any, Final
+
+import numpy as np
+
+from fusion_bench.checks.judges import find_dataset_warnings
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.console.setting import Control, ControlPanel, Setting, SystemEvaluator
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.details.source_effects import estimate_difference
+from fusion_bench.evaluation.lint import describe_dataset, lint_systems
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.experiment.system import System
+from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
+from fusion_bench.gate.regressions import explain_move
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.excerpts import query_excerpt, read_titles
+from fusion_bench.measures import Measure
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.tune.splits import QuerySplit
+from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.formatting import format_interval, format_number
+
+#: Queries that are listed on each side.
+LISTED: Final = 12
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """One measure of a setting beside the baseline.
+
+    Attributes:
+        measure: Its name.
+        mean: Of the setting.
+        baseline: Mean of the baseline.
+        difference: Setting − baseline.
+        low: Lower end of Student's t interval by group, not adjusted; None = one group.
+        high: Upper end.
+        texts: The numbers as all pages write them.
+    """
+
+    measure: str
+    mean: float
+    baseline: float
+    difference: float
+    low: float | None
+    high: float | None
+    texts: dict[str, str]
+
+
+def compare_measure(
+    measure: Measure,
+    values: FloatArray,
+    baseline: FloatArray,
+    groups: IntArray,
+    *,
+    alpha: float,
+) -> MeasureRow:
+    """A measure of a setting against the baseline; both (Q,), as are the codes of the groups."""
+    estimate = estimate_difference(measure.name, values, baseline, groups, alpha=alpha)
+    mean, base = exact_mean(values), exact_mean(baseline)
+    is_known = math.isfinite(estimate.low) and math.isfinite(estimate.high)
+    low, high = (estimate.low, estimate.high) if is_known else (None, None)
+    return MeasureRow(
+        measure=measure.name,
+        mean=mean,
+        baseline=base,
+        difference=estimate.mean,
+        low=low,
+        high=high,
+        texts={
+            "mean": format_number(mean),
+            "baseline": format_number(base),
+            "difference": format_number(estimate.mean, signed=True),
+            "interval": format_interval(low, high, signed=True),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class ChangedQuery:
+    """A query whose value changed.
+
+    Attributes:
+        query: Its id.
+        text: The beginning of its text; empty where it is not known.
+        before: Value of what it is compared with.
+        after: Value of the setting.
+    """
+
+    query: str
+    text: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The queries that changed between two settings, by the primary measure.
+
+    Attributes:
+        better: Number of queries with a higher value.
+        same: With the same value, but for float noise.
+        worse: With a lower value.
+        won: Those that gained most, the greatest gain first.
+        lost: Those that lost most.
+    """
+
+    better: int
+    same: int
+    worse: int
+    won: tuple[ChangedQuery, ...]
+    lost: tuple[ChangedQuery, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+def list_changes(
+    queries: tuple[str, ...], after: FloatArray, before: FloatArray, dataset: Dataset
+) -> Changes:
+    """What changed from ``before`` to ``after``, both (Q,).
+
+    Args:
+        queries: Their ids, (Q,).
+        after: Values of the setting.
+        before: Values of what it is compared with.
+        dataset: Knows the texts.
+    """
+    difference = paired_difference(after, before)
+    order = np.argsort(difference, kind="stable")
+    worse, better = int((difference < 0).sum()), int((difference > 0).sum())
+
+    def describe(q: int) -> ChangedQuery:
+        name = queries[q]
+        text = query_excerpt(dataset.queries.get(name))
+        return ChangedQuery(name, text, float(before[q]), float(after[q]))
+
+    # Reversed by the difference alone: equal ones keep the order of the queries.
+    best = np.argsort(-difference, kind="stable")[: min(better, LISTED)]
+    return Changes(
+        better=better,
+        same=len(queries) - better - worse,
+        worse=worse,
+        won=tuple(describe(q) for q in best.tolist()),
+        lost=tuple(describe(q) for q in order[: min(worse, LISTED)].tolist()),
+    )
+
+
+#: Documents of each list that are shown.
+SHOWN: Final = 20
+
+
+@dataclass(frozen=True)
+class ListedDocument:
+    """A document of one list.
+
+    Attributes:
+        document: Its id.
+        title: Its title, or the beginning of its text; empty where neither is known.
+        grade: As judged; None = unjudged.
+        rank: In this list.
+        other_rank: In the other list; None = not returned there.
+        score: Final score.
+        terms: Summands of the score by label.
+    """
+
+    document: str
+    title: str
+    grade: int | None
+    rank: int
+    other_rank: int | None
+    score: float
+    terms: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A document that stands elsewhere now.
+
+    Attributes:
+        document: Its id.
+        title: Its title, or the beginning of its text.
+        grade: As judged; None = unjudged.
+        before: Rank in the first list; None = not returned.
+        after: Rank in the second list.
+        cause: The terms of its score that changed, or what passed it.
+    """
+
+    document: str
+    title: str
+    grade: int | None
+    before: int | None
+    after: int | None
+    cause: str
+
+
+class KnownTitles:
+    """Titles of documents, each looked up once: that takes seconds in a large file.
+
+    Args:
+        documents: As for :func:`~fusion_bench.io.excerpts.read_titles`.
+    """
+
+    def __init__(self, documents: Path | None) -> None:
+        self._documents = documents
+        self._titles: dict[str, str] = {}
+
+    def find_titles(self, names: Collection[str]) -> dict[str, str]:
+        """Document → title; empty where it has none."""
+        unknown = [name for name in names if name not in self._titles]
+        if unknown:
+            titles = read_titles(self._documents, unknown)
+            self._titles |= {name: titles.get(name, "") for name in unknown}
+        return {name: self._titles[name] for name in names}
+
+
+def describe_query(
+    before: Explanation, after: Explanation, dataset: Dataset, known_titles: KnownTitles
+) -> dict[str, Any]:
+    """Both lists of a query, and the documents that moved.
+
+    Args:
+        before: The query under the baseline, or under the setting before.
+        after: The query under the setting.
+        dataset: Knows the texts of queries.
+        known_titles: Knows the titles of documents.
+    """
+    lists = [_top(before), _top(after)]
+    names = dict.fromkeys(trace.document for traces in lists for trace in traces)
+    relevant = [trace for trace in after.traces if trace.grade and trace.grade > 0]
+    names |= dict.fromkeys(trace.document for trace in relevant[:SHOWN])
+    titles = known_titles.find_titles(names)
+    known = dataset.queries.get(after.query)
+    moves = [
+        move for name in names if (move := _describe_move(name, titles, before, after)) is not None
+    ]
+    return {
+        "query": after.query,
+        "text": (known.text or "") if known is not None else "",
+        "before": [asdict(_list_document(t, titles, after)) for t in lists[0]],
+        "after": [asdict(_list_document(t, titles, before)) for t in lists[1]],
+        "moves": [asdict(move) for move in sorted(moves, key=_sort_key)],
+    }
+
+
+def _top(explanation: Explanation) -> list[ScoreTrace]:
+    return [trace for trace in explanation.traces if trace.rank is not None][:SHOWN]
+
+
+def _list_document(trace: ScoreTrace, titles: dict[str, str], other: Explanation) -> ListedDocument:
+    counterpart = other.find_trace(trace.document)
+    return ListedDocument(
+        document=trace.document,
+        title=titles[trace.document],
+        grade=trace.grade,
+        rank=trace.rank or 0,
+        other_rank=None if counterpart is None else counterpart.rank,
+        score=trace.score,
+        terms=dict(trace.contributions),
+    )
+
+
+def _describe_move(
+    name: str, titles: dict[str, str], before: Explanation, after: Explanation
+) -> Move | None:
+    """The move of a document; None where it stands as before."""
+    old, new = before.find_trace(name), after.find_trace(name)
+    ranks = tuple(None if trace is None else trace.rank for trace in (old, new))
+    if ranks[0] == ranks[1]:
+        return None
+    judged = new if new is not None else old
+    return Move(
+        document=name,
+        title=titles[name],
+        grade=None if judged is None else judged.grade,
+        before=ranks[0],
+        after=ranks[1],
+        cause=explain_move(name, before, after),
+    )
+
+
+def _sort_key(move: Move) -> tuple[bool, int, str]:
+    """Relevant documents first, then by the best rank before or after."""
+    best = min(rank for rank in (move.before, move.after) if rank is not None)
+    return not (move.grade and move.grade > 0), best, move.document
+
+
+#: What stands beside every number of the console.
+LABEL: Final = "tuning queries, for orientation"
+
+
+@dataclass(frozen=True, eq=False)
+class ConsoleSession:
+    """An experiment on one dataset, opened for the console.
+
+    Attributes:
+        experiment: The experiment.
+        source: Where it was read from.
+        dataset: With every list of the experiment's systems, and every rerank list.
+        dataset_name: How the experiment names it.
+        dataset_file: Its ``dataset.yaml``.
+        runs: Every judged query.
+        split: The queries that the console shows, and those that it holds out.
+        tuning: The settings of ``tune``, of which the split and the verdict follow.
+        panel: Lists the controls.
+        evaluator: Evaluates on the tuning queries.
+        system: Name of the system that a page starts with.
+        folders: Where named datasets live, if an option said so.
+        lock: Held by whoever computes or writes: caches of arrays serve one thread at a time.
+    """
+
+    experiment: Experiment
+    source: Source
+    dataset: Dataset
+    dataset_name: str
+    dataset_file: Path
+    runs: AlignedRuns
+    split: QuerySplit
+    tuning: TuneSettings
+    panel: ControlPanel
+    evaluator: SystemEvaluator
+    system: str
+    folders: tuple[Path, ...] = ()
+    lock: RLock = field(default_factory=RLock)
+
+    @property
+    def baseline(self) -> System:
+        """The pinned baseline."""
+        return self.experiment.systems[self.experiment.baseline]
+
+    @cached_property
+    def baseline_values(self) -> FloatArray:
+        """(M, Q): values of the pinned baseline."""
+        return self.evaluator.evaluate(self.baseline)
+
+    @cached_property
+    def titles(self) -> KnownTitles:
+        """Titles of the documents that were shown."""
+        return KnownTitles(self.dataset.documents)
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """(Q,): codes of the groups of the tuning queries."""
+        return number_by_appearance(self.evaluator.runs.groups)[0]
+
+    def describe(self) -> dict[str, Any]:
+        """What a page needs before its first answer."""
+        measures = [measure.name for measure in self.evaluator.measures]
+        return {
+            "experiment": name_experiment(self.source.path),
+            "dataset": self.dataset.name,
+            "label": LABEL,
+            "queries": len(self.evaluator.runs.queries),
+            "groups": int(self.groups.max()) + 1,
+            "split": self.split.origin,
+            "held_out": None if self.split.is_cross_fitted else int(self.split.held_out.sum()),
+            "alpha": self.experiment.alpha,
+            "measures": measures,
+            "primary": measures[0],
+            "baseline": self.baseline.name,
+            "notes": [*self.judge_warnings, *self._describe_lists()],
+            "systems": list(self.experiment.systems),
+            "system": self.system,
+        }
+
+    def answer(self, setting: Setting, previous: Setting | None = None) -> dict[str, Any]:
+        """The measures of a setting, the queries that changed, its findings and its controls.
+
+        Args:
+            setting: The setting.
+            previous: The setting before; None = there is none.
+
+        Raises:
+            FusionBenchError: A value breaks a rule, or the system cannot be computed.
+        """
+        system, controls = self.open_setting(setting)
+        with self.lock:
+            values = self.evaluator.evaluate(system)
+            base = self.baseline_values
+            earlier = None
+            if previous is not None:
+                earlier = self.evaluator.evaluate(self.open_setting(previous)[0])
+        rows = [
+            compare_measure(measure, row, base_row, self.groups, alpha=self.experiment.alpha)
+            for measure, row, base_row in zip(self.evaluator.measures, values, base, strict=True)
+        ]
+        return {
+            "label": LABEL,
+            "measures": [asdict(row) for row in rows],
+            "baseline": self._changes(values, base).to_json(),
+            "previous": None if earlier is None else self._changes(values, earlier).to_json(),
+            "findings": self._lint(system),
+            "controls": [_describe_control(control) for control in controls],
+        }
+
+    def query_details(
+        self, query: str, setting: Setting, against: Setting | None = None
+    ) -> dict[str, Any]:
+        """One query under a setting and under another, or under the baseline.
+
+        Args:
+            query: Id of a tuning query.
+            setting: The setting.
+            against: What it is compared with; None = the baseline.
+
+        Raises:
+            ConfigError: No such tuning query; held-out ones are not shown.
+            FusionBenchError: A value breaks a rule, or the system cannot be computed.
+        """
+        runs = self.evaluator.runs
+        if query not in runs.queries:
+            raise ConfigError(
+                f"query: {query!r:.100} is no tuning query (held-out queries are not shown)"
+            )
+        other = self.baseline if against is None else self.open_setting(against)[0]
+        system, _ = self.open_setting(setting)
+        with self.lock:
+            before, after = (
+                explain_ranking(each, runs, query, self.evaluator.spaces)
+                for each in (other, system)
+            )
+        return describe_query(before, after, self.dataset, self.titles)
+
+    def open_setting(self, setting: Setting) -> tuple[System, list[Control]]:
+        """The system of a setting, and its controls.
+
+        Raises:
+            ConfigError: A value that breaks a rule, or is outside its range.
+        """
+        system = self.panel.builder.build_system(setting)
+        return system, self.panel.list_controls(setting, system)
+
+    @cached_property
+    def judge_warnings(self) -> tuple[str, ...]:
+        """What speaks against a machine judge of the dataset; empty where people judged."""
+        systems = self.experiment.systems.values()
+        return tuple(each.text for each in find_dataset_warnings(self.dataset, systems))
+
+    def _describe_lists(self) -> list[str]:
+        """The rerank lists that a fallback answered in part."""
+        reasons = (self.dataset.degradation(name) for name in sorted(self.dataset.rerankers))
+        return [reason for reason in reasons if reason is not None]
+
+    def _changes(self, after: FloatArray, before: FloatArray) -> Changes:
+        return list_changes(self.evaluator.runs.queries, after[0], before[0], self.dataset)
+
+    def _lint(self, system: System) -> list[dict[str, str]]:
+        """What lint finds in the system."""
+        facts = [describe_dataset(self.dataset)]
+        merged = lint_systems([system], facts, ignored=self.experiment.lint.ignore)
+        findings = (each.to_finding(None) for each in merged)
+        return [
+            {"id": each.id, "severity": each.severity, "message": each.message} for each in findings
+        ]
+
+
+def _describe_control(control: Control) -> dict[str, Any]:
+    parameter = control.parameter
+    return {
+        "path": parameter.path,
+        "kind": parameter.kind,
+        "low": parameter.low,
+        "high": parameter.high,
+        "log": parameter.log,
+        "choices": list(parameter.choices),
+        "value": control.value,
+        "structural": control.is_structural,
+    }

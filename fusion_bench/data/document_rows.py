@@ -1,0 +1,330 @@
+"""Rows of documents by query, made from files, dictionaries, data frames or named tuples.
+
+Objects of other packages are recognized by what they offer, so that none has to be imported:
+
+- ``{query: {document: value}}``, ``{query: [(document, value), …]}``, ``{query: [document, …]}``;
+- data frames of pandas and polars, tables of pyarrow: by the names of their columns;
+- ``Qrels`` and ``Run`` of ranx: by ``to_dict``;
+- rows of ir_measures and ir_datasets, and other named tuples or mappings: by their field names;
+- datasets of ir_datasets: by ``qrels_iter`` and ``scoreddocs_iter``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.grouped_rows import IdVocabulary, query_of_rows, query_slices
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import DataError
+from fusion_bench.util.files import write_atomic
+from fusion_bench.util.formatting import TableView
+
+#: What every row names.
+ID_ROLES: Final = ("query", "document")
+#: Kind of file → what a row says of its document.
+VALUE_ROLES: Final[Mapping[str, str]] = {"run": "score", "qrels": "grade"}
+#: What the columns of a file may hold.
+QRELS_ROLES: Final = (*ID_ROLES, VALUE_ROLES["qrels"])
+RUN_ROLES: Final = (*ID_ROLES, VALUE_ROLES["run"], "rank")
+
+#: Role of a column → the names that are known for it, in lower case. The first of them that a
+#: table has counts: an id goes before ``query`` and ``document``, which may be texts beside it.
+COLUMN_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "query": ("query_id", "query-id", "qid", "q_id", "topic_id", "query", "topic"),
+    "document": (
+        "document_id",
+        "doc_id",
+        "doc-id",
+        "docid",
+        "docno",
+        "corpus-id",
+        "corpus_id",
+        "document",
+        "doc",
+    ),
+    "score": ("score", "value", "sim", "similarity", "relevance_score"),
+    "grade": ("grade", "relevance", "rel", "score", "label", "judgment", "judgement"),
+    "rank": ("rank",),
+}
+
+
+#: What a row says of a document.
+ValueRole: TypeAlias = Literal["score", "grade"]
+
+#: What is read, in the words of a message.
+KINDS: Final = {"score": "a run", "grade": "judgments"}
+#: The method of a dataset of ir_datasets that yields its rows.
+DATASET_METHODS: Final = {"score": "scoreddocs_iter", "grade": "qrels_iter"}
+
+
+class Rows(NamedTuple):
+    """Parallel columns, one document of one query a row."""
+
+    queries: Sequence[Any]
+    documents: Sequence[Any]
+    values: Sequence[Any] | NDArray[Any]
+
+
+def read_rows(given: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - that is its purpose
+    """The rows of judgments or of a run; see this module for what is known.
+
+    Args:
+        given: What holds them.
+        role: Whether the values are scores or grades.
+
+    Raises:
+        DataError: It is of no known kind, or lacks a column.
+    """
+    if isinstance(given, Mapping):
+        return _read_nested(given, role)
+    if hasattr(given, "collect_schema") and hasattr(given, "collect"):
+        raise DataError("a lazy frame has no rows yet: call its collect() first")
+    if hasattr(given, "columns"):
+        return _read_frame(given, role)
+    if hasattr(given, "to_dict"):
+        return _read_nested(given.to_dict(), role)
+    if hasattr(given, DATASET_METHODS[role]):
+        return _read_records(getattr(given, DATASET_METHODS[role])(), role)
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return _read_records(given, role)
+    raise DataError(_describe_unknown(given, role))
+
+
+@contextmanager
+def name_row(rows: Rows) -> Iterator[None]:
+    """Add the query and the document of the offending row to an error."""
+    try:
+        yield
+    except DataError as error:
+        if error.row is None or "document " in str(error):
+            raise
+        query, document = rows.queries[error.row], rows.documents[error.row]
+        message = f"query {query!r}, document {document!r}: {error}"
+        raise DataError(message, row=error.row) from None
+
+
+def _describe_unknown(given: object, role: ValueRole) -> str:
+    return (
+        f"cannot read {KINDS[role]} from {type(given).__name__}: give a path, "
+        f"{{query: {{document: {role}}}}}, a data frame, or rows with query_id, doc_id and "
+        f"{'relevance' if role == 'grade' else role}"
+    )
+
+
+def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> Rows:
+    if all(isinstance(documents, Mapping) for documents in given.values()):
+        tables = given.values()
+        return Rows(
+            list(chain.from_iterable(repeat(q, len(table)) for q, table in given.items())),
+            list(chain.from_iterable(tables)),
+            list(chain.from_iterable(table.values() for table in tables)),
+        )
+    rows = [
+        (query, document, value)
+        for query, documents in given.items()
+        for document, value in _list_pairs(documents, query, role)
+    ]
+    return Rows(*map(list, zip(*rows, strict=True))) if rows else Rows((), (), ())
+
+
+def _list_pairs(documents: Any, query: object, role: ValueRole) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401
+    """Document and value, for all documents of one query."""
+    if isinstance(documents, Mapping):
+        return documents.items()
+    is_unordered = isinstance(documents, AbstractSet)
+    if (
+        isinstance(documents, str | bytes)
+        or not isinstance(documents, Iterable)
+        or (is_unordered and role == "score")
+    ):
+        example = f"{{document: {role}}}, [(document, {role}), …] or [document, …]"
+        what = "a set, which has no order" if is_unordered else repr(documents)[:60]
+        raise DataError(f"query {query!r}: given {what}: give {example}")
+    listed = list(documents)
+    return _pair_items(listed, query, role)
+
+
+def _pair_items(listed: list[Any], query: object, role: ValueRole) -> Iterator[tuple[Any, Any]]:
+    """Pairs as they are, records by their fields, and bare ids by their place in the list."""
+    for place, item in enumerate(listed):
+        if isinstance(item, Mapping):
+            names = _match_fields(list(item), ("document", role), f"query {query!r}")
+            yield item[names["document"]], item[names[role]]
+        elif isinstance(item, Sequence) and not isinstance(item, str | bytes):
+            if len(item) != 2:
+                raise DataError(f"query {query!r}: {item!r:.60} is no (document, {role}) pair")
+            yield item[0], item[1]
+        else:
+            yield item, 1 if role == "grade" else float(len(listed) - place)
+
+
+def _read_frame(frame: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - of one of several packages
+    names = list(getattr(frame, "column_names", frame.columns))
+    index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name]
+    where = type(frame).__name__
+    remedy = f"; {', '.join(map(repr, index))} is its index: call reset_index()" if index else ""
+    fields = _match_fields(names, ("query", "document", role), where, remedy)
+    values = frame[fields[role]]
+    return Rows(
+        _list_column(frame[fields["query"]]),
+        _list_column(frame[fields["document"]]),
+        values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values),
+    )
+
+
+def _list_column(column: Any) -> list[Any]:  # noqa: ANN401 - of one of several packages
+    for method in ("to_list", "to_pylist", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _read_records(given: Iterable[Any], role: ValueRole) -> Rows:
+    records = list(given)
+    if not records:
+        return Rows((), (), ())
+    first = records[0]
+    needed = ("query", "document", role)
+    if isinstance(first, Mapping):
+        fields = _match_fields(list(first), needed, f"rows of {type(first).__name__}")
+        columns = [[record[fields[key]] for record in records] for key in needed]
+    elif names := _field_names(first):
+        fields = _match_fields(names, needed, f"rows of {type(first).__name__}")
+        columns = [[getattr(record, fields[key]) for record in records] for key in needed]
+    elif isinstance(first, Sequence) and not isinstance(first, str | bytes) and len(first) == 3:
+        columns = list(map(list, zip(*records, strict=True)))
+    else:
+        raise DataError(_describe_unknown(given, role))
+    return Rows(*columns)
+
+
+def _field_names(record: object) -> list[str]:
+    """The fields of a named tuple or a dataclass."""
+    return list(getattr(record, "_fields", ()) or getattr(record, "__dataclass_fields__", ()))
+
+
+def _match_fields(
+    names: Sequence[Any], roles: Sequence[str], where: str, remedy: str = ""
+) -> dict[str, Any]:
+    """Role → the name of its column.
+
+    Raises:
+        DataError: A role has no column.
+    """
+    by_lower = {str(name).strip().lower(): name for name in names}
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise DataError(f"{where}: two columns are named {twice!r}: keep one")
+    fields = {}
+    for role in roles:
+        known = [by_lower[name] for name in COLUMN_NAMES[role] if name in by_lower]
+        if not known:
+            raise DataError(
+                f"{where}: no column for the {role} (found: {', '.join(map(str, names))}; known "
+                f"names: {', '.join(COLUMN_NAMES[role])}): rename one{remedy}"
+            )
+        fields[role] = known[0]
+    return fields
+
+
+class DocumentTable(TableView):
+    """Documents grouped by query; the base of ``Qrels`` and ``Run``, which document the fields."""
+
+    queries: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: IdVocabulary
+    documents: IntArray
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, *given: Any, **options: Any) -> Self:  # noqa: ANN401 - each its own
+        """Build from a mapping or whatever else holds such rows."""
+
+    @classmethod
+    def from_pandas(cls, frame: object, **options: Any) -> Self:  # noqa: ANN401 - of from_dict
+        """Build from a data frame of pandas or polars, by the names of its columns.
+
+        Args:
+            frame: With a column for the query, the document, and the grade or score.
+            options: As for ``from_dict``.
+        """
+        return cls.from_dict(frame, **options)
+
+    @classmethod
+    def from_df(cls, frame: object, **options: Any) -> Self:  # noqa: ANN401 - of from_dict
+        """:meth:`from_pandas`, by the name that ranx gives it."""
+        return cls.from_dict(frame, **options)
+
+    @classmethod
+    def from_dataframe(cls, frame: object, **options: Any) -> Self:  # noqa: ANN401 - of from_dict
+        """:meth:`from_pandas`, by another name."""
+        return cls.from_dict(frame, **options)
+
+    def __len__(self) -> int:
+        """How many queries."""
+        return len(self.queries)
+
+    def remember_digest(self, known: str) -> None:
+        """Take a digest that was computed before for these contents."""
+        object.__setattr__(self, "_digest", known)
+
+    def _nest_values(self, values: NDArray[Any]) -> dict[str, dict[str, Any]]:
+        """Query → document → value, in the order of the table."""
+        return {
+            query: {
+                self.vocabulary[document]: value
+                for document, value in zip(self.documents[rows], values[rows].tolist(), strict=True)
+            }
+            for query, rows in query_slices(self.queries, self.offsets)
+        }
+
+    def _id_columns(self, limit: int | None) -> dict[str, list[str]]:
+        """The query and the document of the first rows."""
+        owners = query_of_rows(self.offsets)[:limit].tolist()
+        if limit is None:
+            names = list(self.vocabulary)
+            documents = [names[code] for code in self.documents.tolist()]
+        else:
+            documents = [self.vocabulary[code] for code in self.documents[:limit].tolist()]
+        return {"query": [self.queries[q] for q in owners], "document": documents}
+
+
+def write_trec(lines: Iterator[tuple[object, ...]], path: Path | str | None) -> str:
+    """Rows as TREC writes them, and into a file if one is named.
+
+    Raises:
+        DataError: An id contains white space, which ends a column there.
+    """
+    texts = []
+    for fields in lines:
+        line = " ".join(map(str, fields))
+        if len(line.split()) != len(fields):
+            raise DataError(f"TREC's format has no ids with white space: {line!r}")
+        texts.append(f"{line}\n")
+    text = "".join(texts)
+    if path is not None:
+        write_atomic(Path(path), text.encode())
+    return text
+
+
+def trec_scores(scores: FloatArray, documents: IntArray, offsets: IntArray) -> FloatArray:
+    """(N,): scores that give each list its order in any tool that reads TREC runs.
+
+    The scores themselves where their order is that of the ranks (equal scores: the greater
+    document id first); otherwise, for the whole run, the number of documents from here down.
+    """
+    same_query = np.diff(query_of_rows(offsets)) == 0
+    falls = np.diff(scores) < 0
+    is_tie = (np.diff(scores) == 0) & (np.diff(documents) < 0)
+    if (falls | is_tie | ~same_query).all():
+        return scores
+    return np.repeat(offsets[1:], np.diff(offsets)).astype(np.float64) - np.arange(len(scores))

@@ -1,0 +1,276 @@
+"""How the rows of a file become ranks: values parsed, rows dropped, before any fusion.
+
+Text is read as :mod:`fusion_bench.util.formatting` says. Numbers of Python, numpy and decimal
+are read as they are. Truth values, bytes and everything else are errors that name the row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from fusion_bench.data.grouped_rows import (
+    GroupedRows,
+    count_within_queries,
+    find_repeats,
+    query_of_rows,
+    refuse_duplicates,
+    rows_of,
+    to_offsets,
+)
+from fusion_bench.data.ordering import FloatArray, IntArray, already_sorted, positions
+from fusion_bench.errors import DataError
+from fusion_bench.util.formatting import has_only_digits, is_decimal, parse_whole
+
+#: Greatest grade or rank. Up to here a float holds every whole number, so that files of text, JSON
+#: and Parquet say the same.
+GREATEST: Final = 2**53
+#: Numbers of Python, numpy and decimal.
+NUMBERS: Final = (int, float, Decimal, np.integer, np.floating)
+#: Characters of a value that a message shows.
+MOST_SHOWN: Final = 60
+
+
+def parse_scores(scores: Any) -> FloatArray:  # noqa: ANN401 - anything may stand in a file
+    """Shape (N,): finite numbers.
+
+    Raises:
+        DataError: One is not; names the row.
+    """
+    values = _read_column(scores)
+    if values is None:
+        values = np.array([_read_score(value, row) for row, value in enumerate(scores)])
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        raise _not_finite(values.item(row := int(np.argmin(is_finite))), row)
+    return values
+
+
+def parse_whole_numbers(values: Any, what: str) -> IntArray:  # noqa: ANN401 - as above
+    """Shape (N,): whole numbers, also such as 2.0, from -2^53 to 2^53.
+
+    Args:
+        values: Grades or ranks.
+        what: What they are, for messages.
+
+    Raises:
+        DataError: One is not; names the row.
+    """
+    is_array = isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+    if not is_array or ((values > GREATEST) | (values < -GREATEST)).any():
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        return np.array(
+            [_read_whole(value, what, row) for row, value in enumerate(listed)], dtype=np.int64
+        )
+    whole: IntArray = values.astype(np.int64, copy=False)
+    return whole
+
+
+def _read_column(values: Any) -> FloatArray | None:  # noqa: ANN401 - as above
+    """Numbers, or texts of numbers, all at once; None where they have to be read singly."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+        return values.astype(np.float64, copy=False)
+    kinds = set(map(type, values))
+    if not kinds <= {str, int, float}:
+        return None
+    texts = (value for value in values if isinstance(value, str)) if str in kinds else ()
+    if not has_only_digits("".join(texts)):
+        return None
+    try:
+        return np.fromiter(map(float, values), np.float64, len(values))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read_score(value: object, row: int) -> float:
+    """A finite number.
+
+    Raises:
+        DataError: It is none.
+    """
+    try:
+        text_or_number = value if isinstance(value, str) else _require_number(value)
+        number = float(text_or_number)
+    except OverflowError:  # more digits than a float holds
+        raise _not_finite(value, row) from None
+    except ValueError:
+        number = None
+    if number is not None and not math.isfinite(number):
+        raise _not_finite(number, row)
+    if number is None or (isinstance(value, str) and not is_decimal(value)):
+        raise DataError(f"score {_shorten(value)} is not a number{_hint(value)}", row=row)
+    return number
+
+
+def _read_whole(value: object, what: str, row: int) -> int:
+    """A whole number.
+
+    Raises:
+        DataError: It is none, or too large.
+    """
+    number: int | None = None
+    try:
+        given = parse_whole(value) if isinstance(value, str) else _require_number(value)
+        number = int(given) if given == int(given) else None
+    except OverflowError:
+        if not isinstance(value, float):  # which is infinite
+            raise _too_large(value, what, row) from None
+    except ValueError:
+        pass
+    if number is None:
+        raise DataError(f"{what} {_shorten(value)} is not a whole number{_hint(value)}", row=row)
+    if abs(number) > GREATEST:
+        raise _too_large(value, what, row)
+    return number
+
+
+def _require_number(value: object) -> Any:  # noqa: ANN401 - a number of any package
+    """The value, which is a number.
+
+    Raises:
+        ValueError: It is not, or is true or false.
+    """
+    if isinstance(value, NUMBERS) and not isinstance(value, bool):
+        return value
+    raise ValueError("not a number")
+
+
+def _not_finite(value: object, row: int) -> DataError:
+    return DataError(f"score {_shorten(value)} is not a finite number", row=row)
+
+
+def _too_large(value: object, what: str, row: int) -> DataError:
+    return DataError(f"{what} {_shorten(value)} is beyond ±2^53 (±{GREATEST})", row=row)
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def _hint(value: object) -> str:
+    """What to do about a text that others may take for a number."""
+    if not isinstance(value, str) or is_decimal(value):
+        return ""
+    if value.count(",") == 1 and "." not in value:
+        return ": write a decimal point"
+    try:
+        float(value)
+    except ValueError:
+        return ""
+    return ": write plain digits, such as 1000 or -1.5e3"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a run's rows become ranks: the options that can change a ranking before any fusion.
+
+    Attributes:
+        rank_from: ``score`` = position after sorting by score; ``column`` = the file's own ranks.
+        source_ties: Who stands first among equal scores: ``trec`` = greater document id by bytes,
+            ``file`` = the earlier row.
+        on_duplicate: A document listed twice for a query is an error, or keeps its best rank.
+        drop_zero_scores: Drop rows whose score is exactly 0 (padding of BM25 implementations).
+    """
+
+    rank_from: Literal["score", "column"] = "score"
+    source_ties: Literal["trec", "file"] = "trec"
+    on_duplicate: Literal["error", "best_rank"] = "error"
+    drop_zero_scores: bool = False
+
+
+def assign_ranks(
+    grouped: GroupedRows,
+    scores: FloatArray,
+    ranks: Sequence[int] | IntArray | None,
+    read_options: ReadOptions,
+) -> IntArray | None:
+    """The place of every grouped row inside its query, by score or by the file's rank column.
+
+    None = 1, 2, 3 … as they stand.
+    """
+    if read_options.rank_from == "column":
+        return _column_ranks(grouped, ranks)
+    # Greater document id first; the row breaks the tie of a duplicate, which comes later.
+    ties = None if read_options.source_ties == "file" else ~grouped.documents
+    loose = np.flatnonzero(~already_sorted(scores, grouped.offsets, tie_order=ties))
+    if len(loose) == 0:  # most files are written best first, and only some queries need sorting
+        return None
+    places = count_within_queries(grouped.offsets)
+    rows = rows_of(grouped.offsets, loose)
+    lengths = to_offsets(np.diff(grouped.offsets)[loose])
+    places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
+    return places
+
+
+def order_by_rank(
+    place: IntArray | None, offsets: IntArray, read_options: ReadOptions
+) -> IntArray | slice:
+    """The rows of each query in the order of their places; all as they stand where they do."""
+    if place is None:
+        return slice(None)
+    if read_options.rank_from == "column":
+        return order_by_value(place, offsets)
+    here = count_within_queries(offsets)
+    moved = np.flatnonzero(place != here)  # mostly few
+    order = np.arange(len(place))
+    order[moved + (place[moved] - here[moved])] = moved
+    return order
+
+
+def order_by_value(values: IntArray, offsets: IntArray) -> IntArray:
+    """The rows of each query by their values, a stable sort."""
+    rises = np.ones(len(values) + 1, dtype=bool)
+    np.less_equal(values[:-1], values[1:], out=rises[1:-1])
+    rises[offsets] = True  # a query's first row has nothing above it
+    return np.arange(len(values)) if rises.all() else np.lexsort((values, query_of_rows(offsets)))
+
+
+def _column_ranks(grouped: GroupedRows, ranks: Sequence[int] | IntArray | None) -> IntArray:
+    """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
+    if ranks is None:
+        raise DataError("rank_from: column was asked for, but there is no rank column")
+    column = grouped.take_column(parse_whole_numbers(ranks, "rank"))
+    if (column < 0).any():
+        first = int(np.flatnonzero(column < 0)[0])
+        raise DataError(
+            f"rank {column[first]} is negative; ranks start at 0 or 1",
+            row=grouped.original_row(first),
+        )
+    column = column + int(column.min() == 0)
+    query = query_of_rows(grouped.offsets)
+    order = np.lexsort((column, query))
+    same = (np.diff(query[order]) == 0) & (np.diff(column[order]) == 0)
+    if same.any():
+        again = order[np.flatnonzero(same)[0] + 1]
+        raise DataError(
+            f"rank {column[again]} is given twice for query {grouped.queries[query[again]]!r}",
+            row=grouped.original_row(int(again)),
+        )
+    return column
+
+
+#: What a list with a repeated document needs; other repeats are errors of judgments.
+KEEP_BEST = "keep one row, or write 'on_duplicate: best_rank' beside its path in dataset.yaml"
+
+
+def drop_rows(
+    grouped: GroupedRows, values: FloatArray, order: IntArray | slice, read_options: ReadOptions
+) -> tuple[IntArray | slice, int]:
+    """The rows that the options keep, in order, and how many duplicates they drop."""
+    if read_options.drop_zero_scores and not values.all():
+        order = np.arange(len(values))[order]
+        order = order[values[order] != 0]
+    if read_options.on_duplicate == "error":
+        refuse_duplicates(grouped, KEEP_BEST)
+        return order, 0
+    is_repeat = find_repeats(grouped, order)
+    duplicates = int(is_repeat.sum())
+    if duplicates:
+        order = np.arange(len(values))[order][~is_repeat]
+    return order, duplicates

@@ -1,1 +1,0 @@
-"""Rows of judgments and ranked lists: read, checked, encoded, grouped by query and ranked."""

@@ -1,1 +1,0 @@
-"""Datasets that are made of what others published, or of a user's own files."""

@@ -1,1 +1,0 @@
-"""What connectors share: sessions, answers, hits, engines that are a library."""

@@ -1,1 +1,0 @@
-"""What dialects share: formulas, translations of systems, configurations written and read."""

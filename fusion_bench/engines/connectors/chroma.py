@@ -1,0 +1,333 @@
+"""Chroma: its legs; a connected server, or a folder that its library opens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
+
+from pydantic import Field, JsonValue, model_validator
+
+from fusion_bench.config.models import MOST_RANK, Rank
+from fusion_bench.engines.connectors import (
+    EngineSession,
+    Hit,
+    LegName,
+    PullQuery,
+    SearchLeg,
+    connectors,
+    make_hit,
+)
+from fusion_bench.engines.connectors._answers import (
+    FusedByDialect,
+    digest_of,
+    number_at,
+    path_of,
+    refuse_error,
+    signed_score,
+    sparse_vector_of,
+    value_at,
+    vector_of,
+)
+from fusion_bench.engines.connectors._sessions import ServerOrFolder, call_library, wrap_errors
+from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
+from fusion_bench.engines.dialects.chroma import Chroma
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.http_client import JsonClient, KeyHeader
+from fusion_bench.util.json_text import malformed_error, mapping_at
+from fusion_bench.util.optional_imports import import_optional
+
+PREFIX: Final = "/api/v2"
+DOCUMENT, SCORE = "#document", "#score"
+
+
+class ChromaSession:
+    """A server that is connected.
+
+    Args:
+        connector: Its settings.
+        client: The connection.
+    """
+
+    def __init__(self, connector: ChromaConnector, client: JsonClient) -> None:
+        self._connector, self._client, self._collection_id = connector, client, ""
+
+    async def find_collection(self) -> dict[str, Any]:
+        """The description of the collection, whose id further requests name."""
+        place = self._collections_path(self._connector.collection)
+        data = mapping_at(await self._client.get_json(place))
+        if not isinstance(data.get("id"), str):
+            raise malformed_error("the collection has no id")
+        self._collection_id = data["id"]
+        return data
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """The nearest documents; a score is the negative of a distance."""
+        if self._connector.search_api:
+            body = self._connector.leg_search(leg, query, depth)
+            return await self._search(body, depth, texts=texts)
+        include = ["distances", *(["documents"] if texts else [])]
+        body = {**self._connector.leg_query(leg, query, depth), "include": include}
+        data = await self._post("query", body, depth, texts=texts)
+        return read_columns(data, "distances", texts=texts)
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """The search API's fused list; a score is the negative of what Chroma sorts by."""
+        return await self._search(self._connector.fused_search(query, depth), depth, texts=texts)
+
+    async def _search(self, search: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
+        keys = [SCORE, *([DOCUMENT] if texts else [])]
+        body = {"searches": [{**search, "select": {"keys": keys}}]}
+        data = await self._post("search", body, depth, texts=texts)
+        return read_columns(data, "scores", texts=texts)
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Version, collection, count of documents, digest of the collection's configuration."""
+        description = await self.find_collection()
+        version = await self._client.get_json(f"{PREFIX}/version")
+        count = await self._client.get_json(self._collections_path(self._collection_id, "count"))
+        return {
+            "version": version if isinstance(version, str) else None,
+            "collection": self._connector.collection,
+            "collection_id": self._collection_id,
+            "documents": number_at(count),
+            "configuration": digest_of(
+                [description.get(key) for key in ("configuration_json", "dimension", "schema")]
+            ),
+        }
+
+    async def _post(self, action: str, body: dict[str, Any], depth: int, *, texts: bool) -> Any:  # noqa: ANN401 - JSON
+        data = await self._client.post_json(
+            self._collections_path(self._collection_id, action),
+            body,
+            extra_bytes=self._connector.answer_bytes(depth, texts=texts),
+        )
+        refuse_error(self._client, data)
+        return data
+
+    def _collections_path(self, *parts: str) -> str:
+        tenant, database = self._connector.tenant, self._connector.database
+        place = path_of("tenants", tenant, "databases", database, "collections", *parts)
+        return f"{PREFIX}{place}"
+
+
+def read_columns(data: Any, scores: str, *, texts: bool) -> list[Hit]:  # noqa: ANN401 - JSON
+    """The hits of the first and only query of an answer in columns.
+
+    Raises:
+        ProviderError: Kind ``malformed``: a column is missing, or of another length.
+    """
+    ids, distances = _column_at(data, "ids"), _column_at(data, scores)
+    documents = _column_at(data, "documents") if texts else [None] * len(ids)
+    if not len(ids) == len(distances) == len(documents):
+        raise malformed_error(f"its columns ids and {scores} are of different lengths")
+    return [
+        make_hit(document, signed_score(distance, -1), text)
+        for document, distance, text in zip(ids, distances, documents, strict=True)
+    ]
+
+
+def _column_at(data: Any, name: str) -> list[Any]:  # noqa: ANN401 - JSON
+    columns = value_at(data, name)
+    if not isinstance(columns, list) or len(columns) != 1 or not isinstance(columns[0], list):
+        raise malformed_error(f"it has no column {name!r} of one query")
+    return list(columns[0])
+
+
+T = TypeVar("T")
+
+#: What a database has in its folder.
+DATABASE_FILE: Final = "chroma.sqlite3"
+
+
+@asynccontextmanager
+async def open_folder(connector: ChromaConnector, path: str) -> AsyncIterator[EngineSession]:
+    """Open the database of a folder.
+
+    Raises:
+        ConfigError: There is no such database or collection, or the search API is asked for.
+        MissingExtraError: chromadb is not installed.
+        ProviderError: The library refuses it.
+    """
+    if connector.search_api:
+        raise ConfigError("search_api: a folder of Chroma has none: remove it")
+    if not (Path(path) / DATABASE_FILE).is_file():
+        raise ConfigError(f"path: {path} is no folder of Chroma: it has no {DATABASE_FILE}")
+    library = import_optional("chromadb", extra="chroma", purpose="pull from a folder of Chroma")
+    settings = library.config.Settings(anonymized_telemetry=False)
+    with wrap_errors(Chroma.title):
+        client = library.PersistentClient(
+            path, settings, tenant=connector.tenant, database=connector.database
+        )
+        known = sorted(collection.name for collection in client.list_collections())
+        if connector.collection not in known:
+            raise ConfigError(
+                f"collection: there is no {connector.collection!r} (known: "
+                f"{', '.join(known) or 'none'})"
+            )
+        collection = client.get_collection(connector.collection, embedding_function=None)
+    yield LocalSession(connector, collection, library.__version__)
+
+
+class LocalSession:
+    """A collection of a folder.
+
+    Args:
+        connector: Its settings.
+        collection: chromadb's.
+        version: Of chromadb.
+    """
+
+    def __init__(self, connector: ChromaConnector, collection: Any, version: str) -> None:  # noqa: ANN401 - chromadb's
+        self._connector, self._collection, self._version = connector, collection, version
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """The nearest documents; a score is the negative of a distance."""
+        request = self._connector.leg_query(leg, query, depth)
+        include = ["distances", *(["documents"] if texts else [])]
+        data = await self._call(lambda: self._collection.query(**request, include=include))
+        return read_columns(dict(data), "distances", texts=texts)
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """Nothing: a folder has no search API, and without it ``fused`` cannot be set."""
+        raise NotImplementedError
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Version, collection, count of documents, digest of the collection's configuration."""
+        return await self._call(self._fingerprint)
+
+    def _fingerprint(self) -> Mapping[str, JsonValue]:
+        return {
+            "version": self._version,
+            "collection": self._connector.collection,
+            "collection_id": str(self._collection.id),
+            "documents": self._collection.count(),
+            "configuration": digest_of(self._collection.configuration_json),
+        }
+
+    async def _call(self, question: Callable[[], T]) -> T:
+        return await call_library(Chroma.title, question, self._connector.timeout)
+
+
+EMBEDDING: Final = "#embedding"
+
+
+class ChromaLeg(SearchLeg):
+    """A search by one embedding of the collection.
+
+    Attributes:
+        key: The embedding: ``#embedding`` is the collection's own; others need the search API.
+        search: What is sent: the query's vector or, with the search API, its sparse vector.
+    """
+
+    key: str = EMBEDDING
+    search: Literal["vector", "sparse_vector"] = "vector"
+
+
+@connectors.register
+class ChromaConnector(FusedByDialect, ServerOrFolder):
+    """Chroma: each embedding of a collection is a leg.
+
+    Attributes:
+        collection: Name of the collection.
+        tenant: Whose it is.
+        database: Name of its database.
+        search_api: Whether lists come from the search API, which Chroma Cloud has: it alone knows
+            keys other than ``#embedding``, sparse vectors, and the fusion ``rrf``.
+        where: A filter of metadata as JSON: only the documents that it admits are searched.
+    """
+
+    source: ClassVar[str] = "https://docs.trychroma.com/reference/chroma-reference"
+    dialect: ClassVar[str] = Chroma.name
+    key_header: ClassVar[KeyHeader] = KeyHeader("x-chroma-token")
+    has_window_by_leg: ClassVar[bool] = True
+    limit_name: ClassVar[str] = "most_documents"
+    limit_advice: ClassVar[str] = "ask for fewer, or raise it"
+
+    method: str = "chroma"
+    collection: str
+    tenant: str = "default_tenant"
+    database: str = "default_database"
+    legs: Annotated[Mapping[LegName, ChromaLeg], Field(min_length=1)]
+    search_api: bool = False
+    where: dict[str, JsonValue] | None = None
+    most_documents: Rank = MOST_RANK
+
+    @model_validator(mode="after")
+    def _check_api(self) -> ChromaConnector:
+        if self.search_api:
+            return self
+        if self.fused is not None:
+            raise ValueError("fused: only the search API fuses: set search_api: true, or remove it")
+        for name, leg in self.legs.items():
+            if leg.key != EMBEDDING or leg.search != "vector":
+                raise ValueError(
+                    f"legs.{name}: a query knows the vector {EMBEDDING!r} alone: set "
+                    "search_api: true for other keys and searches"
+                )
+        return self
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Look the collection up by its name."""
+        if self.path is not None:
+            async with open_folder(self, self.path) as folder:
+                yield folder
+            return
+        async with self.open_http() as client:
+            session = ChromaSession(self, client)
+            await session.find_collection()
+            yield session
+
+    def leg_query(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The body of a query of the collection, without what is included."""
+        body = {"query_embeddings": [vector_of(query, leg)], "n_results": depth}
+        return body if self.where is None else {**body, "where": self.where}
+
+    def leg_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The ``rank`` and ``limit`` of a search of one leg."""
+        return self._search(self._knn(leg, query, depth), depth)
+
+    def fused_search(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The ``rank`` and ``limit`` of the fused search: −Σ w/(k + position)."""
+        system = self.fused_system(depth)
+        fusion, windows = system.fusion.model_dump(), windows_by_source(system)
+        weights = weights_by_source(system)
+        options: dict[str, Any] = {"return_rank": True}
+        if fusion.get("default") is not None:
+            options["default"] = fusion["default"]
+        terms: list[dict[str, Any]] = []
+        for leg, weight in weights.items():
+            position = self._knn(leg, query, windows[leg], **options)
+            below: dict[str, Any] = {"$sum": [{"$val": fusion["k"]}, position]}
+            terms.append({"$div": {"left": {"$val": weight}, "right": below}})
+        total: dict[str, Any] = terms[0] if len(terms) == 1 else {"$sum": terms}
+        rank = {"$mul": [{"$val": -1.0}, total]}
+        return self._search(rank, depth)
+
+    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
+        """The negative of a distance."""
+        return "the negative of Chroma's distance"
+
+    def _search(self, rank: dict[str, Any], depth: int) -> dict[str, Any]:
+        search = {"rank": rank, "limit": {"offset": 0, "limit": depth}}
+        return search if self.where is None else {**search, "filter": self.where}
+
+    def _knn(self, leg: str, query: PullQuery, depth: int, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        settings = self.legs[leg]
+        value: Any
+        if settings.search == "vector":
+            value = vector_of(query, leg)
+        else:
+            weights = sorted(sparse_vector_of(query, leg).items())
+            value = {
+                "#type": "sparse_vector",
+                "indices": [dimension for dimension, _ in weights],
+                "values": [weight for _, weight in weights],
+            }
+        return {"$knn": {"query": value, "key": settings.key, "limit": depth, **options}}

@@ -1,0 +1,429 @@
+"""Milvus: its legs; a connected server, or Milvus Lite, a database in a folder.
+
+Milvus Lite 3 is a second implementation of Milvus, in Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, TypeVar
+
+from pydantic import Field, JsonValue
+
+from fusion_bench.config.models import Rank
+from fusion_bench.engines.connectors import (
+    EngineSession,
+    Hit,
+    LegName,
+    PullQuery,
+    QueryForm,
+    SearchLeg,
+    connectors,
+    make_hit,
+)
+from fusion_bench.engines.connectors._answers import (
+    FusedByDialect,
+    digest_of,
+    number_at,
+    require_text_field,
+    rows_at,
+    signed_score,
+    sparse_vector_of,
+    value_at,
+    vector_of,
+)
+from fusion_bench.engines.connectors._sessions import ServerOrFolder, call_library, wrap_errors
+from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
+from fusion_bench.engines.dialects.milvus import MOST_DOCUMENTS, Milvus, MilvusWeighted
+from fusion_bench.errors import ConfigError, FailureKind, ProviderError
+from fusion_bench.util.http_client import JsonClient
+from fusion_bench.util.json_text import malformed_error
+from fusion_bench.util.optional_imports import import_optional
+
+PREFIX: Final = "/v2/vectordb"
+#: Metrics of which a smaller value is better.
+DISTANCES: Final = frozenset({"L2", "HAMMING", "JACCARD"})
+#: Codes of errors that pass: not ready, unavailable, too many requests at once, rate limit.
+PASSING_CODES: Final[Mapping[int, FailureKind]] = {
+    1: "server",
+    2: "server",
+    4: "rate_limit",
+    8: "rate_limit",
+}
+
+
+class MilvusSession:
+    """A server that is connected.
+
+    Args:
+        connector: Its settings.
+        client: The connection.
+    """
+
+    def __init__(self, connector: MilvusConnector, client: JsonClient) -> None:
+        self._connector, self._client = connector, client
+        self._key, self._metrics = "id", dict[str, str]()
+
+    async def describe_collection(self) -> Any:  # noqa: ANN401 - JSON
+        """Read the description of the collection: its primary key, the metrics of its indexes."""
+        data = await self._post("/collections/describe", {})
+        for field in rows_at(data, "fields"):
+            if field.get("primaryKey") is True:
+                self._key = str(field.get("name"))
+        for index in rows_at(data, "indexes"):
+            self._metrics[str(index.get("fieldName"))] = str(index.get("metricType")).upper()
+        self._connector.check_metrics(self._metrics)
+        return data
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """One search in the leg's vector field."""
+        body = self._connector.leg_request(leg, query, depth)
+        metric = self._metrics.get(self._connector.field_of(leg), "")
+        sign = -1 if metric in DISTANCES else 1
+        return await self._search("/entities/search", body, depth, sign=sign, texts=texts)
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """A hybrid search over all legs."""
+        body = self._connector.fused_request(query, depth)
+        return await self._search("/entities/hybrid_search", body, depth, sign=1, texts=texts)
+
+    async def _search(
+        self, path: str, body: dict[str, Any], depth: int, *, sign: int, texts: bool
+    ) -> Sequence[Hit]:
+        id_field = self._connector.id_field or self._key
+        text_field = require_text_field(self._connector.text_field, texts=texts)
+        fields = [id_field, *([text_field] if text_field else [])]
+        extra = self._connector.answer_bytes(depth, texts=texts)
+        data = await self._post(path, {**body, "outputFields": fields}, extra_bytes=extra)
+        return [
+            make_hit(
+                row.get(id_field),
+                signed_score(row.get("distance"), sign),
+                value_at(row, text_field) if text_field else None,
+            )
+            for row in rows_at({"data": data}, "data")
+        ]
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Collection, count of entities, digest of the collection's description.
+
+        The RESTful API does not state the version of the server.
+        """
+        stats = await self._post("/collections/get_stats", {})
+        data = await self.describe_collection()
+        stable = {key: data.get(key) for key in ("fields", "indexes", "functions", "properties")}
+        return {
+            "collection": self._connector.collection,
+            "database": self._connector.database,
+            "documents": number_at(stats, "rowCount"),
+            "configuration": digest_of(stable),
+        }
+
+    async def _post(self, path: str, body: dict[str, Any], *, extra_bytes: int = 0) -> Any:  # noqa: ANN401 - JSON
+        place = {
+            "dbName": self._connector.database,
+            "collectionName": self._connector.collection,
+        }
+        answer = await self._client.post_json(
+            f"{PREFIX}{path}", {**place, **body}, extra_bytes=extra_bytes
+        )
+        code = value_at(answer, "code")
+        if code in {0, 200}:
+            return answer.get("data")
+        if not isinstance(code, int):
+            raise malformed_error("it has no code")
+        message = self._client.quote_text(str(value_at(answer, "message")))
+        raise ProviderError(
+            f"{self._client.base_url}{PREFIX}{path}: code {code}: {message}",
+            kind=PASSING_CODES.get(code, "refused"),
+        )
+
+
+T = TypeVar("T")
+
+TITLE: Final = "Milvus Lite"
+PURPOSE: Final = "pull from Milvus Lite"
+#: In place of a metric: fused scores.
+FUSED: Final = "fused"
+
+
+@asynccontextmanager
+async def open_database(connector: MilvusConnector, path: str) -> AsyncIterator[EngineSession]:
+    """Open a database, and close it at the end.
+
+    Raises:
+        ConfigError: There is no such database or collection.
+        ProviderError: The library refuses it.
+    """
+    if not path.endswith(".db") or not Path(path).exists():
+        raise ConfigError(f"path: {path} is no database of Milvus Lite, such as milvus.db")
+    library = import_optional("pymilvus", extra="milvus", purpose=PURPOSE)
+    import_optional("milvus_lite", extra="milvus", purpose=PURPOSE)
+    with wrap_errors(TITLE):
+        client = library.MilvusClient(path)
+    try:
+        yield LiteSession(connector, library, client)
+    finally:
+        client.close()
+
+
+class LiteSession:
+    """A database that is open.
+
+    Args:
+        connector: Its settings.
+        library: pymilvus.
+        client: Its client.
+
+    Raises:
+        ConfigError: There is no such collection.
+        ProviderError: The library refuses it.
+    """
+
+    def __init__(self, connector: MilvusConnector, library: Any, client: Any) -> None:  # noqa: ANN401 - pymilvus's
+        self._connector, self._library, self._client = connector, library, client
+        self._lock = asyncio.Lock()
+        name = connector.collection
+        with wrap_errors(TITLE):
+            if not client.has_collection(name):
+                known = ", ".join(sorted(client.list_collections())) or "none"
+                raise ConfigError(f"collection: there is no {name!r} (known: {known})")
+            self._description = client.describe_collection(name)
+            indexes = [client.describe_index(name, index) for index in client.list_indexes(name)]
+            client.load_collection(name)
+        self._metrics = {index["field_name"]: index["metric_type"] for index in indexes}
+        connector.check_metrics(self._metrics)
+        self._key = next(
+            (field["name"] for field in self._description["fields"] if field.get("is_primary")),
+            "id",
+        )
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """One search in the leg's vector field."""
+        search = self._search_of(leg, query, depth)
+        field = self._connector.field_of(leg)
+        options = {
+            "data": search["data"],
+            "anns_field": field,
+            "search_params": {"params": self._connector.legs[leg].params},
+            "filter": self._connector.filter or "",
+        }
+        rows = await self._read_rows(self._client.search, options, depth, texts=texts)
+        return self._make_hits(rows, self._metrics.get(field, ""), texts=texts)
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """A hybrid search over all legs."""
+        connector, library = self._connector, self._library
+        request = connector.fused_request(query, depth)
+        searches = []
+        for leg, search in zip(connector.legs, request["search"], strict=True):
+            searches.append(
+                library.AnnSearchRequest(
+                    data=self._search_of(leg, query, depth)["data"],
+                    anns_field=search["annsField"],
+                    param={"params": search.get("params", {})},
+                    limit=search["limit"],
+                    expr=connector.filter,
+                )
+            )
+        parameters = request["rerank"]["params"]
+        if request["rerank"]["strategy"] == "rrf":
+            ranker = library.RRFRanker(**parameters)
+        else:
+            ranker = library.WeightedRanker(
+                *parameters["weights"], norm_score=parameters["norm_score"]
+            )
+        options = {"reqs": searches, "ranker": ranker}
+        rows = await self._read_rows(self._client.hybrid_search, options, depth, texts=texts)
+        return self._make_hits(rows, FUSED, texts=texts)
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Version, collection, count of entities, digest of the collection's description."""
+        name = self._connector.collection
+        stats = await self._call(lambda: self._client.get_collection_stats(name))
+        fields = ("fields", "functions", "properties")
+        stable = [str(self._description.get(key)) for key in fields]
+        return {
+            "version": f"Milvus Lite {importlib.metadata.version('milvus-lite')}",
+            "collection": name,
+            "documents": stats["row_count"],
+            "configuration": digest_of([stable, self._metrics]),
+        }
+
+    def _search_of(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The search of a leg; the dimensions of a sparse vector are numbers here."""
+        search = self._connector.leg_search(leg, query, depth)
+        if self._connector.legs[leg].search != "sparse_vector":
+            return search
+        (weights,) = search["data"]
+        return {**search, "data": [{int(key): weight for key, weight in weights.items()}]}
+
+    async def _read_rows(
+        self, search: Callable[..., Any], options: Mapping[str, Any], depth: int, *, texts: bool
+    ) -> list[Any]:
+        connector = self._connector
+        text_field = require_text_field(connector.text_field, texts=texts)
+        names = [connector.id_field or self._key, *([text_field] if text_field else [])]
+        answer = await self._call(
+            lambda: search(connector.collection, **options, limit=depth, output_fields=names)
+        )
+        return list(answer[0])
+
+    async def _call(self, question: Callable[[], T]) -> T:
+        async with self._lock:
+            return await call_library(TITLE, question, self._connector.timeout)
+
+    def _make_hits(self, rows: Sequence[Any], metric: str, *, texts: bool) -> list[Hit]:
+        id_field, text_field = self._connector.id_field or self._key, self._connector.text_field
+        return [
+            make_hit(
+                row["entity"].get(id_field, row["id"] if id_field == self._key else None),
+                score_of(row["distance"], metric),
+                row["entity"].get(text_field) if texts else None,
+            )
+            for row in rows
+        ]
+
+
+def score_of(distance: float, metric: str) -> float:
+    """The score, greater is better, of what Milvus Lite calls a distance.
+
+    Milvus Lite 3.2 gives BM25, which is never below 0, with its sign turned.
+    """
+    if metric == "BM25":
+        return abs(distance)
+    return -distance if metric in DISTANCES else distance
+
+
+class MilvusLeg(SearchLeg):
+    """A search by one vector field.
+
+    Attributes:
+        field: The vector field; None = of the leg's name.
+        search: What is sent: the query's vector, its sparse vector, or its text, for a field that
+            a function of the collection fills (BM25, an embedding model).
+        params: Further parameters of the search, such as ``ef``.
+    """
+
+    field: str | None = None
+    search: QueryForm = "vector"
+    params: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+@connectors.register
+class MilvusConnector(FusedByDialect, ServerOrFolder):
+    """Milvus: each vector field is a leg.
+
+    Attributes:
+        collection: Name of the collection.
+        database: Name of its database.
+        id_field: The field that holds a document's id; None = the primary key.
+        text_field: The field that holds its text.
+        filter: A boolean expression: only the entities that it admits are searched.
+    """
+
+    source: ClassVar[str] = "https://milvus.io/api-reference/restful/v2.6.x/About.md"
+    dialect: ClassVar[str] = Milvus.name
+    has_window_by_leg: ClassVar[bool] = True
+    limit_name: ClassVar[str] = "Milvus"
+
+    method: str = "milvus"
+    collection: str
+    database: str = "default"
+    legs: Annotated[Mapping[LegName, MilvusLeg], Field(min_length=1)]
+    id_field: str | None = None
+    text_field: str | None = None
+    filter: Annotated[str, Field(min_length=1)] | None = None
+    most_documents: Rank = MOST_DOCUMENTS
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Read the collection's primary key and the metrics of its fields."""
+        if self.path is not None:
+            async with open_database(self, self.path) as session:
+                yield session
+            return
+        async with self.open_http() as client:
+            server = MilvusSession(self, client)
+            await server.describe_collection()
+            yield server
+
+    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
+        """A similarity, or the negative of a distance."""
+        return "Milvus's distance; its negative for L2, HAMMING and JACCARD"
+
+    def check_metrics(self, metrics: Mapping[str, str]) -> None:
+        """Refuse a leg without an index, and a fusion by another metric than the field's.
+
+        Args:
+            metrics: Vector field → metric, as the collection states them.
+
+        Raises:
+            ConfigError: A field has no index, or ``weighted`` names another metric.
+        """
+        for leg in self.legs:
+            if self.field_of(leg) not in metrics:
+                raise ConfigError(
+                    f"legs.{leg}: field {self.field_of(leg)!r} has no index (indexed: "
+                    f"{', '.join(sorted(metrics)) or 'none'})"
+                )
+        fusion = None if self.fused is None else self.fused_system(1).fusion
+        if not isinstance(fusion, MilvusWeighted):
+            return
+        for leg in self.legs:
+            given, metric = fusion.metric_of(leg), metrics[self.field_of(leg)]
+            if metric != given:
+                raise ConfigError(
+                    f"fused.metric: {given} for leg {leg!r}, and field {self.field_of(leg)!r} has "
+                    f"{metric}: set metric: {{{leg}: {metric}}}"
+                )
+
+    def field_of(self, leg: str) -> str:
+        """The vector field of a leg."""
+        return self.legs[leg].field or leg
+
+    def leg_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The search of one leg: ``data``, ``annsField`` and ``limit``."""
+        form = self.legs[leg].search
+        data: Any = query.text
+        if form == "vector":
+            data = vector_of(query, leg)
+        elif form == "sparse_vector":
+            weights = sorted(sparse_vector_of(query, leg).items())
+            data = {str(dimension): weight for dimension, weight in weights}
+        search = {"data": [data], "annsField": self.field_of(leg), "limit": depth}
+        return search if self.filter is None else {**search, "filter": self.filter}
+
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The body of ``/entities/search`` without collection and fields."""
+        search, params = self.leg_search(leg, query, depth), self.legs[leg].params
+        return {**search, "searchParams": {"params": params}} if params else search
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The body of ``/entities/hybrid_search`` without collection and fields."""
+        system = self.fused_system(depth)
+        windows = windows_by_source(system)
+        searches = []
+        for leg, settings in self.legs.items():
+            search = self.leg_search(leg, query, windows[leg])
+            searches.append({**search, "params": settings.params} if settings.params else search)
+        fusion = system.fusion
+        ranker: dict[str, Any] = {
+            "strategy": "rrf",
+            "params": {"k": fusion.model_dump().get("k")},
+        }
+        if isinstance(fusion, MilvusWeighted):
+            weights = [*weights_by_source(system).values()]
+            ranker = {
+                "strategy": "weighted",
+                "params": {"weights": weights, "norm_score": fusion.norm_score},
+            }
+        return {"search": searches, "rerank": ranker, "limit": depth}

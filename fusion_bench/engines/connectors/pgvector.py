@@ -1,0 +1,390 @@
+"""PostgreSQL with pgvector: its legs, its SQL, its connected server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from fusion_bench.config.server_fields import ServerModel
+from fusion_bench.engines.connectors import (
+    EngineSession,
+    Hit,
+    LegName,
+    PullQuery,
+    SearchLeg,
+    connectors,
+    make_hit,
+)
+from fusion_bench.engines.connectors._answers import (
+    FusedByDialect,
+    digest_of,
+    require_text_field,
+    vector_of,
+)
+from fusion_bench.engines.connectors._sessions import call_library
+from fusion_bench.engines.dialects._configuration import windows_by_source
+from fusion_bench.engines.dialects.pgvector import FILE, Pgvector
+from fusion_bench.errors import ConfigError, FailureKind, ProviderError
+from fusion_bench.util.api_keys import SecretMatcher
+from fusion_bench.util.optional_imports import import_optional
+
+#: The operator of a distance, and the score that is greater where the distance is smaller.
+SCORES: Final[Mapping[str, tuple[str, str]]] = {
+    "cosine": ("<=>", "1 - ({})"),
+    "inner_product": ("<#>", "-({})"),
+    "l2": ("<->", "-({})"),
+}
+#: Equal scores stand in the order of the tie rule, as the exported statement orders them.
+BEST_FIRST: Final = 'ORDER BY hits.score DESC, hits.id COLLATE "C" DESC'
+
+
+def leg_statement(connector: PgvectorConnector, leg: str, depth: int, *, texts: bool) -> str:
+    """The statement of one leg, with the parameters ``query`` and ``vector``."""
+    hits = (
+        f"SELECT hits.id::text AS id, hits.score::double precision AS score "  # noqa: S608 - names are quoted
+        f"FROM ({_select_hits(connector, leg, depth)}) AS hits {BEST_FIRST} LIMIT {depth}"
+    )
+    return _add_texts(connector, hits) if texts else hits
+
+
+def fused_statement(connector: PgvectorConnector, depth: int, *, texts: bool) -> str:
+    """The statement that ``export`` writes, over the legs; the parameters of each have its number.
+
+    They are ``query``, and ``vector_1`` for the first leg.
+    """
+    system = connector.fused_system(depth)
+    statement = Pgvector.write(system).files[FILE].rstrip().rstrip(";")
+    for n, (leg, window) in enumerate(windows_by_source(system).items(), 1):
+        select = _select_hits(connector, leg, window).replace("%(vector)s", f"%(vector_{n})s")
+        statement = statement.replace(f'FROM "LIST_{n}"', f'FROM ({select}) AS "LIST_{n}"')
+    return _add_texts(connector, statement) if texts else statement
+
+
+def count_statement(connector: PgvectorConnector, leg: str, most: int) -> str:
+    """How many documents a search for near vectors could give, up to ``most``."""
+    table, field = quote_table(connector.table), quote_name(connector.legs[leg].field or leg)
+    rows = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {most}"  # noqa: S608 - names are quoted
+    return f"SELECT COUNT(*) FROM ({rows}) AS vectors"  # noqa: S608 - names are quoted
+
+
+def _select_hits(connector: PgvectorConnector, leg: str, depth: int) -> str:
+    """A SELECT of ``id`` and ``score``; a search for near vectors gives the best ``depth``."""
+    settings = connector.legs[leg]
+    if settings.sql is not None:
+        return settings.sql.rstrip().rstrip(";").replace("%(depth)s", str(depth))
+    table, document = quote_table(connector.table), quote_name(connector.id_field)
+    field = quote_name(settings.field or leg)
+    if settings.search == "text":
+        return (
+            f"SELECT {document}::text AS id, {settings.rank}({field}, query) AS score "  # noqa: S608 - names are quoted
+            f"FROM {table}, (SELECT {_text_query(settings)} AS query) AS words "
+            f"WHERE {field} @@ query"
+        )
+    operator, score = SCORES[settings.metric]
+    distance = f"{field} {operator} %(vector)s::vector"
+    return (
+        f"SELECT {document}::text AS id, {score.format(distance)} AS score FROM {table} "  # noqa: S608 - names are quoted
+        f"WHERE {field} IS NOT NULL ORDER BY {distance} LIMIT {depth}"
+    )
+
+
+def _text_query(settings: PostgresLeg) -> str:
+    language = settings.language.replace("'", "''").replace("%", "%%")
+    words = f"plainto_tsquery('{language}'::regconfig, %(query)s)"
+    return words if settings.operator == "and" else f"REPLACE({words}::text, '&', '|')::tsquery"
+
+
+def _add_texts(connector: PgvectorConnector, hits: str) -> str:
+    table, document = quote_table(connector.table), quote_name(connector.id_field)
+    text = quote_name(connector.text_field or "")
+    return (
+        f"SELECT hits.id, hits.score, texts.{text}::text FROM ({hits}) AS hits "  # noqa: S608 - names are quoted
+        f"LEFT JOIN {table} AS texts ON texts.{document}::text = hits.id {BEST_FIRST}"
+    )
+
+
+def quote_name(name: str) -> str:
+    """An identifier of SQL; psycopg2 takes a single % for a parameter."""
+    return '"{}"'.format(name.replace('"', '""').replace("%", "%%"))
+
+
+def quote_table(name: str) -> str:
+    """The name of a table, with that of its schema if it has one."""
+    return ".".join(map(quote_name, name.split(".")))
+
+
+COLUMNS = """\
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attname"""
+INDEXES = """\
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %(table)s::regclass ORDER BY 1"""
+EXTENSIONS = "SELECT extname, extversion FROM pg_extension ORDER BY extname"
+
+
+class Database:
+    """Connections to a database: read only, each call of a limited time.
+
+    Args:
+        connector: Its settings.
+
+    Raises:
+        ConfigError: The connection string is missing, or is none.
+        MissingExtraError: psycopg2 is missing.
+        ProviderError: The server does not answer.
+    """
+
+    def __init__(self, connector: PgvectorConnector) -> None:
+        self._connector = connector
+        self._library = import_optional(
+            "psycopg2", extra="postgres", purpose="pull from PostgreSQL"
+        )
+        pools = import_optional("psycopg2.pool", extra="postgres", purpose="pull from PostgreSQL")
+        address = os.environ.get(connector.key, "").strip()
+        if not address:
+            raise ConfigError(
+                f"the environment variable {connector.key} is not set: set it to the connection "
+                "string of PostgreSQL, such as postgresql://user:password@host/database"
+            )
+        try:
+            parts = self._library.extensions.parse_dsn(address)
+        except self._library.Error:
+            raise ConfigError(
+                f"the environment variable {connector.key} is no connection string of PostgreSQL, "
+                "such as postgresql://user:password@host/database (it is not shown)"
+            ) from None
+        self._password = SecretMatcher(parts["password"]) if parts.get("password") else None
+        milliseconds = max(1, round(connector.timeout * 1000))
+        with self._wrap_errors():
+            # Calls that are no longer waited for hold a connection until the server stops them.
+            self._pool = pools.ThreadedConnectionPool(
+                1,
+                2 * connector.concurrency,
+                address,
+                connect_timeout=max(2, round(connector.timeout)),
+                options=f"-c statement_timeout={milliseconds}",
+            )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.closeall()
+
+    def read_rows(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a statement.
+
+        Raises:
+            ProviderError: The server refused it, took too long, or is gone.
+        """
+        with self._wrap_errors():
+            connection, is_ready = self._pool.getconn(), False
+            try:
+                self._prepare(connection)
+                is_ready = True
+                with connection.cursor() as cursor:
+                    cursor.execute(statement, parameters)
+                    rows: list[tuple[Any, ...]] = cursor.fetchall()
+                    return rows
+            finally:
+                # A connection with some of its settings must serve no other call.
+                self._pool.putconn(connection, close=not is_ready)
+
+    def _prepare(self, connection: Any) -> None:  # noqa: ANN401 - psycopg2's
+        if connection.autocommit:
+            return  # it was prepared for an earlier call
+        connection.set_session(readonly=True, autocommit=True)
+        with connection.cursor() as cursor:
+            for name, value in self._connector.session.items():
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                cursor.execute("SELECT set_config(%s, %s, false)", (name, text))
+
+    @contextmanager
+    def _wrap_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._library.Error as error:
+            text = " ".join(str(error).split())
+            text = text if self._password is None else self._password.redact_text(text)
+            raise ProviderError(f"{Pgvector.title}: {text}", kind=_kind_of(error)) from None
+
+
+def _kind_of(error: Exception) -> FailureKind:
+    """What went wrong, by the class of the error that psycopg2 names after the server's code."""
+    classes = {parent.__name__ for parent in type(error).__mro__}
+    if "QueryCanceled" in classes:
+        return "timeout"
+    transient = {"OperationalError", "InterfaceError", "PoolError"}
+    return "connection" if classes & transient else "refused"
+
+
+class PostgresSession:
+    """A database that is connected.
+
+    Args:
+        connector: Its settings.
+        database: Its connections.
+    """
+
+    def __init__(self, connector: PgvectorConnector, database: Database) -> None:
+        self._connector, self._database = connector, database
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """The rows of the leg's statement; equal scores in the order of the tie rule."""
+        settings = self._connector.legs[leg]
+        require_text_field(self._connector.text_field, texts=texts)
+        parameters: dict[str, Any] = {"query": query.text}
+        if settings.search == "vector":
+            parameters["vector"] = _write_vector(vector_of(query, leg))
+        statement = leg_statement(self._connector, leg, depth, texts=texts)
+        hits = await self._read_hits(statement, parameters)
+        if settings.search == "vector" and settings.sql is None and len(hits) < depth:
+            await self._check_length(leg, len(hits), depth)
+        return hits
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """The rows of the statement that ``export`` writes, over the legs."""
+        require_text_field(self._connector.text_field, texts=texts)
+        parameters: dict[str, Any] = {"query": query.text}
+        for n, (leg, settings) in enumerate(self._connector.legs.items(), 1):
+            if settings.search == "vector":
+                parameters[f"vector_{n}"] = _write_vector(vector_of(query, leg))
+        statement = fused_statement(self._connector, depth, texts=texts)
+        return await self._read_hits(statement, parameters)
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Versions of server and pgvector, count of rows, digest of columns and indexes."""
+        parameters = {"table": quote_table(self._connector.table).replace("%%", "%")}
+        count = f"SELECT COUNT(*) FROM {quote_table(self._connector.table)}"  # noqa: S608 - quoted
+        statements = ("SHOW server_version", EXTENSIONS, count, COLUMNS, INDEXES)
+        answers = [await self._read_rows(statement, parameters) for statement in statements]
+        versions, extensions, counts, columns, indexes = answers
+        return {
+            "version": versions[0][0],
+            "pgvector": dict(extensions).get("vector"),
+            "table": self._connector.table,
+            "documents": counts[0][0],
+            "configuration": digest_of([columns, indexes]),
+        }
+
+    async def _read_hits(self, statement: str, parameters: Mapping[str, Any]) -> list[Hit]:
+        return [make_hit(*row) for row in await self._read_rows(statement, parameters)]
+
+    async def _read_rows(
+        self, statement: str, parameters: Mapping[str, Any]
+    ) -> list[tuple[Any, ...]]:
+        return await call_library(
+            Pgvector.title,
+            lambda: self._database.read_rows(statement, parameters),
+            self._connector.timeout,
+        )
+
+    async def _check_length(self, leg: str, length: int, depth: int) -> None:
+        """Refuse a list that an index cut short.
+
+        Raises:
+            ProviderError: Kind ``refused``: there are more documents.
+        """
+        rows = await self._read_rows(count_statement(self._connector, leg, depth), {})
+        if rows[0][0] > length:
+            raise ProviderError(
+                f"legs.{leg}: an index gave {length} of {rows[0][0]} hits: raise its limit, such "
+                f"as session: {{hnsw.ef_search: {depth}}}",
+                kind="refused",
+            )
+
+
+def _write_vector(vector: Sequence[float]) -> str:
+    return f"[{','.join(map(repr, vector))}]"
+
+
+#: A setting of a session of PostgreSQL, such as ``hnsw.ef_search``.
+SETTING = re.compile(r"[a-z_]+(\.[a-z_]+)?")
+
+
+class PostgresLeg(SearchLeg):
+    """A full-text search, a search for near vectors, or a SELECT of the user's.
+
+    Attributes:
+        search: ``text`` or ``vector``: what the query is.
+        field: The column that is searched, a ``tsvector`` or a ``vector``; None = of the leg's
+            name.
+        language: Text search configuration of PostgreSQL that reads the query.
+        operator: Whether a document needs all words of the query or one.
+        rank: The function that scores a document.
+        metric: Distance of a vector search.
+        sql: A SELECT in place of these, with the columns ``id`` and ``score``, the greater the
+            better, and the parameters ``%(query)s``, ``%(vector)s`` and ``%(depth)s``.
+    """
+
+    search: Literal["text", "vector"]
+    field: Annotated[str, Field(min_length=1)] | None = None
+    language: Annotated[str, Field(min_length=1)] = "english"
+    operator: Literal["and", "or"] = "and"
+    rank: Literal["ts_rank_cd", "ts_rank"] = "ts_rank_cd"
+    metric: Literal["cosine", "inner_product", "l2"] = "cosine"
+    sql: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> PostgresLeg:
+        if self.search == "text" and "%(vector)s" in (self.sql or ""):
+            raise ValueError("sql: %(vector)s needs 'search: vector'")
+        return self
+
+
+@connectors.register
+class PgvectorConnector(FusedByDialect, ServerModel):
+    """A table of PostgreSQL.
+
+    Attributes:
+        key: Environment variable that holds the connection string, such as
+            ``postgresql://user:password@host/database``.
+        table: Name of the table or view; ``schema.table`` names its schema.
+        id_field: The column that holds a document's id.
+        text_field: The column that holds its text.
+        session: Settings of each session, such as ``{hnsw.ef_search: 200}``.
+        fused: ``rrf`` or ``convex``, by the statement that ``export`` writes.
+    """
+
+    source: ClassVar[str] = "https://github.com/pgvector/pgvector"
+    dialect: ClassVar[str] = Pgvector.name
+    has_window_by_leg: ClassVar[bool] = True
+
+    method: str = "pgvector"
+    key: str = "DATABASE_URL"
+    table: Annotated[str, Field(min_length=1)]
+    legs: Annotated[Mapping[LegName, PostgresLeg], Field(min_length=1)]
+    id_field: Annotated[str, Field(min_length=1)] = "id"
+    text_field: Annotated[str, Field(min_length=1)] | None = None
+    session: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+    @field_validator("session")
+    @classmethod
+    def _check_settings(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name in value:
+            if not SETTING.fullmatch(name):
+                raise ValueError(f"{name!r} is no setting of PostgreSQL, such as hnsw.ef_search")
+        return value
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Open a first connection."""
+        database = await asyncio.to_thread(Database, self)
+        try:
+            yield PostgresSession(self, database)
+        finally:
+            database.close()
+
+    def describe_score(self, leg: str) -> str:
+        """The function of a text search, or what is made of a distance."""
+        settings = self.legs[leg]
+        if settings.sql is not None:
+            return "score of the user's SELECT"
+        if settings.search == "text":
+            return settings.rank
+        return "1 − cosine distance" if settings.metric == "cosine" else f"−{settings.metric}"

@@ -1,0 +1,286 @@
+"""Weaviate: its legs, its GraphQL, its connected server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from fusion_bench.config.models import Rank
+from fusion_bench.engines.connectors import (
+    EngineSession,
+    Hit,
+    HttpConnector,
+    LegName,
+    LegSettings,
+    PullQuery,
+    QueryForm,
+    connectors,
+    make_hit,
+)
+from fusion_bench.engines.connectors._answers import (
+    FusedByDialect,
+    digest_of,
+    get_permitted,
+    number_at,
+    path_of,
+    refuse_error,
+    require_text_field,
+    rows_at,
+    signed_score,
+    value_at,
+    vector_of,
+)
+from fusion_bench.engines.dialects.weaviate import WINDOW, Weaviate
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.http_client import JsonClient
+
+_NAME: Final = re.compile(r"[_A-Za-z][_0-9A-Za-z]*")
+
+
+def _check_property(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no property: letters, digits and _ are allowed")
+    return name
+
+
+def _check_boosted(text: str) -> str:
+    name, _, boost = text.partition("^")
+    _check_property(name)
+    if boost and not boost.isdecimal():
+        raise ValueError(f"{text!r}: a boost is a whole number, such as {name}^2")
+    return text
+
+
+def _check_collection(name: str) -> str:
+    if not _NAME.fullmatch(name) or not name[0].isupper():
+        raise ValueError(f"{name!r} is no collection: its name begins with a capital letter")
+    return name
+
+
+Property: TypeAlias = Annotated[str, AfterValidator(_check_property)]
+Boosted: TypeAlias = Annotated[str, AfterValidator(_check_boosted)]
+CollectionName: TypeAlias = Annotated[str, AfterValidator(_check_collection)]
+
+
+def write_literal(value: object) -> str:
+    """A value of GraphQL: texts have the escapes of JSON, and all else is written alike."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def parse_number(value: object) -> object:
+    """A score, which Weaviate writes as a text; what is no number stays."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+class WeaviateSession:
+    """A server that is connected.
+
+    Args:
+        connector: Its settings.
+        client: The connection.
+    """
+
+    def __init__(self, connector: WeaviateConnector, client: JsonClient) -> None:
+        self._connector, self._client = connector, client
+
+    async def read_leg(
+        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    ) -> Sequence[Hit]:
+        """One search; the score of a vector search is the negative of a distance."""
+        arguments = self._connector.leg_arguments(leg, query)
+        is_vector = self._connector.legs[leg].vector is not None
+        return await self._search(
+            arguments, "distance" if is_vector else "score", depth, texts=texts
+        )
+
+    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
+        """One hybrid search."""
+        arguments = self._connector.fused_arguments(query, depth)
+        return await self._search(arguments, "score", depth, texts=texts)
+
+    async def _search(
+        self, arguments: str, score: str, depth: int, *, texts: bool
+    ) -> Sequence[Hit]:
+        connector = self._connector
+        data = await self._ask(
+            connector.write_query(arguments, score, depth, texts=texts),
+            connector.answer_bytes(depth, texts=texts),
+        )
+        hits = []
+        for row in rows_at(data, "data", "Get", connector.collection):
+            document = value_at(row, "_additional", "id")
+            number = parse_number(value_at(row, "_additional", score))
+            hits.append(
+                make_hit(
+                    document if connector.id_field is None else row.get(connector.id_field),
+                    signed_score(number, -1 if score == "distance" else 1),
+                    row.get(connector.text_field) if texts and connector.text_field else None,
+                )
+            )
+        return hits
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Version, collection, count of objects, digest of the collection's configuration."""
+        name, tenant = self._connector.collection, self._connector.tenant
+        meta = await get_permitted(self._client, "/v1/meta")
+        schema = await get_permitted(self._client, f"/v1{path_of('schema', name)}")
+        place = "" if tenant is None else f"(tenant: {write_literal(tenant)})"
+        data = await self._ask(f"{{ Aggregate {{ {name}{place} {{ meta {{ count }} }} }} }}", 0)
+        (row,) = rows_at(data, "data", "Aggregate", name)[:1] or [{}]
+        return {
+            "version": value_at(meta, "version"),
+            "collection": name,
+            "documents": number_at(row, "meta", "count"),
+            "configuration": digest_of(schema),
+        }
+
+    async def _ask(self, query: str, extra_bytes: int) -> Any:  # noqa: ANN401 - JSON
+        data = await self._client.post_json(
+            "/v1/graphql", {"query": query}, extra_bytes=extra_bytes
+        )
+        refuse_error(self._client, data)
+        return data
+
+
+#: Documents of each search that a server fuses where nothing else is set.
+SERVER_WINDOW: Final = 100
+
+
+class WeaviateLeg(LegSettings):
+    """The keyword search, or a vector search.
+
+    Attributes:
+        properties: Properties of a keyword search, ``title^2`` with a boost.
+        vector: Name of the vector of a vector search; ``default`` is the unnamed one.
+        vectorized: Whether the server makes the vector from the query's text.
+    """
+
+    properties: tuple[Boosted, ...] = ()
+    vector: Annotated[str, Field(min_length=1)] | None = None
+    vectorized: bool = False
+
+    @model_validator(mode="after")
+    def _check_search(self) -> WeaviateLeg:
+        if bool(self.properties) == (self.vector is not None):
+            raise ValueError("either properties or vector is needed")
+        return self
+
+    @property
+    def query_form(self) -> QueryForm:
+        """A vector for a vector search whose vector the server does not make."""
+        return "text" if self.properties or self.vectorized else "vector"
+
+
+@connectors.register
+class WeaviateConnector(FusedByDialect, HttpConnector):
+    """Weaviate: the keyword search and a vector search are the legs of its hybrid search.
+
+    Attributes:
+        collection: Name of the collection.
+        tenant: Tenant of a collection that has tenants.
+        id_field: The property that holds a document's id; None = the object's UUID.
+        text_field: The property that holds its text.
+        window: How many documents of each search the server fuses: its
+            ``QUERY_HYBRID_MAXIMUM_RESULTS``, or the depth where that is greater.
+    """
+
+    source: ClassVar[str] = "https://docs.weaviate.io/weaviate/api/graphql/search-operators"
+    dialect: ClassVar[str] = Weaviate.name
+    limit_name: ClassVar[str] = "QUERY_MAXIMUM_RESULTS"
+
+    method: str = "weaviate"
+    collection: CollectionName
+    tenant: str | None = None
+    legs: Annotated[Mapping[LegName, WeaviateLeg], Field(min_length=1)]
+    id_field: Property | None = None
+    text_field: Property | None = None
+    window: Rank | None = SERVER_WINDOW
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Open the connections; nothing is asked."""
+        async with self.open_http() as client:
+            yield WeaviateSession(self, client)
+
+    def fused_options(self) -> dict[str, Any]:
+        """The fusion, with the name of the vector search."""
+        vectors = [name for name, leg in self.legs.items() if leg.vector is not None]
+        if len(self.legs) != 2 or len(vectors) != 1:
+            raise ConfigError("alpha: it weighs a keyword search and a vector search, no more legs")
+        return {"vector": vectors[0], **super().fused_options()}
+
+    def window_of(self, leg: str, depth: int) -> int:  # noqa: ARG002 - the same of each leg
+        """The server's window, or the depth where that is greater."""
+        return max(self.window or SERVER_WINDOW, depth)
+
+    def check_depth(self, leg: str, depth: int) -> None:
+        """As for every engine; the server's window is named."""
+        for name, settings in self.legs.items():
+            window = self.window_of(name, depth)
+            if not leg and self.fused is not None and (settings.depth or depth) != window:
+                raise ConfigError(
+                    f"legs.{name}: the server fuses {window:,} documents of each search, and "
+                    f"{settings.depth or depth:,} of this one are pulled: pull {window:,}, or set "
+                    f"{WINDOW} on the server and window to a smaller number"
+                )
+        super().check_depth(leg, depth)
+
+    def describe_score(self, leg: str) -> str:
+        """BM25F, or the negative of a distance."""
+        is_vector = self.legs[leg].vector is not None
+        return "the negative of Weaviate's distance" if is_vector else "Weaviate's BM25F score"
+
+    def leg_arguments(self, leg: str, query: PullQuery) -> str:
+        """The search of one leg as an argument of GraphQL."""
+        settings = self.legs[leg]
+        if settings.vector is None:
+            properties = write_literal(list(settings.properties))
+            return f"bm25: {{query: {write_literal(query.text)}, properties: {properties}}}"
+        target = self._write_target(leg)
+        if settings.vectorized:
+            return f"nearText: {{concepts: {write_literal([query.text])}{target}}}"
+        return f"nearVector: {{vector: {write_literal(vector_of(query, leg))}{target}}}"
+
+    def fused_arguments(self, query: PullQuery, depth: int) -> str:
+        """The hybrid search as an argument of GraphQL."""
+        fusion = self.fused_system(depth).fusion.model_dump()
+        (vector,) = (name for name, leg in self.legs.items() if leg.vector is not None)
+        (keyword,) = (name for name in self.legs if name != vector)
+        parts = [
+            f"query: {write_literal(query.text)}",
+            f"alpha: {write_literal(fusion['alpha'])}",
+            f"fusionType: {fusion['method']}",
+            f"properties: {write_literal(list(self.legs[keyword].properties))}",
+        ]
+        if not self.legs[vector].vectorized:
+            parts.append(f"vector: {write_literal(vector_of(query, vector))}")
+        return f"hybrid: {{{', '.join(parts)}{self._write_target(vector)}}}"
+
+    def write_query(self, arguments: str, score: str, depth: int, *, texts: bool) -> str:
+        """A query of GraphQL.
+
+        Args:
+            arguments: The search.
+            score: ``score`` or ``distance``.
+            depth: Most objects.
+            texts: Whether the texts are wanted.
+        """
+        tenant = "" if self.tenant is None else f", tenant: {write_literal(self.tenant)}"
+        names = (self.id_field, require_text_field(self.text_field, texts=texts))
+        fields = " ".join(name for name in names if name is not None)
+        return (
+            f"{{ Get {{ {self.collection}(limit: {depth}{tenant}, {arguments}) "
+            f"{{ _additional {{ id {score} }} {fields} }} }} }}"
+        )
+
+    def _write_target(self, leg: str) -> str:
+        vector = self.legs[leg].vector
+        return "" if vector in {None, "default"} else f", targetVectors: {write_literal([vector])}"

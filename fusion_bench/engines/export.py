@@ -1,0 +1,367 @@
+"""A system as an engine's configuration, with what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.records import Condition, format_condition
+from fusion_bench.engines.export_replay import replay_system
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    find_datasets,
+    ignore_progress,
+    load_lists,
+    read_distinct_specs,
+)
+from fusion_bench.experiment.dialect import (
+    Configuration,
+    Dialect,
+    Fidelity,
+    Translation,
+    dialects,
+)
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.methods.fuse import Trainable
+from fusion_bench.ranking.system_ranking import name_system_in_errors
+from fusion_bench.util.file_paths import name_experiment
+
+#: Engines that are suggested, the first that fits.
+COMMON = ("elasticsearch", "opensearch", "llamaindex")
+
+
+def choose_class(system: System, query_type: str | None, intent: str | None) -> System:
+    """The plain system of a query type or an intent; the system itself where none is asked for.
+
+    Raises:
+        UnknownNameError: It has no numbers of that type or intent.
+    """
+    for key, name in ((BY_TYPE, query_type), (BY_INTENT, intent)):
+        if name is None:
+            continue
+        known = (system.query_classes or ()) if system.class_key is key else ()
+        if name not in known:
+            raise UnknownNameError(key.title, name, known, where=f"system {system.name!r}")
+        return system.of_class(name)
+    return system
+
+
+def translate_system(
+    dialect: type[Dialect], system: System, roles: Mapping[str, frozenset[str]]
+) -> Translation:
+    """The nearest system of a dialect.
+
+    Args:
+        dialect: The engine's.
+        system: Any system.
+        roles: Of its sources, by name; a source that is left out has none.
+
+    Raises:
+        ConfigError: Its weights do not fit its sources.
+    """
+    if system.stages:
+        listed = ", ".join(system.stages)
+        return _refuse(f"stages: {dialect.title} fuses its own lists in one step ({listed})")
+    parts = [part.fusion for part in (system.class_configs or {}).values()] or [system.fusion]
+    for fusion in parts:
+        if isinstance(fusion, Trainable):
+            return _refuse(f"fusion: {dialect.title} cannot learn: {fusion.method!r} is trained")
+    known = {name: roles.get(name, frozenset()) for name in system.runs}
+    with name_system_in_errors(system):
+        return dialect.translate(system, known)
+
+
+def suggest_engine(system: System) -> type[Dialect] | None:
+    """An engine to write a system for: its own, or one of :data:`COMMON` that has its fusion.
+
+    None where it reads one list only, or where none of these can do it.
+    """
+    if len(system.runs) < 2:
+        return None
+    if system.dialect is not None:
+        return dialects.find_plugin(system.dialect)
+    for name in COMMON:
+        dialect = dialects.find_plugin(name)
+        # Weights by role need the dataset: then the command itself finds out.
+        with suppress(ConfigError):
+            if translate_system(dialect, system, {}).system is None:
+                continue
+        return dialect
+    return None
+
+
+def _refuse(reason: str) -> Translation:
+    return Translation("unsupported", (reason,))
+
+
+def read_back(dialect: type[Dialect], configuration: Configuration, name: str) -> System:
+    """The system that a configuration describes.
+
+    Args:
+        dialect: The engine's.
+        configuration: As it was written.
+        name: What to call the system.
+    """
+    return System.model_validate({"name": name, **dialect.read(configuration.files)})
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What to write.
+
+    Attributes:
+        engine: Name of the dialect.
+        query_type: Write the numbers of this query type.
+        intent: Write the numbers of this intent.
+        replay: Whether to replay it; None = where it is approximate.
+    """
+
+    engine: str
+    query_type: str | None = None
+    intent: str | None = None
+    replay: bool | None = None
+
+
+@dataclass(frozen=True)
+class ExportData:
+    """The datasets that a system is replayed on.
+
+    Attributes:
+        roles: Of the sources, by name.
+        conditions: When each source is on that is not on for every query, by name.
+        is_judged: Whether they have judgments, without which nothing is replayed.
+        load: Loads each dataset with the lists that the systems use; None = there is none.
+    """
+
+    roles: Mapping[str, frozenset[str]]
+    load: Callable[[Collection[System]], Iterable[Dataset]] | None = None
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    is_judged: bool = True
+
+
+def export_system(
+    experiment: Experiment, source: Source, system: System, data: ExportData, options: ExportOptions
+) -> ExportReport:
+    """Write a system for an engine; replay it where the order may change.
+
+    Args:
+        experiment: Gives name, measures, split, level and seed.
+        source: Where it was read from.
+        system: The system.
+        data: What it is replayed on.
+        options: What to write.
+
+    Raises:
+        UnknownNameError: No such engine, query type or intent.
+        FusionBenchError: The system does not fit the data.
+    """
+    dialect = dialects.find_plugin(options.engine)
+    system = choose_class(system, options.query_type, options.intent)
+    cut, depths = _cut_at_list_lengths(system, data)
+    translation = translate_system(dialect, cut, data.roles)
+    if depths is not None:
+        translation = _add_reason(translation, depths, lost=cut is system)
+    nearest = translation.system
+    configuration = _write(dialect, nearest, data.roles)
+    not_replayed = _why_not(translation, data, options)
+    replays: tuple[ReplayRecord, ...] = ()
+    if not_replayed is None and data.load is not None:
+        exported = read_back(dialect, configuration, f"{system.name} in {dialect.title}")
+        replays = tuple(
+            replay_system(selected, source, dataset, system, exported, dialect)
+            for dataset in data.load((system, exported))
+            for selected in [_select_queries(experiment, dataset, options)]
+        )
+    return ExportReport(
+        name=name_experiment(source.path),
+        system=system.name,
+        query_type=options.query_type,
+        intent=options.intent,
+        engine=dialect.name,
+        title=dialect.title,
+        version=dialect.version,
+        source=dialect.source,
+        precision=dialect.precision,
+        fidelity=translation.fidelity,
+        reasons=translation.reasons,
+        notes=(*configuration.notes, *_note_conditions(system, data)),
+        config=None if nearest is None else nearest.resolved_config,
+        files=dict(configuration.files),
+        replays=replays,
+        not_replayed=not_replayed,
+    )
+
+
+def _note_conditions(system: System, data: ExportData) -> Iterator[str]:
+    """Sources that the application has to leave out for some queries."""
+    for name in system.base_runs:
+        if name in data.conditions:
+            condition = format_condition(data.conditions[name])
+            yield f"{name} is on where ({condition}): leave it out of the request of other queries"
+
+
+def _cut_at_list_lengths(system: System, data: ExportData) -> tuple[System, str | None]:
+    """The system with the depth of its longest lists where it sets none, and what to say of that.
+
+    A search engine has more documents than the lists that were evaluated, so a window is needed.
+    """
+    given = system.depth if isinstance(system.depth, Mapping) else {}
+    missing = [name for name in system.runs if given.get(name) is None]
+    if not missing or isinstance(system.depth, int) or system.stages:
+        return system, None
+    if data.load is None:
+        return system, "depth: none is set, and no dataset says how long the lists are"
+    runs = [run for dataset in data.load((system,)) for run in dataset.runs.values()]
+    lengths = {
+        name: max(int(np.diff(run.offsets).max(initial=1)) for run in runs if run.name == name)
+        for name in missing
+    }
+    longest = max(lengths.values())
+    depth = {**given, **dict.fromkeys(missing, longest)} if given else longest
+    text = (
+        f"depth: none is set; the longest list of the dataset has {longest} documents, so this "
+        "many of a list are fetched"
+    )
+    return system.model_copy(update={"depth": depth}), text
+
+
+def _write(
+    dialect: type[Dialect], system: System | None, roles: Mapping[str, frozenset[str]]
+) -> Configuration:
+    return Configuration({}) if system is None else dialect.write_by_role(system, roles)
+
+
+def _add_reason(translation: Translation, reason: str, *, lost: bool) -> Translation:
+    """The translation with one more reason, which may lower its fidelity to ``approximate``."""
+    order = get_args(Fidelity)
+    fidelity = max(translation.fidelity, "approximate", key=order.index) if lost else None
+    return replace(
+        translation,
+        fidelity=fidelity or translation.fidelity,
+        reasons=(*translation.reasons, reason),
+    )
+
+
+def _why_not(translation: Translation, data: ExportData, options: ExportOptions) -> str | None:
+    """Why nothing is replayed; None = it is."""
+    if translation.system is None:
+        return "nothing was written"
+    if options.replay is False:
+        return "not asked for"
+    if options.replay is None and translation.fidelity != "approximate":
+        return "not needed: the order is equal on any lists"
+    if not data.is_judged:
+        return "nothing is judged"
+    return None if data.load is not None else "no dataset is known"
+
+
+def _select_queries(experiment: Experiment, dataset: Dataset, options: ExportOptions) -> Experiment:
+    """The experiment on queries of a type or an intent, where the dataset has such."""
+    changed: dict[str, object] = {}
+    known = dataset.queries.values()
+    if options.query_type is not None and options.query_type in {query.type for query in known}:
+        changed["query_type"] = options.query_type
+    if options.intent is not None and options.intent in {query.intent for query in known}:
+        changed["where"] = {**experiment.where, "intent": (options.intent,)}
+    return experiment.model_copy(update=changed)
+
+
+def export_experiment(
+    experiment: Experiment,
+    source: Source,
+    options: ExportOptions,
+    *,
+    folders: Collection[Path],
+    system: str | None = None,
+    dataset: str | None = None,
+    progress: Progress = ignore_progress,
+) -> ExportReport:
+    """Write a system of an experiment for an engine; replay it where the order may change.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        options: What to write.
+        folders: Where named datasets live.
+        system: Its name; by default as :func:`choose_system` says.
+        dataset: A dataset by name or path; by default each of the experiment's that is there.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
+    """
+    chosen = choose_system(experiment, system)
+    changed = {"systems": {chosen.name: chosen}, "baseline": chosen.name}
+    alone = experiment.model_copy(update=changed)
+    data = _find_data(alone, source, folders, dataset, progress)
+    return export_system(alone, source, chosen, data, options)
+
+
+def choose_system(experiment: Experiment, name: str | None) -> System:
+    """The system of that name; else the only one, or that of a ``tuned.yaml``.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+        ConfigError: Several, and none was named.
+    """
+    systems = experiment.systems
+    if name is None:
+        preferred = [known for known in systems if known.startswith(f"{experiment.baseline} tuned")]
+        preferred += [*systems] if len(systems) == 1 else []
+        name = next((known for known in preferred if known in systems), None)
+    if name is None:
+        raise ConfigError(f"--system: name one of the systems: {', '.join(systems)}")
+    if name not in systems:
+        raise UnknownNameError("system", name, systems, where="--system")
+    return systems[name]
+
+
+def _find_data(
+    experiment: Experiment,
+    source: Source,
+    folders: Collection[Path],
+    dataset: str | None,
+    progress: Progress,
+) -> ExportData:
+    """The datasets; none where the experiment's own are not there.
+
+    Raises:
+        UnknownNameError: A dataset that was asked for is not there.
+        ConfigError: The system does not fit one.
+    """
+    try:
+        if dataset is None:
+            paths = [path for _, path in find_datasets(experiment, source, folders)]
+        else:
+            paths = [find_dataset(dataset, folders, where="--dataset")]
+    except UnknownNameError:
+        if dataset is not None:
+            raise
+        return ExportData({})
+    roles: dict[str, frozenset[str]] = {}
+    conditions: dict[str, Condition] = {}
+    is_judged = True
+    for spec in read_distinct_specs(paths):
+        is_judged = is_judged and spec.qrels is not None
+        known = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        experiment.check_datasets(known, spec.rerank, source)
+        roles = known | roles  # of the first dataset that has the run
+        conditions = {name: run.when for name, run in spec.runs.items() if run.when} | conditions
+
+    def load(systems: Collection[System]) -> Iterator[Dataset]:
+        for path in paths:
+            yield load_lists(path, systems, progress, needs_judgments=False)
+
+    return ExportData(roles, load, conditions, is_judged)

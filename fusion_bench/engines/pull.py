@@ -1,0 +1,346 @@
+"""``fusion-bench pull`` as a function: queries in, a dataset on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from fusion_bench.engines.connectors import Connector
+from fusion_bench.engines.connectors._base import has_control
+from fusion_bench.engines.pull_answers import (
+    RESUME,
+    RESUME_ANEW,
+    Answer,
+    PullStore,
+    PullWork,
+    ask_questions,
+)
+from fusion_bench.engines.pull_questions import (
+    ListPlan,
+    Question,
+    build_queries,
+    describe_settings,
+    find_vectors,
+    list_questions,
+    plan_lists,
+)
+from fusion_bench.engines.pulled_dataset import (
+    DATASET_FILE,
+    PulledLists,
+    PullRecord,
+    check_folder,
+    finish_replacement,
+    list_notes,
+    read_list_names,
+    replays_another_request,
+    summarize_list,
+    write_folder,
+)
+from fusion_bench.errors import DataError
+from fusion_bench.io.json_objects import load_queries, read_objects
+from fusion_bench.models.stored_answers import AnswerStore
+from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import lock_folder
+from fusion_bench.util.formatting import Columns, TableView
+
+#: Folder of the answers, in the dataset's folder.
+UNFINISHED: Final = ".pull"
+ANSWERS: Final = "answers.sqlite"
+
+
+def check_unfinished(out: Path, *, start_over: bool) -> None:
+    """Refuse a folder whose dataset this pull may not replace.
+
+    It may where it starts over, or where the answers of an unfinished pull are there.
+
+    Raises:
+        ConfigError: It may not, or a file is in the way.
+    """
+    check_folder(out, replace=start_over or (out / UNFINISHED / ANSWERS).exists())
+
+
+@dataclass
+class Stores:
+    """What an unfinished pull keeps.
+
+    Attributes:
+        answers: Of the engine.
+        vectors: Of encoders.
+        is_done: Whether nothing is left to ask.
+    """
+
+    answers: PullStore
+    vectors: AnswerStore
+    is_done: bool = False
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything was asked that the next pull need not ask."""
+        is_filled = self.answers.read_identity() is not None or not self.vectors.is_empty()
+        return is_filled and not self.is_done
+
+
+@contextmanager
+def open_stores(out: Path, *, start_over: bool) -> Iterator[Stores]:
+    """The answers of the engine and those of encoders; one pull at a time uses them.
+
+    Args:
+        out: The dataset's folder, made if need be.
+        start_over: Whether answers of an earlier pull are forgotten.
+
+    Raises:
+        FusionBenchError: The folder cannot be used, or holds what this pull may not replace.
+    """
+    folder = out / UNFINISHED
+    is_new, is_used = not out.exists(), False
+    with lock_folder(out, "another pull uses it"):
+        check_unfinished(out, start_over=start_over)  # another pull may just have ended
+        finish_replacement(out)
+        if start_over:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        try:
+            with (
+                closing(PullStore(folder / ANSWERS)) as answers,
+                closing(AnswerStore(folder / "vectors.sqlite")) as vectors,
+            ):
+                stores = Stores(answers, vectors)
+                try:
+                    yield stores
+                finally:
+                    is_used = stores.is_used
+        finally:
+            if not is_used:
+                shutil.rmtree(folder, ignore_errors=True)
+            if is_new and not is_used and not (out / DATASET_FILE).exists():
+                shutil.rmtree(out, ignore_errors=True)  # nothing was asked: leave nothing
+
+
+#: Called with what is done now, the steps done, and all steps.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class PullOptions:
+    """What is pulled, and where it goes.
+
+    Attributes:
+        connector: The engine.
+        queries: JSON Lines with the id and the text of each query; or query id → text.
+        out: The dataset's folder.
+        name: The dataset's name; None = the folder's.
+        depth: Most hits per query and list.
+        texts: Whether the texts of the documents are pulled too.
+        vectors: File with the vectors of the queries; None = legs name their own.
+        skip_failed: Whether queries of which a list fails for good are left out.
+        start_over: Whether answers of an unfinished pull are forgotten, and a dataset that an
+            earlier pull wrote is replaced once the new one is whole.
+    """
+
+    connector: Connector
+    queries: Path | Mapping[str, str]
+    out: Path
+    name: str | None = None
+    depth: int = 100
+    texts: bool = False
+    vectors: Path | None = None
+    skip_failed: bool = False
+    start_over: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class PulledDataset(TableView):
+    """A dataset on disk.
+
+    Attributes:
+        folder: Where it is.
+        record: How it was pulled.
+        files: What was written.
+    """
+
+    folder: Path
+    record: PullRecord
+    files: tuple[Path, ...]
+
+    @property
+    def notes(self) -> list[str]:
+        """One sentence for each thing that is worth knowing."""
+        return list_notes(self.record)
+
+    def _summary(self) -> str:
+        lists = ", ".join(each.name for each in self.record.lists)
+        return f"PulledDataset({str(self.folder)!r}, {self.record.queries} queries; {lists})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        lists = self.record.lists[:limit]
+        return {
+            "list": [each.name for each in lists],
+            "queries": [each.queries for each in lists],
+            "hits": [each.hits for each in lists],
+            **{key: [each.latency_ms[key] for each in lists] for key in ("p50", "p95", "p99")},
+        }
+
+
+def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) -> PulledDataset:
+    """Ask an engine for every list of every query, and write the dataset.
+
+    What was asked before, by a run that did not end, is not asked again.
+
+    Args:
+        options: What is pulled, and where it goes.
+        on_progress: Called with what is done now, the steps done, and all steps.
+
+    Raises:
+        FusionBenchError: An input or an option breaks a rule, the engine failed, or a file cannot
+            be written. Answers stay in the folder until the dataset is written.
+    """
+    check_unfinished(options.out, start_over=options.start_over)
+    plans = plan_lists(options.connector, options.depth)
+    objects = _read_queries(options.queries)
+    with open_stores(options.out, start_over=options.start_over) as stores:
+        texts = {query: str(item["text"]) for query, item in objects.items()}
+        query_vectors = find_vectors(
+            options.connector,
+            texts,
+            options.vectors,
+            stores.vectors,
+            lambda done, total: on_progress("encoding", done, total),
+        )
+        questions = list_questions(plans, build_queries(texts, query_vectors), texts=options.texts)
+        work = PullWork(
+            options.connector,
+            questions,
+            stores.answers,
+            texts=options.texts,
+            skip_failed=options.skip_failed,
+            is_of_dataset=not options.start_over and (options.out / DATASET_FILE).exists(),
+            resume=RESUME_ANEW if options.start_over else RESUME,
+            on_progress=lambda done, total: on_progress("pulling", done, total),
+        )
+        asyncio.run(ask_questions(work))
+        on_progress("writing", 0, 1)
+        pulled = _collect_lists(options, plans, work, objects)
+        files = write_folder(options.out, pulled)
+        stores.is_done = not work.failed
+    return PulledDataset(options.out, pulled.record, tuple(files))
+
+
+def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The queries as their file has them, by id.
+
+    Raises:
+        DataError: A line breaks a rule, or a query has no text.
+    """
+    if isinstance(given, Path):
+        known = load_queries(given)
+        rows = [(f"{given}:{number}: ", item) for number, item in read_objects(given)]
+        names = [known[str(item.get("id", item.get("_id")))].id for _, item in rows]
+    else:
+        rows = [("", {"text": text}) for text in given.values()]
+        names = [str(query) for query in given]
+    if not rows:
+        raise DataError("queries: at least one {id: text} is needed")
+    objects = {}
+    for (where, item), name in zip(rows, names, strict=True):
+        text = item.get("text")
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{where}query {name!r} has no 'text': give it one")
+        if not name or has_control(name):
+            raise DataError(f"{where}the id {name!r} is empty or holds a control character")
+        rest = {key: value for key, value in item.items() if key not in {"id", "_id"}}
+        objects[name] = {"id": name, **rest}
+    return objects
+
+
+def _collect_lists(
+    options: PullOptions,
+    plans: Sequence[ListPlan],
+    work: PullWork,
+    objects: Mapping[str, Mapping[str, Any]],
+) -> PulledLists:
+    """All answers, without the queries that failed.
+
+    Raises:
+        DataError: No query is left, or nothing was returned for any.
+    """
+    answers: dict[str, dict[str, Answer]] = {plan.name: {} for plan in plans}
+    texts: dict[str, str] = {}
+    documents: set[str] = set()
+    for question in _list_answered(work):
+        answer = work.store.read_answer(question.key)
+        answers[question.plan.name][question.query.id] = answer
+        documents.update(hit.document for hit in answer.hits)
+        for hit in answer.hits:
+            if hit.text is not None:
+                texts.setdefault(hit.document, hit.text)
+    if work.failed and len(work.failed) == len(objects):
+        raise DataError(f"no query could be pulled: {next(iter(work.failed.values()))}")
+    if not documents:
+        raise DataError(
+            f"{options.connector.method}: no list holds a document: check the index, the fields "
+            "of the legs and the queries"
+        )
+    kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
+    dropped = read_list_names(options.out) - {plan.name for plan in kept}
+    record = _make_record(options, plans, work, answers)
+    is_old = replays_another_request(options.out, options.connector, options.depth)
+    record = record.model_copy(
+        update={"dropped": tuple(sorted(dropped)), "is_replay_outdated": is_old}
+    )
+    if options.texts:
+        missing = len(documents - texts.keys())
+        record = record.model_copy(update={"documents": len(texts), "without_text": missing})
+    return PulledLists(
+        options.name or resolve_path(options.out).name,
+        options.connector,
+        options.depth,
+        kept,
+        answers,
+        [item for query, item in objects.items() if query not in work.failed],
+        texts if options.texts else None,
+        record,
+    )
+
+
+def _list_answered(work: PullWork) -> list[Question]:
+    return [question for question in work.questions if question.query.id not in work.failed]
+
+
+def _make_record(
+    options: PullOptions,
+    plans: Sequence[ListPlan],
+    work: PullWork,
+    answers: Mapping[str, Mapping[str, Answer]],
+) -> PullRecord:
+    connector = options.connector
+    return PullRecord(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        engine=connector.method,
+        settings=describe_settings(connector),
+        fingerprint=work.fingerprint,
+        is_changed=work.is_changed,
+        queries=len(next(iter(answers.values()))),
+        asked=work.asked,
+        lists=tuple(
+            summarize_list(
+                plan.name,
+                [*answers[plan.name].values()],
+                depth=plan.depth,
+                is_fused=plan.is_fused,
+                score=(
+                    "the engine's fused score"
+                    if plan.is_fused
+                    else connector.describe_score(plan.name)
+                ),
+            )
+            for plan in plans
+        ),
+        failed=work.failed,
+    )

@@ -1,0 +1,314 @@
+"""What a pull asks: one list of one query each, with the vectors of the query."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from fusion_bench.config.models import StrictModel
+from fusion_bench.engines.connectors import Connector, LegSettings, PullQuery, load_object
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.io.json_objects import read_objects
+from fusion_bench.models.encoders import encoders
+from fusion_bench.models.retrievers.dense import embed_texts, read_query_vectors
+from fusion_bench.models.stored_answers import AnswerStore
+from fusion_bench.util.digests import hash_values
+
+#: A vector by numbers, or a sparse one by dimension.
+Vector: TypeAlias = "tuple[float, ...] | Mapping[int, float]"
+#: Query id → vector.
+Vectors: TypeAlias = Mapping[str, Vector]
+#: Numbers of a vector.
+MOST_NUMBERS = 100_000
+
+
+def find_vectors(
+    connector: Connector,
+    texts: Mapping[str, str],
+    default: Path | None,
+    store: AnswerStore,
+    on_progress: Callable[[int, int], None] = lambda *_: None,
+) -> dict[str, Vectors]:
+    """The vectors of each leg that searches by one.
+
+    Args:
+        connector: The engine.
+        texts: Query id → text.
+        default: The file of ``--vectors``, for legs that name nothing; None = there is none.
+        store: Keeps what an encoder answers.
+        on_progress: Called with the number of vectors that an encoder made, and of all.
+
+    Raises:
+        ConfigError: A leg has no source of vectors, or a source has no leg.
+        DataError: A vector is missing or breaks a rule.
+        ProviderError: An encoder failed.
+    """
+    _refuse_unused(connector, default)
+    known: dict[str, Vectors] = {}
+    vectors: dict[str, Vectors] = {}
+    for name, leg in connector.legs.items():
+        if leg.query_form == "text":
+            continue
+        source = _describe_source(name, leg, default)
+        if source not in known:
+            known[source] = _read_vectors(name, leg, default, texts, store, on_progress)
+        vectors[name] = {
+            query: _check_vector(known[source].get(query), leg, f"{source}: query {query!r}")
+            for query in texts
+        }
+    return vectors
+
+
+def _refuse_unused(connector: Connector, default: Path | None) -> None:
+    """Refuse vectors that no leg would search by.
+
+    Raises:
+        ConfigError: There are such vectors.
+    """
+    legs = connector.legs.items()
+    for name, leg in legs:
+        if leg.query_form == "text" and (leg.vectors or leg.encoder):
+            key = "vectors" if leg.vectors else "encoder"
+            raise ConfigError(
+                f"legs.{name}.{key}: this leg searches by the text: leave {key!r} out"
+            )
+    is_used = any(
+        leg.query_form != "text" and leg.vectors is None and leg.encoder is None for _, leg in legs
+    )
+    if default is not None and not is_used:
+        raise ConfigError(
+            f"--vectors {default}: no leg needs them: each searches by the text, or names its own"
+        )
+
+
+def _describe_source(name: str, leg: LegSettings, default: Path | None) -> str:
+    given = leg.vectors or (leg.encoder and f"encoder {leg.encoder!r}") or default
+    if given is None:
+        remedy = "" if leg.query_form == "sparse_vector" else " or 'encoder'"
+        raise ConfigError(
+            f"legs.{name}: it searches by a {leg.query_form.replace('_', ' ')}, and there is none: "
+            f"name a file with --vectors, or give the leg 'vectors'{remedy}"
+        )
+    return str(given)
+
+
+def _read_vectors(
+    name: str,
+    leg: LegSettings,
+    default: Path | None,
+    texts: Mapping[str, str],
+    store: AnswerStore,
+    on_progress: Callable[[int, int], None],
+) -> Vectors:
+    if leg.vectors is None and leg.encoder is not None:
+        try:
+            encoder = encoders.build(leg.encoder)
+        except ConfigError as error:
+            raise ConfigError(f"legs.{name}.encoder: {error}") from None
+        rows, _ = embed_texts(encoder, list(texts.values()), "query", store, on_progress)
+        return dict(zip(texts, map(tuple, rows.tolist()), strict=True))
+    given = leg.vectors or str(default)
+    module, _, attribute = given.rpartition(":")
+    if module and attribute and not Path(given).exists():
+        return _call_function(given, texts)
+    path = Path(given)
+    return read_query_vectors(path) if path.suffix == ".npz" else _read_lines(path)
+
+
+def _call_function(name: str, texts: Mapping[str, str]) -> Vectors:
+    """What a function of the user makes of the texts: one vector each."""
+    function = load_object(name, "vectors")
+    try:
+        answer = function(list(texts.values()))
+        if inspect.isawaitable(answer):
+            answer = asyncio.run(_wait_for(answer))
+        rows = [_to_vector(row) for row in answer]
+    except DataError:
+        raise
+    except Exception as error:  # noqa: BLE001 - user code may raise anything
+        raise ConfigError(f"vectors {name!r}: {type(error).__name__}: {error}") from None
+    if len(rows) != len(texts):
+        raise DataError(f"vectors {name!r}: {len(rows)} vectors for {len(texts)} queries")
+    return dict(zip(texts, rows, strict=True))
+
+
+async def _wait_for(answer: Any) -> Any:  # noqa: ANN401 - whatever the user's function makes
+    return await answer
+
+
+def _to_vector(row: Any) -> Vector:  # noqa: ANN401 - whatever the user's function makes
+    row = row.tolist() if hasattr(row, "tolist") else row
+    return dict(row) if isinstance(row, Mapping) else tuple(row)
+
+
+def _read_lines(path: Path) -> Vectors:
+    """Vectors from JSON Lines: ``id`` with ``vector``, or with ``indices`` and ``values``."""
+    vectors: dict[str, Vector] = {}
+    for number, item in read_objects(path):
+        where, query = f"{path}:{number}", item.get("id", item.get("_id"))
+        if not isinstance(query, str | int) or query in vectors:
+            raise DataError(f"{where}: each line needs an 'id' of its own")
+        dense, indices, values = item.get("vector"), item.get("indices"), item.get("values")
+        if isinstance(dense, list):
+            vectors[str(query)] = tuple(dense)
+        elif isinstance(indices, list) and isinstance(values, list) and len(indices) == len(values):
+            vectors[str(query)] = dict(zip(indices, values, strict=True))
+        else:
+            needed = "'vector', or 'indices' and 'values' of one length"
+            raise DataError(f"{where}: {needed}: one of them is needed")
+    return vectors
+
+
+def _check_vector(vector: Vector | None, leg: LegSettings, where: str) -> Vector:
+    if vector is None:
+        raise DataError(f"{where}: no vector: every query needs one")
+    is_sparse = leg.query_form == "sparse_vector"
+    if isinstance(vector, Mapping) != is_sparse:
+        wanted = "a sparse vector (dimension → weight)" if is_sparse else "a list of numbers"
+        raise DataError(f"{where}: {wanted} is needed")
+    if not 0 < len(vector) <= MOST_NUMBERS:
+        raise DataError(f"{where}: {len(vector):,} numbers: 1 to {MOST_NUMBERS:,} are allowed")
+    if isinstance(vector, Mapping):
+        if not all(isinstance(key, int) and key >= 0 for key in vector):
+            raise DataError(f"{where}: a dimension is a whole number from 0")
+        return {key: _check_number(value, where) for key, value in sorted(vector.items())}
+    return tuple(_check_number(value, where) for value in vector)
+
+
+def _check_number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{where}: a vector holds finite numbers, given {value!r:.40}")
+    return float(value)
+
+
+#: The list of the engine's own fused answers.
+FUSED_LIST: Final = "engine-fused"
+
+
+@dataclass(frozen=True)
+class ListPlan:
+    """One list that is pulled.
+
+    Attributes:
+        name: Of a leg, or :data:`FUSED_LIST`.
+        depth: Most hits per query.
+        is_fused: Whether it is the engine's own fused answer.
+    """
+
+    name: str
+    depth: int
+    is_fused: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """One list of one query.
+
+    Attributes:
+        plan: The list.
+        query: The query.
+        key: Of its answer in the store.
+    """
+
+    plan: ListPlan
+    query: PullQuery
+    key: str
+
+
+def plan_lists(connector: Connector, depth: int) -> tuple[ListPlan, ...]:
+    """The legs, and the fused answer where it is configured.
+
+    Args:
+        connector: The engine.
+        depth: Most hits of the fused answer, and of legs without a depth of their own.
+
+    Raises:
+        ConfigError: A leg has the name of the fused list, or a depth is too great for the engine.
+    """
+    if FUSED_LIST in connector.legs:
+        raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
+    plans = [ListPlan(name, leg.depth or depth) for name, leg in connector.legs.items()]
+    for plan in plans:
+        connector.check_depth(plan.name, plan.depth)
+    if connector.fused is None:
+        return tuple(plans)
+    connector.check_depth("", depth)
+    return (*plans, ListPlan(FUSED_LIST, depth, is_fused=True))
+
+
+def build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> list[PullQuery]:
+    """The queries as the legs search for them.
+
+    Args:
+        texts: Query id → text.
+        vectors: Leg → query id → vector.
+    """
+    return [
+        PullQuery(
+            query,
+            text,
+            {leg: v for leg, of in vectors.items() if isinstance(v := of[query], tuple)},
+            {leg: v for leg, of in vectors.items() if isinstance(v := of[query], Mapping)},
+        )
+        for query, text in texts.items()
+    ]
+
+
+def list_questions(
+    plans: Iterable[ListPlan], queries: Sequence[PullQuery], *, texts: bool
+) -> list[Question]:
+    """Every list of every query; all lists of a query stand together.
+
+    Args:
+        plans: The lists.
+        queries: The queries.
+        texts: Whether the texts of the documents are asked for.
+    """
+    every = tuple(plans)
+    return [
+        Question(plan, query, _hash_question(plan, query, texts=texts))
+        for query in queries
+        for plan in every
+    ]
+
+
+def _hash_question(plan: ListPlan, query: PullQuery, *, texts: bool) -> str:
+    """SHA-256 of what an answer depends on besides the settings and the index."""
+    names = sorted({*query.vectors, *query.sparse_vectors})
+    legs = [name for name in names if plan.is_fused or name == plan.name]
+    numbers = [
+        text
+        for leg in legs
+        for text in (leg, repr(query.vectors.get(leg)), repr(query.sparse_vectors.get(leg)))
+    ]
+    return hash_values(plan.name, plan.depth, int(texts), query.id, query.text, numbers)
+
+
+def describe_identity(
+    connector: Connector, fingerprint: Mapping[str, Any], questions: Sequence[Question]
+) -> dict[str, Any]:
+    """What all answers of a pull depend on, as JSON: the settings, the index, and what is asked."""
+    identity = {
+        "settings": describe_settings(connector),
+        "fingerprint": dict(fingerprint),
+        "questions": hash_values(sorted(question.key for question in questions)),
+    }
+    data: dict[str, Any] = json.loads(json.dumps(identity))
+    return data
+
+
+def describe_settings(connector: Connector) -> dict[str, Any]:
+    """The settings that the lists depend on, as JSON."""
+    data: dict[str, Any] = connector.model_dump(
+        mode="json", exclude=set(connector.operational), serialize_as_any=True
+    )
+    fused = connector.fused
+    if isinstance(fused, StrictModel):
+        data["fused"] = fused.model_dump(mode="json")
+    return data

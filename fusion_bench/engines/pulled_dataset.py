@@ -1,0 +1,539 @@
+"""The files of a pulled dataset: lists, queries, ``dataset.yaml``, the record of its making.
+
+The file is what makes a dataset: it names all others. New files are first written whole into a
+folder of their own, :data:`STAGED`. Then a ``dataset.yaml`` that names them there replaces the old
+one, in one step: from now on the dataset is the new one. Last, the files get their usual names, and
+the ``dataset.yaml`` follows. A process that is killed at any time leaves one dataset or the other,
+and the next pull does what is left.
+
+Format history:
+    1   first version
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from shlex import quote
+from typing import Any, Final, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.yaml_files import format_compact_yaml, read_yaml
+from fusion_bench.data.records import FINAL_ROLE
+from fusion_bench.engines.connectors import Connector
+from fusion_bench.engines.pull_answers import Answer
+from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
+from fusion_bench.errors import ConfigError
+from fusion_bench.io.dataset_paths import make_dataset_name
+from fusion_bench.io.outputs import RECORD, check_output, write_output
+from fusion_bench.io.write_run import RunRows, encode_run
+from fusion_bench.util.files import (
+    UNFINISHED,
+    make_write_error,
+    read_regular,
+    remove_on_failure,
+    require_folder,
+    write_atomic,
+)
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.json_text import encode_json_lines
+
+DATASET_FILE: Final = "dataset.yaml"
+WRITTEN_BY: Final = "# Written by: fusion-bench pull\n"
+#: Folder of the new files, in the dataset's folder.
+STAGED: Final = ".pull-new"
+
+
+def read_dataset_file(folder: Path) -> dict[str, Any]:
+    """The keys of the ``dataset.yaml``; empty where there is none.
+
+    Raises:
+        ConfigError: It cannot be read, or is no mapping.
+    """
+    path = folder / DATASET_FILE
+    return dict(read_yaml(path).data) if path.exists() else {}
+
+
+def write_dataset_file(folder: Path, data: Mapping[str, Any]) -> Path:
+    """Write the ``dataset.yaml``, with what to do where nothing is judged.
+
+    Raises:
+        FusionBenchError: It cannot be written.
+    """
+    hint = ""
+    if "qrels" not in data:
+        command = f"fusion-bench judge {quote(str(folder))}"
+        hint = f"# Pulled without judgments. '{command}' makes them; then add 'qrels: FILE'.\n"
+    text = f"{WRITTEN_BY}{hint}{format_compact_yaml(dict(data))}"
+    return write_atomic(folder / DATASET_FILE, text.encode())
+
+
+def finish_replacement(folder: Path) -> None:
+    """Give new files their usual names, and remove those that no ``dataset.yaml`` names.
+
+    Raises:
+        FusionBenchError: A file cannot be written; the dataset is whole all the same.
+    """
+    staged = folder / STAGED
+    if not staged.is_dir():
+        return
+    data = read_dataset_file(folder)
+    final = _remove_prefix(data)
+    if final != data:
+        try:
+            for file in sorted(path for path in staged.rglob("*") if path.is_file()):
+                if file.name != RECORD:  # which the folder has of other files
+                    _place_file(file, folder / file.relative_to(staged))
+        except OSError as error:
+            raise make_write_error(folder, error) from error
+        write_dataset_file(folder, final)
+    shutil.rmtree(staged, ignore_errors=True)
+
+
+def _remove_prefix(value: Any) -> Any:  # noqa: ANN401 - of YAML
+    """A value of the ``dataset.yaml`` with the usual names of the files."""
+    if isinstance(value, Mapping):
+        return {key: _remove_prefix(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_remove_prefix(each) for each in value]
+    return value.removeprefix(f"{STAGED}/") if isinstance(value, str) else value
+
+
+def _place_file(file: Path, target: Path) -> None:
+    """Give a file a second name, in place of what had it; a copy where there are no second names.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}{UNFINISHED}")
+    draft.unlink(missing_ok=True)  # of a killed process
+    try:
+        os.link(file, draft)
+    except OSError:
+        shutil.copyfile(file, draft)
+    try:
+        os.replace(draft, target)  # noqa: PTH105 - atomic, as it promises
+    finally:
+        with suppress(FileNotFoundError):  # where both were names of one file, none is replaced
+            draft.unlink()
+
+
+FORMAT_VERSION: Final = 1
+RECORD_FILE: Final = "pull.json"
+#: From so many queries on, equally long lists are no accident.
+MANY_QUERIES: Final = 10
+PERCENTILES: Final = (50, 95, 99)
+
+
+class ListRecord(StrictModel):
+    """One list.
+
+    Attributes:
+        name: Its name.
+        is_fused: Whether it is the engine's own fused answer.
+        score: What its scores are.
+        depth: Most hits per query that were asked for.
+        queries: Queries that were asked.
+        empty: Queries without a hit.
+        hits: Hits over all queries.
+        longest: Hits of the longest answer.
+        surplus: Hits beyond the depth, which were dropped.
+        unordered: Queries whose scores do not fall from the first hit to the last.
+        rising: Queries whose scores rise from the first hit to the last.
+        retries: Calls that failed before an answer came.
+        latency_ms: Percentiles of the calls that were answered, each the time of one call.
+    """
+
+    name: str
+    is_fused: bool
+    score: str
+    depth: int
+    queries: int
+    empty: int
+    hits: int
+    longest: int
+    surplus: int
+    unordered: int
+    rising: int
+    retries: int
+    latency_ms: dict[str, float]
+
+
+class PullRecord(StrictModel):
+    """How a dataset was pulled.
+
+    Attributes:
+        format: Always ``fusion-bench-pull``.
+        format_version: See the history in this module.
+        created: When, UTC, ISO 8601.
+        engine: Name of the connector.
+        settings: What the lists depend on, without keys.
+        fingerprint: Of the index, as the engine states it.
+        is_changed: Whether the index changed while it was asked.
+        queries: Queries that were pulled.
+        asked: Questions that the last run asked; the others were stored by runs before it.
+        lists: One record a list.
+        documents: Documents whose texts were pulled; None = none were asked for.
+        without_text: Documents of which the engine gave no text.
+        failed: Query → why it was left out.
+        dropped: Lists that the pull before this one made, and this one did not: the dataset names
+            them no more.
+        is_replay_outdated: Whether the experiment of an earlier pull, which stays, replays another
+            window or limit.
+    """
+
+    format: Literal["fusion-bench-pull"] = "fusion-bench-pull"
+    format_version: Literal[1] = FORMAT_VERSION
+    created: str
+    engine: str
+    settings: dict[str, Any]
+    fingerprint: dict[str, Any]
+    is_changed: bool
+    queries: int
+    asked: int
+    lists: tuple[ListRecord, ...]
+    documents: int | None = None
+    without_text: int = 0
+    failed: dict[str, str] = Field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    is_replay_outdated: bool = False
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether a query was left out, or the index changed meanwhile."""
+        return bool(self.failed) or self.is_changed
+
+
+def summarize_list(
+    name: str, answers: Sequence[Answer], *, depth: int, is_fused: bool, score: str
+) -> ListRecord:
+    """The record of a list.
+
+    Args:
+        name: Its name.
+        answers: One a query; at least one.
+        depth: Most hits per query that were asked for.
+        is_fused: Whether it is the engine's own fused answer.
+        score: What its scores are.
+    """
+    return ListRecord(
+        name=name,
+        is_fused=is_fused,
+        score=score,
+        depth=depth,
+        queries=len(answers),
+        empty=sum(not answer.hits for answer in answers),
+        hits=sum(len(answer.hits) for answer in answers),
+        longest=max(len(answer.hits) for answer in answers),
+        surplus=sum(answer.surplus for answer in answers),
+        unordered=sum(not is_falling(answer) for answer in answers),
+        rising=sum(is_rising(answer) for answer in answers),
+        retries=sum(answer.retries for answer in answers),
+        latency_ms=measure_latency([answer.latency_ms for answer in answers]),
+    )
+
+
+def read_list_names(folder: Path) -> set[str]:
+    """The lists that the pull into a folder made; none where no record can be read."""
+    try:
+        record = PullRecord.model_validate_json(read_regular(folder / RECORD_FILE))
+    except (OSError, ValueError):
+        return set()
+    return {each.name for each in record.lists if each.hits}
+
+
+def is_falling(answer: Answer) -> bool:
+    """Whether no hit scores higher than the one before it."""
+    scores = [hit.score for hit in answer.hits]
+    return all(left >= right for left, right in pairwise(scores))
+
+
+def is_rising(answer: Answer) -> bool:
+    """Whether no hit scores lower than the one before it, and not all score the same."""
+    scores = [hit.score for hit in answer.hits]
+    return len(set(scores)) > 1 and all(left <= right for left, right in pairwise(scores))
+
+
+def measure_latency(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Percentiles in milliseconds, each the time of one call: ``{"p50": …}``."""
+    values = np.percentile(milliseconds, PERCENTILES, method="inverted_cdf")
+    return {f"p{p}": round(float(v), 3) for p, v in zip(PERCENTILES, values, strict=True)}
+
+
+def list_notes(record: PullRecord) -> list[str]:
+    """One sentence for each thing of a pull that is worth knowing."""
+    notes = [note for each in record.lists for note in _list_notes(each)]
+    if record.without_text:
+        notes.append(f"{record.without_text:,} documents came without a text.")
+    if record.is_changed:
+        notes.append(
+            "degraded: the index changed while it was asked, so that lists of one query may be of "
+            "two states of it: pull again with --start-over."
+        )
+    if record.failed:
+        query, reason = next(iter(record.failed.items()))
+        count = pluralize(len(record.failed), "query")
+        notes.append(
+            f"degraded: {count} left out (for example {query}: {reason}). The same command without "
+            "--start-over asks them again, and no other."
+        )
+    if record.is_replay_outdated:
+        notes.append(
+            "experiment.yaml stays, and its replay has the window and the limit of an earlier "
+            "pull: correct depth and top_k, or delete the file and pull again with --start-over."
+        )
+    if record.dropped:
+        notes.append(
+            f"{', '.join(record.dropped)}: of the pull before this one, so dataset.yaml names it "
+            "no more; the file stays."
+        )
+    return notes
+
+
+def _list_notes(record: ListRecord) -> Sequence[str]:
+    notes = []
+    if record.hits == 0:
+        notes.append(f"{record.name} returned nothing for any query, and is left out.")
+    elif record.empty:
+        rest = f"{record.empty} of {record.queries} queries"
+        notes.append(f"{record.name} returned nothing for {rest}.")
+    if record.hits and record.longest * (record.queries - record.empty) == record.hits:
+        notes += _note_short_lists(record)
+    if record.surplus:
+        notes.append(f"{record.name} sent {record.surplus:,} hits beyond its depth: dropped.")
+    if record.rising and record.rising >= record.queries - record.empty:
+        notes.append(
+            f"The scores of {record.name} rise from the first hit to the last, as distances do: "
+            "turn their sign where you can. The ranks are the engine's."
+        )
+    elif record.unordered:
+        notes.append(
+            f"The scores of {record.name} do not fall from hit to hit for {record.unordered} of "
+            f"{record.queries} queries. The ranks are the engine's (rank_from: column)."
+        )
+    return notes
+
+
+def _note_short_lists(record: ListRecord) -> Sequence[str]:
+    """What equally long lists that are shorter than the depth hint at."""
+    if record.longest == record.depth or record.queries < MANY_QUERIES:
+        return ()
+    return (
+        f"{record.name} returned {pluralize(record.longest, 'document')} for each query, and "
+        f"{record.depth:,} were asked for: the index holds no more, or a limit of the engine's own "
+        "applies.",
+    )
+
+
+EXPERIMENT_FILE: Final = "experiment.yaml"
+QUERIES_FILE: Final = "queries.jsonl"
+DOCUMENTS_FILE: Final = "documents.jsonl"
+#: Name of the system that replays the engine's own fusion.
+REPLAY: Final = "replay"
+RRF: Final = "rrf"
+
+
+@dataclass(frozen=True)
+class PulledLists:
+    """Everything that was pulled.
+
+    Attributes:
+        name: The dataset's name.
+        connector: The engine.
+        depth: Most hits of the fused answer, and of legs without a depth of their own.
+        plans: The lists that hold a document.
+        answers: List → query id → answer.
+        queries: The queries as their file has them.
+        texts: Document id → text; None = not asked for.
+        record: How it was pulled.
+    """
+
+    name: str
+    connector: Connector
+    depth: int
+    plans: Sequence[ListPlan]
+    answers: Mapping[str, Mapping[str, Answer]]
+    queries: Sequence[Mapping[str, Any]]
+    texts: Mapping[str, str] | None
+    record: PullRecord
+
+
+def check_folder(folder: Path, *, replace: bool) -> None:
+    """Refuse a folder in which something of another origin would be overwritten.
+
+    Raises:
+        ConfigError: It is a file, or holds a dataset that this may not replace.
+    """
+    require_folder(folder)
+    path = folder / DATASET_FILE
+    if path.exists() and not replace:
+        raise ConfigError(
+            f"{path}: there is a dataset already: name another folder with --out, or pull it anew "
+            "with --start-over"
+        )
+    if path.exists() and not (folder / RECORD_FILE).exists():
+        raise ConfigError(f"{path}: no pull made this dataset: name another folder with --out")
+    for name in () if path.exists() else (QUERIES_FILE, DOCUMENTS_FILE):
+        check_output(folder / name)
+
+
+def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
+    """Write the dataset, and an experiment; of an older pull's dataset its judgments stay.
+
+    An older dataset stays readable until the new one is whole.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    suffix = ".jsonl.gz" if _has_blanks(pulled) else ".trec.gz"
+    lists = {f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans}
+    contents = _file_contents(folder, pulled)
+    if (folder / DATASET_FILE).exists():
+        finish_replacement(folder)
+        _write_files(folder / STAGED, lists, contents)
+        write_dataset_file(folder, _dataset_keys(folder, pulled, suffix, f"{STAGED}/"))
+        finish_replacement(folder)
+    else:
+        with remove_on_failure() as new:
+            names = (*lists, *contents, DATASET_FILE)
+            new += [path for name in names if not (path := folder / name).exists()]
+            _write_files(folder, lists, contents)
+            write_dataset_file(folder, _dataset_keys(folder, pulled, suffix))
+    return [folder / name for name in (*lists, *contents, DATASET_FILE)]
+
+
+def _file_contents(folder: Path, pulled: PulledLists) -> dict[str, bytes]:
+    """The files beside the lists, without the ``dataset.yaml``."""
+    contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
+    if pulled.texts is not None:
+        texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
+        contents[DOCUMENTS_FILE] = encode_json_lines(texts)
+    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
+    if not (folder / EXPERIMENT_FILE).exists():
+        contents[EXPERIMENT_FILE] = _experiment_text(pulled).encode()
+    return contents
+
+
+def _write_files(folder: Path, lists: Mapping[str, RunRows], contents: Mapping[str, bytes]) -> None:
+    for name, rows in lists.items():
+        write_output(folder / name, encode_run(folder / name, rows))
+    for name, data in contents.items():
+        write_output(folder / name, data)
+
+
+def _has_blanks(pulled: PulledLists) -> bool:
+    """Whether an id has blanks, which a TREC file cannot hold."""
+    ids = {str(query["id"]) for query in pulled.queries}
+    for answers in pulled.answers.values():
+        ids |= {hit.document for answer in answers.values() for hit in answer.hits}
+    return any(text.split() != [text] for text in ids)
+
+
+def _list_rows(name: str, pulled: PulledLists) -> RunRows:
+    rows = [
+        (query, hit.document, rank, hit.score)
+        for query, answer in pulled.answers[name].items()
+        for rank, hit in enumerate(answer.hits, start=1)
+    ]
+    return RunRows(
+        name,
+        queries=[row[0] for row in rows],
+        documents=[row[1] for row in rows],
+        ranks=[row[2] for row in rows],
+        scores=[row[3] for row in rows],
+        sources={},
+    )
+
+
+def _dataset_keys(
+    folder: Path, pulled: PulledLists, suffix: str, place: str = ""
+) -> dict[str, Any]:
+    """The keys of the ``dataset.yaml``: of an older one what the pull does not write.
+
+    Args:
+        folder: Where it is.
+        pulled: The lists.
+        suffix: Of their files.
+        place: What stands before the names of all new files.
+    """
+    old = read_dataset_file(folder)
+    runs = {plan.name: _run_entry(plan, pulled, suffix, place) for plan in pulled.plans}
+    dropped = pulled.record.dropped
+    kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
+    return {
+        "name": make_dataset_name(pulled.name, "pulled"),
+        "description": f"Pulled from {pulled.connector.method}.",
+        **old,
+        "queries": f"{place}{QUERIES_FILE}",
+        **({} if pulled.texts is None else {"documents": f"{place}{DOCUMENTS_FILE}"}),
+        "runs": {**kept, **runs},
+    }
+
+
+def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> dict[str, Any]:
+    """The run as the ``dataset.yaml`` names it: its ranks are the engine's.
+
+    Where scores fall from hit to hit, equal ones keep the order of the file. Else the rank column
+    decides.
+    """
+    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
+    answers = pulled.answers[plan.name].values()
+    is_ordered = all(is_falling(answer) for answer in answers)
+    order = {"source_ties": "file"} if is_ordered else {"rank_from": "column"}
+    path = f"{place}runs/{plan.name}{suffix}"
+    return {"path": path, **({"roles": roles} if roles else {}), **order}
+
+
+def _experiment_text(pulled: PulledLists) -> str:
+    legs = [plan.name for plan in pulled.plans if not plan.is_fused]
+    systems: dict[str, Any] = {name: {"runs": [name]} for name in legs}
+    has_fused = len(legs) < len(pulled.plans)
+    if has_fused:
+        systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
+    replay = pulled.connector.describe_replay(pulled.depth)
+    if has_fused and replay is not None:
+        name = _free_name(REPLAY, legs)
+        systems[name] = {"dialect": pulled.connector.dialect, "runs": legs, **replay}
+    if len(legs) > 1:
+        systems[_free_name(RRF, legs)] = {"runs": legs, "fusion": {"method": "rrf"}}
+    data = {
+        "description": f"The legs of {pulled.connector.method} alone, and their fusions.",
+        "dataset": DATASET_FILE,
+        "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
+        "systems": systems,
+    }
+    if len(legs) > 1:
+        data["tune"] = {"system": _free_name(RRF, legs)}
+    return f"{WRITTEN_BY}{format_compact_yaml(data)}"
+
+
+def replays_another_request(folder: Path, connector: Connector, depth: int) -> bool:
+    """Whether an experiment that is there, and stays, has other windows or limits than the request.
+
+    Args:
+        folder: The dataset's.
+        connector: The engine.
+        depth: Of the pull.
+    """
+    wanted = connector.describe_replay(depth)
+    try:
+        systems = read_yaml(folder / EXPERIMENT_FILE).data["systems"]
+        known = systems[_free_name(REPLAY, [*connector.legs])]
+        return wanted is not None and any(
+            known.get(key) != wanted.get(key) for key in ("depth", "top_k")
+        )
+    except (ConfigError, AttributeError, KeyError, TypeError):
+        return False  # there is none, or it is the user's own
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    return f"{name}-system" if name in taken else name

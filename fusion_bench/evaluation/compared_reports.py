@@ -1,0 +1,495 @@
+"""Systems of several reports on the same queries, compared from their stored values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from fusion_bench.checks.judges import find_judge_warnings
+from fusion_bench.checks.list_warnings import find_data_warnings
+from fusion_bench.checks.query_warnings import (
+    find_grade_warnings,
+    warn_near_duplicates,
+    warn_synthetic,
+)
+from fusion_bench.checks.records import DataWarning
+from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.contrasts import (
+    Contrast,
+    compare_contrasts,
+    compare_rows,
+    read_inference_settings,
+    veto_answer,
+)
+from fusion_bench.evaluation.report_changes import ReportChange
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.report_records import Collection, CompletionBounds, SystemResult
+from fusion_bench.stats.comparison import SHOWN, Comparison, paired_difference
+from fusion_bench.stats.corrections import Correction
+
+SINGLE_TRIAL = "single trial"
+
+
+def match_trial_lists(left: Collection, right: Collection) -> dict[str, frozenset[str]]:
+    """By system of the second report the lists that differ between its trials.
+
+    A list whose files are others than in the first report has another name here, because its
+    trials are new ones: they do not move together with those of the first.
+
+    Args:
+        left: The collection in the first report.
+        right: The same in the second.
+    """
+    return {
+        system: frozenset(
+            name if _list_digests(left, name) == _list_digests(right, name) else f"{name} (second)"
+            for name in lists
+        )
+        for system, lists in right.trial_lists.items()
+    }
+
+
+def _list_digests(collection: Collection, name: str) -> dict[str, str]:
+    """The digest of each trial of a list, by part."""
+    later = f"{name} trial "
+    parts = collection.digests.items()
+    return {part: digest for part, digest in parts if part == name or part.startswith(later)}
+
+
+def warn_single_trial(
+    row: SystemResult, names: Iterable[str], others: Iterable[SystemResult]
+) -> Iterator[DataWarning]:
+    """Whether a system of one trial reads a list that has several in the other report.
+
+    Args:
+        row: The system.
+        names: The lists that it reads.
+        others: The systems that it is compared with.
+    """
+    repeated = {name for other in others if other.trials for name in other.trials.lists}
+    lists = sorted(set(names) & {name.partition("/")[2] for name in repeated})
+    if row.trials is None and lists:
+        text = (
+            f"{row.name} has one trial of {lists[0]}, which has several in the other report. It "
+            "counts as fixed, so its intervals are too narrow where trials differ: make several "
+            "trials of both."
+        )
+        yield DataWarning(key=SINGLE_TRIAL, text=text)
+
+
+def find_compared_warnings(
+    left: Collection,
+    right: Collection,
+    sides: tuple[Sequence[SystemResult], Sequence[SystemResult]],
+    *,
+    two: bool,
+) -> tuple[DataWarning, ...]:
+    """What speaks against the lists of compared systems, as ``eval`` has it.
+
+    Args:
+        left: The collection in the baseline's report.
+        right: The same in the candidates' report.
+        sides: The baseline's rows, and the candidates'.
+        two: Whether these are two reports.
+
+    Returns:
+        Of two reports, a warning of only one of them names it.
+    """
+    if not two:
+        return tuple(_find_warnings(left, [*sides[0], *sides[1]]))
+    baseline, candidates = sides
+    first = (*_find_warnings(left, baseline), *_find_single_trials(baseline, candidates))
+    second = (*_find_warnings(right, candidates), *_find_single_trials(candidates, baseline))
+    return (
+        *(each for each in first if each in second),
+        *(_name_report("first", each) for each in first if each not in second),
+        *(_name_report("second", each) for each in second if each not in first),
+    )
+
+
+def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iterator[DataWarning]:
+    """The warnings of the lists that these systems read, and of the queries."""
+    configs = {row.name: row.config or {} for row in rows}
+    names = {name for config in configs.values() for name in _list_texts(config)}
+    runs = [info for info in collection.runs if info.name in names]
+    queries = len(collection.queries)
+    judge = collection.judge
+    if judge is not None:
+        related = tuple(name for name in judge.related_systems if name in configs)
+        judge = judge.model_copy(update={"related_systems": related})
+    yield from find_judge_warnings(judge, runs)
+    yield from find_grade_warnings(
+        collection.grades, collection.binary_relevance, is_machine=judge is not None
+    )
+    yield from warn_synthetic(collection.synthetic_queries)
+    yield from find_data_warnings(runs, queries, configs, collection.measures)
+    yield from warn_near_duplicates(collection.near_duplicates)
+
+
+def _find_single_trials(
+    rows: Sequence[SystemResult], others: Sequence[SystemResult]
+) -> Iterator[DataWarning]:
+    for row in rows:
+        yield from warn_single_trial(row, _list_texts(row.config or {}), others)
+
+
+def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    """Every text in a configuration; names of lists are among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _list_texts(each)
+
+
+def _name_report(name: str, warning: DataWarning) -> DataWarning:
+    return DataWarning(key=warning.key, text=f"In the {name} report: {warning.text}")
+
+
+Part = TypeVar("Part")
+
+
+class CollectionComparison(NamedTuple):
+    """The comparisons of one collection, the primary measure first.
+
+    Attributes:
+        collection: The dataset.
+        queries: How many.
+        alpha: 1 − coverage of the intervals.
+        min_gain: m of the answers.
+        correction: How p and intervals account for the family.
+        family: So many comparisons with the baseline, of all collections, p and intervals account
+            for, whether or not they were asked for.
+        comparisons: By measure.
+        first_group: The systems, the baseline included, that are not shown to be worse than any
+            other, over all pairs, whether or not they were asked for.
+        systems: How many these pairs are made of.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said for the baseline and for the candidates;
+            false = v2 ran as v1.
+        warnings: What speaks against the lists that the compared systems read.
+        unjudged: By candidate, what unjudged documents could change in the primary measure; empty
+            with complete judgments.
+        bounds: By system, the baseline first, and by measure: how much of its lists is judged, and
+            what the rest could make of its mean; without systems whose judgments are complete.
+    """
+
+    collection: str
+    queries: int
+    alpha: float
+    min_gain: float
+    correction: Correction
+    family: int
+    comparisons: tuple[Comparison, ...]
+    first_group: tuple[str, ...]
+    systems: int
+    v2_enabled: dict[str, bool]
+    unjudged: dict[str, UnjudgedResult]
+    warnings: tuple[DataWarning, ...] = ()
+    bounds: dict[str, dict[str, CompletionBounds]] = {}  # noqa: RUF012 - never written to
+
+    def find_bounds(self, comparison: Comparison) -> CompletionBounds | None:
+        """Those of the candidate of a comparison, on its measure; None = complete judgments."""
+        return self.bounds.get(comparison.candidate, {}).get(comparison.measure)
+
+
+def compare_reports(
+    first: Report, second: Report | None, *, baseline: str | None, candidates: Sequence[str]
+) -> list[CollectionComparison]:
+    """Compare systems of one report, or of two reports on the same queries.
+
+    Args:
+        first: Gives the baseline.
+        second: Gives the candidates; the first itself when None.
+        baseline: Name of the baseline; by default the first report's own, or for one candidate
+            of a second report its namesake.
+        candidates: Names of the candidates; by default all but the baseline, and of a second
+            report all. p-values are adjusted for the others all the same: whoever picks the best
+            first would be sure too easily. Only a system and its namesake are one comparison.
+
+    Raises:
+        ConfigError: The reports have no collection in common, it is not the same data, or a
+            report lacks what this package writes.
+        UnknownNameError: No such system.
+    """
+    other = first if second is None else second
+    shared = {c.name: c for c in other.collections}
+    pairs = [(c, shared[c.name]) for c in first.collections if c.name in shared]
+    if not pairs:
+        names = [", ".join(c.name for c in report.collections) for report in (first, other)]
+        raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
+    two = second is not None
+    v2 = {
+        "baseline": first.provenance.v2_enabled,
+        "candidates": other.provenance.v2_enabled,
+    }
+    settings = read_inference_settings(first.settings, first.name)
+    plans = [_plan(*pair, baseline, candidates, two=two) for pair in pairs]
+    compared = compare_contrasts([plan.contrast for plan in plans], settings)
+    family = sum(len(plan.contrast.values) - 1 for plan in plans)
+    return [
+        _describe(left, plan, comparisons, settings, family)._replace(
+            v2_enabled=v2, warnings=find_compared_warnings(left, right, plan.sides, two=two)
+        )
+        for (left, right), plan, comparisons in zip(pairs, plans, compared, strict=True)
+    ]
+
+
+def _describe(
+    left: Collection,
+    plan: _Plan,
+    comparisons: Sequence[Comparison],
+    settings: Mapping[str, Any],
+    family: int,
+) -> CollectionComparison:
+    """What was asked for, by measure; an answer that unjudged documents decide says so."""
+    wanted, unjudged = [], {}
+    for name, candidate in product(left.measures, plan.wanted):
+        item = next(c for c in comparisons if (c.measure, c.candidate) == (name, candidate))
+        if item.answer is not None:
+            rows = (plan.rows[candidate], plan.rows[plan.contrast.baseline])
+            difference = compare_rows(left, *rows, alpha=settings["alpha"])
+            if difference is not None:
+                unjudged[candidate] = difference.record
+            item = replace(item, answer=veto_answer(item.answer, difference, settings["min_gain"]))
+        wanted.append(item)
+    return CollectionComparison(
+        collection=left.name,
+        queries=len(left.queries),
+        alpha=settings["alpha"],
+        min_gain=settings["min_gain"],
+        correction=settings["correction"],
+        family=family,
+        comparisons=tuple(wanted),
+        first_group=plan.contrast.first_group(settings),
+        systems=len(plan.contrast.values),
+        v2_enabled={},
+        unjudged=unjudged,
+        bounds=_list_bounds(plan, left.measures),
+    )
+
+
+def _list_bounds(plan: _Plan, measures: Sequence[str]) -> dict[str, dict[str, CompletionBounds]]:
+    """By system and measure; what is not known is left out."""
+    systems = {}
+    for system in (plan.contrast.baseline, *plan.wanted):
+        known = ((name, plan.rows[system].measures[name].bounds) for name in measures)
+        bounds = {name: each for name, each in known if each is not None}
+        if bounds:
+            systems[system] = bounds
+    return systems
+
+
+class _Plan(NamedTuple):
+    """What is compared on one collection: the whole family, which of it was asked for, its rows."""
+
+    contrast: Contrast
+    wanted: tuple[str, ...]
+    rows: dict[str, SystemResult]
+
+    @property
+    def sides(self) -> tuple[list[SystemResult], list[SystemResult]]:
+        """The baseline's row, and the rows that were asked for."""
+        return [self.rows[self.contrast.baseline]], [self.rows[name] for name in self.wanted]
+
+
+def _plan(
+    left: Collection,
+    right: Collection,
+    baseline: str | None,
+    candidates: Sequence[str],
+    *,
+    two: bool,
+) -> _Plan:
+    _require_comparable(left, right)
+    base, known = left.system_values(), right.system_values()
+    # Of two reports, before and after: one system is compared with its namesake.
+    namesake = two and len(candidates) == 1 and candidates[0] in base
+    chosen = baseline or (candidates[0] if namesake else left.baseline)
+    if chosen not in base:
+        raise UnknownNameError("system", chosen, base, where=left.name)
+    wanted = list(candidates) or [name for name in known if two or name != chosen]
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError("system", name, known, where=right.name)
+        if name == chosen and not two:
+            raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
+    if not wanted:
+        raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
+    is_pair = namesake and chosen == candidates[0]
+    family = wanted if is_pair else [name for name in known if two or name != chosen]
+    titles = {name: f"{name} (second)" if two else name for name in family}
+    values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
+    contrast = Contrast(
+        left.measures,
+        chosen,
+        values,
+        left.groups,
+        _of_sides(left.trial_values(), right.trial_values(), chosen, titles),
+        _of_sides(left.trial_lists, match_trial_lists(left, right), chosen, titles),
+    )
+    rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
+    return _Plan(contrast, tuple(titles[name] for name in wanted), rows)
+
+
+def _of_sides(
+    left: Mapping[str, Part], right: Mapping[str, Part], baseline: str, titles: Mapping[str, str]
+) -> dict[str, Part]:
+    """What is known of the baseline and of the others, by the names of the comparison."""
+    parts = {title: right[name] for name, title in titles.items() if name in right}
+    return parts | ({baseline: left[baseline]} if baseline in left else {})
+
+
+def _require_comparable(left: Collection, right: Collection) -> None:
+    for what in ("measures", "queries", "groups", "binary_relevance"):
+        if getattr(left, what) != getattr(right, what):
+            raise ConfigError(
+                f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
+                "experiments on the same split with the same measures"
+            )
+    if left.digests.get("qrels") != right.digests.get("qrels"):
+        raise ConfigError(f"{left.name}: the reports were judged by different qrels")
+
+
+#: Stands for the old values in a comparison; no system can have this name.
+THEN: Final = "\0then"
+
+
+def add_comparisons(change: ReportChange, old: Report, new: Report) -> ReportChange:
+    """The same change, with a paired comparison of every system that both reports have.
+
+    Values are compared where both reports have the same queries, groups and judgments. All of these
+    comparisons are one family, with the inference settings of the new report.
+
+    Args:
+        change: From ``find_changes`` of these reports.
+        old: The report before.
+        new: The report now.
+
+    Raises:
+        ConfigError: The new report lacks a setting, or a system a measure.
+    """
+    before = {each.name: each for each in old.collections}
+    pairs = [
+        (before[each.name], each)
+        for each in new.collections
+        if each.name in before and explain_untested(before[each.name], each) is None
+    ]
+    contrasts = [_contrast(*pair) for pair in pairs]
+    known = [i for i, contrast in enumerate(contrasts) if len(contrast.values) > 1]
+    settings = read_inference_settings(new.settings, new.name) if known else {}
+    compared = compare_contrasts([contrasts[i] for i in known], settings) if known else []
+    results = {
+        pairs[i][1].name: _by_system(*pairs[i], comparisons, settings)
+        for i, comparisons in zip(known, compared, strict=True)
+    }
+    collections = tuple(
+        replace(
+            each,
+            systems=tuple(
+                replace(row, comparison=results.get(each.name, {}).get(row.name))
+                for row in each.systems
+            ),
+        )
+        for each in change.collections
+    )
+    return replace(change, collections=collections)
+
+
+def explain_untested(old: Collection, new: Collection) -> str | None:
+    """Why the values of two reports cannot be paired query by query; None where they can.
+
+    Args:
+        old: A collection of the old report.
+        new: The same collection of the new one.
+    """
+    if old.primary_measure != new.primary_measure:
+        return "the primary measures differ"
+    if old.queries != new.queries:
+        return "the queries differ"
+    if old.groups != new.groups:
+        return "the groups of the queries differ"
+    if old.binary_relevance != new.binary_relevance:
+        return "the binary relevance differs"
+    if old.digests.get("qrels") != new.digests.get("qrels"):
+        return "the judgments differ"
+    return None
+
+
+def _contrast(old: Collection, new: Collection) -> Contrast:
+    """The differences of each system from itself, against 0."""
+    measure = new.primary_measure
+    before = old.competitors
+    values = {THEN: np.zeros((1, len(new.queries)))}
+    trials = {}
+    for row in new.competitors.values():
+        if row.name not in before:
+            continue
+        new_result = row.measures.get(measure)
+        old_result = before[row.name].measures.get(measure)
+        if new_result is None or old_result is None:
+            continue
+        now, then = (np.array(each.values, np.float64) for each in (new_result, old_result))
+        difference = paired_difference(now, then)
+        if np.isfinite(difference).all():
+            values[row.name] = difference[np.newaxis]
+            moved = _trial_differences(
+                np.array(new_result.trials, np.float64),
+                np.array(old_result.trials, np.float64),
+                now,
+                then,
+            )
+            if moved is not None:
+                trials[row.name] = moved[:, np.newaxis]
+    return Contrast((measure,), THEN, values, new.groups, trials)
+
+
+def _trial_differences(
+    now: FloatArray, then: FloatArray, now_mean: FloatArray, then_mean: FloatArray
+) -> FloatArray | None:
+    """(T, Q): the trials of now - those of then; None where both have one.
+
+    A side of one trial counts as fixed. Of two numbers of trials the smaller one counts, so that
+    the variance over trials is not too small.
+
+    Args:
+        now: Shape (T, Q); empty = one trial.
+        then: Likewise.
+        now_mean: Shape (Q,).
+        then_mean: Shape (Q,).
+    """
+    if not (len(now) or len(then)):
+        return None
+    count = min(len(side) for side in (now, then) if len(side))
+    first = now[:count] if len(now) else now_mean
+    return np.asarray(first - (then[:count] if len(then) else then_mean))
+
+
+def _by_system(
+    old: Collection,
+    new: Collection,
+    comparisons: tuple[Comparison, ...],
+    settings: Mapping[str, Any],
+) -> dict[str, Comparison]:
+    """The comparisons; an answer that unjudged documents decide says so."""
+    results = {}
+    for item in comparisons:
+        answer = item.answer
+        rows = (new.system(item.candidate), old.system(item.candidate))
+        if answer in SHOWN:
+            unjudged = compare_rows(new, *rows, alpha=settings["alpha"])
+            answer = veto_answer(answer, unjudged, settings["min_gain"])
+        means = [row.measures[item.measure].mean for row in rows]
+        results[item.candidate] = replace(
+            item,
+            baseline=item.candidate,
+            baseline_mean=np.nan if means[1] is None else means[1],
+            candidate_mean=np.nan if means[0] is None else means[0],
+            answer=answer,
+        )
+    return results

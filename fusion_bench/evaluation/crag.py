@@ -1,0 +1,441 @@
+"""CRAG: the evidence of each list, its verdict, what refined queries change.
+
+At ``upper`` or above it is ``correct``, at ``lower`` or below ``incorrect``, between them
+``ambiguous``. Source: Yan, Gu, Zhu and Ling 2024, "Corrective Retrieval Augmented Generation"; the
+0.7 and 0.3 and both ends are those of CONV-03-05 (BR-016).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Literal, get_args
+
+import numpy as np
+
+from fusion_bench.config.models import CORRECT_FROM, INCORRECT_TO
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
+from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.report_records import CragResult, RefinedResult, VerdictCount
+from fusion_bench.experiment.settings import CragRule, CragSettings, Verdict
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.methods.blend import on_unit_scale
+from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import rank_candidates
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.stats.intervals import clopper_pearson, estimate_mean
+
+#: Score spaces in which a score means the same for every query.
+ABSOLUTE = ("unit", "logit", "log_prob")
+
+
+@dataclass(frozen=True, eq=False)
+class ListEvidence:
+    """The best score of Q lists of one kind, and whether they have a relevant document.
+
+    Attributes:
+        name: Name of the system, or of the rerank list.
+        kind: ``system`` = its final lists; ``list`` = the rerank list in its own order.
+        reranker: The rerank list whose scores count.
+        scores: Shape (Q,): the best score in the top of the list, on the unit scale; NaN = none.
+        relevant: Shape (Q,): whether a document in the top of the list is relevant.
+    """
+
+    name: str
+    kind: Literal["system", "list"]
+    reranker: str
+    scores: FloatArray
+    relevant: BoolArray
+
+
+def absolute_rerankers(spaces: Mapping[str, ScoreSpace]) -> list[str]:
+    """The rerank lists whose scores mean the same for every query."""
+    return [name for name, space in spaces.items() if space in ABSOLUTE]
+
+
+def require_absolute(dataset: str, spaces: Mapping[str, ScoreSpace]) -> list[str]:
+    """:func:`absolute_rerankers`, at least one.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    names = absolute_rerankers(spaces)
+    if not names:
+        given = ", ".join(f"{name!r} is {space}" for name, space in spaces.items())
+        raise ConfigError(
+            f"crag: {dataset} has no rerank list of score space {', '.join(ABSOLUTE)}, in which a "
+            f"score means the same for every query ({given or 'it has no rerank list'}): add one, "
+            "or remove 'crag'"
+        )
+    return names
+
+
+def system_evidence(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace], rule: CragRule
+) -> ListEvidence | None:
+    """The evidence on a system's final lists; None where a query has no list with absolute scores.
+
+    Args:
+        system: Any system. Where a policy does not rerank, the list that it could have used counts.
+        runs: Aligned, Q queries.
+        spaces: Score space of each rerank list.
+        rule: Which documents count, and which are relevant.
+    """
+    parts = list(plain_systems(fit_system(system, runs, spaces), runs, spaces))
+    names = [plain.blend.reranker_name or system.blend.reranker_name for _, plain, _ in parts]
+    if any(name is None or spaces.get(name) not in ABSOLUTE for name in names):
+        return None
+    scores = np.full(len(runs.queries), np.nan)
+    relevant = np.zeros(len(runs.queries), dtype=bool)
+    used = [name for name in names if name is not None]
+    for (index, plain, part), name in zip(parts, used, strict=True):
+        ranking = rank_candidates(plain, part, spaces)
+        inside = (ranking.positions >= 1) & (ranking.positions <= rule.top)
+        best = _best_scores(ranking.runs, name, inside, spaces[name], rule.grade)
+        scores[index], relevant[index] = best
+    return ListEvidence(system.name, "system", ", ".join(sorted(set(used))), scores, relevant)
+
+
+def list_evidence(
+    dataset: Dataset, name: str, queries: tuple[str, ...], rule: CragRule
+) -> ListEvidence:
+    """The evidence on a rerank list by itself, in the order of its scores.
+
+    Args:
+        dataset: With the list.
+        name: Of the rerank list.
+        queries: The Q queries, in the order of the judgments.
+        rule: Which documents count, and which are relevant.
+    """
+    runs = list_runs(dataset, name, queries)
+    inside = (runs.ranks[0] >= 1) & (runs.ranks[0] <= rule.top)
+    space = dataset.spaces[name]
+    scores, relevant = _best_scores(runs, name, inside, space, rule.grade)
+    return ListEvidence(name, "list", name, scores, relevant)
+
+
+def list_runs(dataset: Dataset, name: str, queries: Sequence[str]) -> AlignedRuns:
+    """A rerank list as the only source, and as the only rerank list.
+
+    Args:
+        dataset: With the list.
+        name: Of the rerank list.
+        queries: The queries to keep, in the order of the judgments.
+    """
+    run, kept = dataset.rerankers[name], set(queries)
+    runs = align(dataset.qrels, [run], rerankers=[run], queries=dataset.queries)
+    return runs.subset(np.array([query in kept for query in runs.queries]))
+
+
+def _best_scores(
+    view: AlignedRuns, reranker: str, inside: BoolArray, space: ScoreSpace, grade: int
+) -> tuple[FloatArray, BoolArray]:
+    """(Q,) best scores, NaN = nothing scored, and (Q,) whether anything inside is relevant."""
+    unit = on_unit_scale(view, view.rerankers.index(reranker), inside, space)
+    best = np.full(len(view.queries), -np.inf)
+    np.fmax.at(best, view.query_index[inside], unit[inside])
+    good = view.query_index[inside & (view.grades >= grade)]
+    relevant = np.bincount(good, minlength=len(view.queries)) > 0
+    return np.where(np.isinf(best), np.nan, best), relevant
+
+
+#: The verdicts, from the best on.
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class CragThresholds:
+    """Where the verdict changes; ``lower`` is at most ``upper``.
+
+    Raises:
+        ConfigError: NaN, or ``lower`` above ``upper``.
+    """
+
+    upper: float = CORRECT_FROM
+    lower: float = INCORRECT_TO
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.lower) or math.isnan(self.upper):
+            raise ConfigError(
+                f"thresholds: numbers are needed, given upper {self.upper:g} and lower "
+                f"{self.lower:g}"
+            )
+        if self.lower > self.upper:
+            raise ConfigError(
+                f"thresholds: lower {self.lower:g} is above upper {self.upper:g}: swap them"
+            )
+
+
+DEFAULT_THRESHOLDS = CragThresholds()
+
+
+@dataclass(frozen=True)
+class CragVerdict:
+    """What is said of one list; the fields of CONV-03-05's ``CRAGScore``.
+
+    Attributes:
+        relevance: ``correct``, ``ambiguous`` or ``incorrect``.
+        confidence: The best score, in [0, 1]; 0 where the list has none.
+        needs_web_search: True unless the verdict is ``correct`` (BR-017).
+        refined_query: What to search instead; None where nothing needs to be searched.
+    """
+
+    relevance: Verdict
+    confidence: float
+    needs_web_search: bool
+    refined_query: str | None = None
+
+
+def judge_list(
+    scores: Sequence[float],
+    thresholds: CragThresholds = DEFAULT_THRESHOLDS,
+    *,
+    top: int = 10,
+    refined_query: str | None = None,
+) -> CragVerdict:
+    """The verdict on one list.
+
+    Args:
+        scores: Rerank scores in [0, 1], in the order of the list; NaN = not scored.
+        thresholds: Where the verdict changes.
+        top: So many documents of the list count.
+        refined_query: A better query, where one is known.
+
+    Raises:
+        ConfigError: A score that is no number, or a score or a threshold outside [0, 1].
+    """
+    for name, value in vars(thresholds).items():
+        if not 0 <= value <= 1:
+            raise ConfigError(f"thresholds: {name} {value:g} is outside [0, 1], as no score is")
+    given: Sequence[object] = scores[:top]
+    for score in given:
+        if isinstance(score, bool) or not isinstance(score, Real):
+            raise ConfigError(f"scores: numbers are needed, given {score!r}: NaN = not scored")
+    known = [score for score in scores[:top] if not math.isnan(score)]
+    for score in known:
+        if not 0 <= score <= 1:
+            raise ConfigError(f"scores: {score:g} is outside [0, 1]: bring it to the unit scale")
+    best = max(known, default=0.0)
+    verdict = name_verdicts(np.array([best]), thresholds)[0]
+    needs_search = needs_web_search(verdict)
+    return CragVerdict(verdict, best, needs_search, refined_query if needs_search else None)
+
+
+def needs_web_search(verdict: Verdict) -> bool:
+    """Whether a search of the web is recommended after a verdict (BR-017)."""
+    return verdict != "correct"
+
+
+def classify_scores(scores: FloatArray, thresholds: CragThresholds) -> dict[Verdict, BoolArray]:
+    """(Q,) by verdict: the queries that have it; one without any score (NaN) is ``incorrect``.
+
+    A score that is both at ``upper`` and at ``lower`` is ``correct``.
+    """
+    correct = scores >= thresholds.upper
+    ambiguous = ~correct & (scores > thresholds.lower)
+    return {"correct": correct, "ambiguous": ambiguous, "incorrect": ~(correct | ambiguous)}
+
+
+def name_verdicts(scores: FloatArray, thresholds: CragThresholds) -> list[Verdict]:
+    """The verdict of each of Q queries, by name."""
+    masks = classify_scores(scores, thresholds)
+    codes = np.argmax([masks[verdict] for verdict in VERDICTS], axis=0)
+    return [VERDICTS[code] for code in codes.tolist()]
+
+
+#: The evidence on the lists of refined queries, and the primary measure of each.
+Replay = Callable[[Dataset, BoolArray], tuple[ListEvidence | None, FloatArray]]
+
+
+def replay_system(
+    task: EvaluationSet,
+    system: System,
+    crag: CragSettings,
+    evidence: ListEvidence,
+    values: FloatArray,
+) -> RefinedResult | None:
+    """A system over the lists of the refined queries, where its verdict asks for one.
+
+    Args:
+        task: With the refined lists.
+        system: Fitted, where it has something to fit.
+        crag: Thresholds, and the verdicts that ask for a refined query.
+        evidence: On its lists of the original queries, Q queries.
+        values: Shape (Q,): the primary measure of these.
+
+    Returns:
+        What changed; None where no query has refined lists and such a verdict.
+
+    Raises:
+        ConfigError: A list that the system needs has nothing for a refined query.
+    """
+
+    def rank_again(refined: Dataset, keep: BoolArray) -> tuple[ListEvidence | None, FloatArray]:
+        aligned = refined.aligned(task.runs.sources, ties=task.experiment.ties)
+        asked = {task.runs.queries[q] for q in np.flatnonzero(keep)}
+        runs = aligned.subset(np.array([query in asked for query in aligned.queries]))
+        [scores] = evaluate_systems(
+            [system], runs, task.measures[:1], spaces=refined.spaces, qrels=refined.qrels
+        )
+        return system_evidence(system, runs, refined.spaces, crag), scores.values[0]
+
+    lists = {*system.base_runs, *system.reranker_names}
+    return _replay(task, crag, evidence, values, (lists, rank_again))
+
+
+def replay_list(
+    task: EvaluationSet, name: str, crag: CragSettings, evidence: ListEvidence, values: FloatArray
+) -> RefinedResult | None:
+    """A rerank list by itself for the refined queries; see :func:`replay_system`."""
+
+    def read_again(refined: Dataset, keep: BoolArray) -> tuple[ListEvidence | None, FloatArray]:
+        queries = tuple(task.runs.queries[q] for q in np.flatnonzero(keep))
+        runs = list_runs(refined, name, queries)
+        alone = System(name=name, runs=(name,))
+        [scores] = evaluate_systems([alone], runs, task.measures[:1], qrels=refined.qrels)
+        return list_evidence(refined, name, queries, crag), scores.values[0]
+
+    return _replay(task, crag, evidence, values, ({name}, read_again))
+
+
+def _replay(
+    task: EvaluationSet,
+    crag: CragSettings,
+    evidence: ListEvidence,
+    values: FloatArray,
+    replay: tuple[set[str], Replay],
+) -> RefinedResult | None:
+    lists, rank_again = replay
+    refined, queries = task.dataset.refined, task.runs.queries
+    if refined is None:
+        return None
+    thresholds = CragThresholds(crag.upper, crag.lower)
+    masks = classify_scores(evidence.scores, thresholds)
+    known = _refined_queries(refined, lists)
+    keep = np.array([query in known for query in queries])
+    keep &= np.any([masks[verdict] for verdict in crag.refine], axis=0)
+    if not keep.any():
+        return None
+    try:
+        after, new = rank_again(refined, keep)
+    except (AlignmentError, ConfigError) as error:
+        raise ConfigError(f"crag: the lists of refined queries: {error}") from None
+    if after is None:
+        raise AssertionError("a system reads the same rerank lists for refined queries")
+    old = values[keep]
+    change = estimate_mean(new - old, task.groups[keep], alpha=task.experiment.alpha)
+    if is_bounded(task.measures[0].name):
+        change = change.clip(-1.0, 1.0)
+    whole = values.copy()
+    whole[keep] = new
+    return RefinedResult(
+        queries=tuple(queries[q] for q in np.flatnonzero(keep)),
+        measure=task.measures[0].name,
+        before=float(old.mean()),
+        after=float(new.mean()),
+        difference=change.mean,
+        low=change.low,
+        high=change.high,
+        mean_before=float(values.mean()),
+        mean_after=float(whole.mean()),
+        verdicts=tuple(name_verdicts(after.scores, thresholds)),
+        relevant_before=int(evidence.relevant[keep].sum()),
+        relevant_after=int(after.relevant.sum()),
+    )
+
+
+def _refined_queries(refined: Dataset, lists: set[str]) -> set[str]:
+    """The queries for which one of these lists has something for the refined query."""
+    spec = refined.spec
+    tables = [
+        *(run for name, run in refined.runs.items() if spec.runs[name].refined is not None),
+        *(run for name, run in refined.rerankers.items() if spec.rerank[name].refined is not None),
+    ]
+    return {query for run in tables if run.name in lists for query in run.queries}
+
+
+def judge_lists(task: EvaluationSet, values: Mapping[str, FloatArray]) -> tuple[CragResult, ...]:
+    """The verdicts on the systems' lists, then on each rerank list by itself.
+
+    Args:
+        task: With every rerank list that has absolute scores, and the refined lists.
+        values: System → the primary measure by query, shape (Q,), on the first trial.
+
+    Returns:
+        One result a list; empty where the experiment has no ``crag``.
+
+    Raises:
+        ConfigError: No rerank list has absolute scores, or one has none for refined queries.
+    """
+    crag, dataset = task.experiment.crag, task.dataset
+    if crag is None:
+        return ()
+    spaces = {name: dataset.spaces[name] for name in dataset.rerankers}
+    results = []
+    for name, system in task.experiment.systems.items():
+        fitted = task.fit_system(system)
+        evidence = system_evidence(fitted, task.runs, dataset.spaces, crag)
+        if evidence is not None:
+            refined = replay_system(task, fitted, crag, evidence, values[name])
+            results.append(_build_result(evidence, crag).model_copy(update={"refined": refined}))
+    for name in require_absolute(dataset.name, spaces):
+        evidence = list_evidence(dataset, name, task.runs.queries, crag)
+        refined = replay_list(task, name, crag, evidence, _list_values(task, name))
+        results.append(_build_result(evidence, crag).model_copy(update={"refined": refined}))
+    return tuple(results)
+
+
+def _list_values(task: EvaluationSet, name: str) -> FloatArray:
+    """(Q,): the primary measure of a rerank list in its own order."""
+    runs = list_runs(task.dataset, name, task.runs.queries)
+    alone = System(name=name, runs=(name,))
+    [scores] = evaluate_systems([alone], runs, task.measures[:1], qrels=task.dataset.qrels)
+    values: FloatArray = scores.values[0]
+    return values
+
+
+def _build_result(evidence: ListEvidence, crag: CragSettings) -> CragResult:
+    thresholds = CragThresholds(crag.upper, crag.lower)
+    masks = classify_scores(evidence.scores, thresholds)
+    verdicts = name_verdicts(evidence.scores, thresholds)
+    return CragResult(
+        name=evidence.name,
+        kind=evidence.kind,
+        reranker=evidence.reranker,
+        top=crag.top,
+        grade=crag.grade,
+        upper=crag.upper,
+        lower=crag.lower,
+        scores=tuple(evidence.scores.tolist()),
+        verdicts=tuple(verdicts),
+        correct=_count_verdict("correct", masks["correct"], evidence.relevant),
+        ambiguous=_count_verdict("ambiguous", masks["ambiguous"], evidence.relevant),
+        incorrect=_count_verdict("incorrect", masks["incorrect"], evidence.relevant),
+        needs_web_search=sum(map(needs_web_search, verdicts)),
+    )
+
+
+def _count_verdict(verdict: Verdict, mask: BoolArray, relevant: BoolArray) -> VerdictCount:
+    queries, with_relevant = int(mask.sum()), int((mask & relevant).sum())
+    share = float(np.mean(mask))
+    if verdict == "ambiguous" or not queries:
+        return VerdictCount(queries=queries, share=share, relevant=with_relevant)
+    right = with_relevant if verdict == "correct" else queries - with_relevant
+    low, high = clopper_pearson(right, queries)
+    return VerdictCount(
+        queries=queries,
+        share=share,
+        relevant=with_relevant,
+        precision=right / queries,
+        low=low,
+        high=high,
+    )

@@ -1,1 +1,0 @@
-"""What a dataset's own files say before any system is evaluated."""

@@ -1,0 +1,403 @@
+"""What is noticed about a dataset's lists, queries, trials before any number is trusted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+import numpy as np
+
+from fusion_bench.checks.judges import describe_judge, family_of, find_judge_warnings
+from fusion_bench.checks.list_warnings import list_warnings
+from fusion_bench.checks.lists import check_rerank_list, describe_problems, list_facts
+from fusion_bench.checks.query_warnings import (
+    count_synthetic,
+    describe_near_duplicates,
+    find_near_duplicates,
+)
+from fusion_bench.checks.records import DataWarning, ListInfo
+from fusion_bench.checks.unjudged import DECLARE, SPARSE, judgment_kind
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import find_unmatched_ids
+from fusion_bench.data.records import Query, ScoreSpace, format_condition
+from fusion_bench.data.run import Run
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.load_records import load_judge
+from fusion_bench.measures import no_relevant
+from fusion_bench.util.formatting import list_names, pluralize
+
+
+def select_trial(dataset: Dataset, number: int) -> Dataset:
+    """The dataset with one file of each list; itself where every list has one.
+
+    No list stands there with another trial: of several numbers of files the fewest count.
+
+    Args:
+        dataset: Any.
+        number: From 1.
+
+    Raises:
+        ConfigError: Its lists have fewer trials.
+    """
+    count = dataset.count_trials()
+    if number > count:
+        raise ConfigError(
+            f"--trial: {dataset.name} has {pluralize(count, 'trial')} of these lists, so "
+            f"{number} is none of them: name one from 1 to {count}"
+        )
+    return dataset.trials[number - 1] if number > 1 else replace(dataset, later_trials=())
+
+
+def describe_selection(dataset: Dataset, number: int = 1) -> str | None:
+    """Which trial of which lists is shown; None where every list has one file.
+
+    Args:
+        dataset: With every trial.
+        number: The one that is shown.
+    """
+    if not dataset.later_trials:
+        return None
+    counts = dataset.trial_counts
+    names = [key.partition("/")[2] for key in sorted(counts)]
+    numbers = " or ".join(map(str, sorted({*counts.values()})))
+    return f"trial {number} of {numbers} of {list_names(names)}"
+
+
+FIRST_TRIAL: Final = "first trial"
+
+
+def describe_first_trial(dataset: Dataset, *results: str) -> tuple[str, ...]:
+    """Sentences on the results that read one trial of several.
+
+    Args:
+        dataset: With every trial.
+        results: Names of such results, in the plural, beside the groups that are found.
+
+    Returns:
+        Empty where every list has one file.
+    """
+    trial = describe_selection(dataset)
+    if trial is None:
+        return ()
+    texts = []
+    if results:
+        names = " and ".join(filter(None, (", ".join(results[:-1]), results[-1])))
+        texts.append(f"{names} are those of {trial}. New trials may give others.")
+    has_runs = any(part.startswith("runs/") for part in dataset.trial_lists)
+    if has_runs and (dataset.spec.grouping == "auto" or dataset.found_groups):
+        grouping = f"'groups: {dataset.spec.grouping}'"
+        texts.append(f"{grouping} compared {trial}. New trials may give other groups.")
+    return tuple(texts)
+
+
+def warn_first_trial(texts: Iterable[str]) -> Iterator[DataWarning]:
+    """The sentences of :func:`describe_first_trial` as warnings."""
+    return (DataWarning(key=FIRST_TRIAL, text=text) for text in texts)
+
+
+#: Key of the warning.
+IGNORED_QUERIES: Final = "queries without judgments"
+
+
+def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:
+    """The answered queries of the evaluated split and fields that have no judgment.
+
+    Args:
+        task: The evaluated queries, and the lists.
+    """
+    unjudged = _find_unjudged(task.dataset)
+    return frozenset(query for query in unjudged if _is_selected(task, query))
+
+
+def count_known_ignored(task: EvaluationSet) -> int:
+    """How many of them the dataset's own queries file names; of a larger list alone, none."""
+    if task.dataset.spec.queries is None:
+        return 0
+    return len(find_ignored_queries(task) & task.dataset.queries.keys())
+
+
+def count_known_unjudged(dataset: Dataset) -> int:
+    """The same of a whole dataset, of any split."""
+    if dataset.spec.queries is None:
+        return 0
+    return len(_find_unjudged(dataset) & dataset.queries.keys())
+
+
+def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
+    """The warning of a report; nothing where no query is left out.
+
+    Args:
+        count: Queries of the queries file that lists answer and nobody judged.
+        evaluated: Queries that the numbers describe.
+    """
+    if count:
+        verb, they = ("has", "it is") if count == 1 else ("have", "they are")
+        yield DataWarning(
+            key=IGNORED_QUERIES,
+            text=(
+                f"{pluralize(count, 'query')} of the queries file {verb} no judgment, so {they} "
+                f"left out. The numbers describe {pluralize(evaluated, 'query')} of "
+                f"{count + evaluated:,}. To judge more: fusion-bench judge."
+            ),
+        )
+
+
+def _find_unjudged(dataset: Dataset) -> set[str]:
+    """The queries that a list of any trial answers, and that have no judgment."""
+    answered = {query for trial in dataset.trials for query in _answered_queries(trial)}
+    return answered - set(dataset.qrels.queries)
+
+
+def _answered_queries(dataset: Dataset) -> Iterator[str]:
+    for run in dataset.runs.values():
+        sizes = np.diff(run.offsets).tolist()
+        yield from (query for query, size in zip(run.queries, sizes, strict=True) if size)
+
+
+def _is_selected(task: EvaluationSet, query: str) -> bool:
+    """Whether the query, if it were judged, would be among the evaluated ones."""
+    conditions = [*task.experiment.query_filters.items()]
+    if task.split is not None:
+        conditions.append(("split", (task.split,)))
+    if not conditions:
+        return True
+    record = task.dataset.queries.get(query)
+    return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
+
+
+def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
+    """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
+    return list_infos([(trial.dataset, trial.runs) for trial in task.trials])
+
+
+def list_infos(trials: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
+    """What was noticed about each input list, sources first; then about those of later trials.
+
+    Args:
+        trials: Each trial of a dataset with the lists that are used, and the same lists over the
+            queries that are looked at; one where every list has one file.
+    """
+    several = trials[0][0].trial_counts
+    infos = _list_trial(*trials[0], dict.fromkeys(several, 1))
+    for number, (dataset, aligned) in enumerate(trials[1:], 2):
+        present = [key for key, count in several.items() if number <= count]
+        every = _list_trial(dataset, aligned, dict.fromkeys(present, number))
+        infos += [info for info in every if info.trial is not None]
+    return infos
+
+
+def _list_trial(
+    dataset: Dataset, aligned: AlignedRuns, numbers: Mapping[str, int]
+) -> list[ListInfo]:
+    """The lists of one trial, with the number of the trial by ``runs/NAME`` and ``rerank/NAME``."""
+    judged = set(dataset.qrels.queries)
+    documents = set(dataset.qrels.vocabulary)
+    returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
+    infos = []
+    for run in (*dataset.runs.values(), *dataset.rerankers.values()):
+        space = dataset.spaces[run.name] if run.name in dataset.rerankers else None
+        expected = documents if space is None else returned_by_any
+        returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
+        asked = judged if run.switch is None else judged & run.switch.queries
+        facts: dict[str, Any] = {}
+        if run.switch is not None:
+            facts = {"when": dict(run.switch.condition), "on_queries": len(asked)}
+        if space is not None:
+            facts = _rerank_facts(dataset, run, space, aligned)
+        info = ListInfo(
+            name=run.name,
+            trial=numbers.get(f"{'runs' if space is None else 'rerank'}/{run.name}"),
+            kind="run" if space is None else "rerank",
+            roles=tuple(sorted(run.roles)),
+            read_options=asdict(run.read_options),
+            family=family_of(dataset, run),
+            score_space=space,
+            unanswered_queries=len(asked - returned),
+            unjudged_queries=len(returned - judged),
+            unmatched_queries=find_unmatched_ids(returned, judged),
+            duplicate_rows=run.duplicates,
+            zero_scores=run.zero_scores,
+            has_known_documents=not expected.isdisjoint(run.vocabulary),
+            **list_facts(dataset, run, aligned),
+            **facts,
+        )
+        infos.append(info)
+    return infos
+
+
+def _rerank_facts(
+    dataset: Dataset, run: Run, space: ScoreSpace, aligned: AlignedRuns
+) -> dict[str, Any]:
+    """What is known of a rerank list beside what every list has."""
+    meta = dataset.provenance.get(run.name)
+    check = check_rerank_list(run, space, aligned, dict(dataset.runs))
+    facts: dict[str, Any] = {
+        "problems": tuple(describe_problems(check)),
+        "degraded_queries": len(dataset.degraded(run.name)),
+    }
+    if meta is None:
+        return facts
+    return facts | {"provider": meta.asked, "ledger": meta.ledger, "unread_scores": meta.unread}
+
+
+#: Of a field with more values only their number is said.
+MOST_VALUES = 12
+#: Unjudged documents count down to this rank.
+UNJUDGED_DEPTH = 10
+
+
+def describe_dataset(dataset: Dataset) -> dict[str, object]:
+    """Name, counts, grades, splits, types and one record a list, as plain data for JSON."""
+    queries = [dataset.queries[q] for q in dataset.qrels.queries if q in dataset.queries]
+    grades = Counter(dataset.qrels.grades.tolist())
+    return {
+        "name": dataset.name,
+        "version": dataset.spec.version,
+        "description": dataset.spec.description,
+        "license": dataset.spec.license,
+        "fingerprint": dataset.fingerprint,
+        "judged_queries": int((np.diff(dataset.qrels.offsets) > 0).sum()),
+        "grades": {str(grade): count for grade, count in sorted(grades.items())},
+        "judgments": dataset.spec.judgments,
+        "binary_relevance": dataset.spec.binary_relevance,
+        "splits": _counts(query.split for query in queries),
+        "types": _counts(query.type for query in queries),
+        "intents": _counts(query.intent for query in queries),
+        "fields": _describe_fields(queries),
+        "groups": len({query.group or query.id for query in queries}),
+        "runs": [
+            _run_row(dataset, run) | _count_trials(dataset, f"runs/{run.name}")
+            for run in dataset.runs.values()
+        ],
+        "rerank_lists": [
+            _row(run)
+            | {"score_space": dataset.spaces[run.name]}
+            | _count_trials(dataset, f"rerank/{run.name}")
+            for run in dataset.rerankers.values()
+        ],
+        "judges": [_describe_judge(dataset, name) for name in dataset.spec.judges],
+    }
+
+
+def _describe_judge(dataset: Dataset, name: str) -> dict[str, object]:
+    """Who a further judge is, and how much was judged."""
+    judge, grades = dataset.spec.judges[name], load_judge(dataset, name)
+    who = {"name": name, "kind": judge.kind, "family": judge.family, "sample": judge.sample}
+    return {**who, "queries": len(grades), "judgments": len(grades.grades)}
+
+
+def _describe_fields(queries: Sequence[Query]) -> dict[str, dict[str, int] | int]:
+    """Of every other field how many queries have each value; of many values their number."""
+    names = dict.fromkeys(name for query in queries for name in query.fields)
+    counts = {name: _counts(query.fields.get(name) for query in queries) for name in names}
+    return {
+        name: values if len(values) <= MOST_VALUES else len(values)
+        for name, values in counts.items()
+    }
+
+
+def _counts(names: Iterator[str | None]) -> dict[str, int]:
+    return dict(sorted(Counter(name for name in names if name is not None).items()))
+
+
+def _run_row(dataset: Dataset, run: Run) -> dict[str, object]:
+    """A row of the runs; where some run has a switch, with how many judged queries turn it on."""
+    if all(other.switch is None for other in dataset.runs.values()):
+        return _row(run)
+    judged = dataset.qrels.queries
+    on = len(judged) if run.switch is None else len(run.switch.queries.intersection(judged))
+    condition = "" if run.switch is None else format_condition(run.switch.condition)
+    return _row(run) | {"when": condition or None, "on_queries": on}
+
+
+def _count_trials(dataset: Dataset, key: str) -> dict[str, int]:
+    """The files of a list, where some list has several."""
+    if not dataset.later_trials:
+        return {}
+    return {"trials": dataset.trial_counts.get(key, 1)}
+
+
+def _row(run: Run) -> dict[str, object]:
+    sizes = np.diff(run.offsets)
+    sizes = sizes if run.switch is None else sizes[sizes > 0]
+    return {
+        "name": run.name,
+        "roles": sorted(run.roles),
+        "queries": len(sizes),
+        "median_depth": int(np.median(sizes)) if len(sizes) else 0,
+        "lowest_score": float(run.scores.min()) if len(run.scores) else None,
+        "highest_score": float(run.scores.max()) if len(run.scores) else None,
+    }
+
+
+def unjudged_shares(dataset: Dataset) -> dict[str, float]:
+    """Share of unjudged documents among the first ten of each run; 0 with complete judgments."""
+    if dataset.spec.judgments == "complete" or not dataset.runs:
+        return dict.fromkeys(dataset.runs, 0.0)
+    runs = align(dataset.qrels, list(dataset.runs.values()))
+    top = (runs.ranks >= 1) & (runs.ranks <= UNJUDGED_DEPTH)
+    shares = (top & ~runs.judged).sum(axis=1) / np.maximum(top.sum(axis=1), 1)
+    return dict(zip(runs.sources, shares.tolist(), strict=True))
+
+
+def dataset_notices(dataset: Dataset) -> list[str]:
+    """One sentence for each thing that is allowed but worth knowing."""
+    if not dataset.runs:
+        return [
+            f"{dataset.name} has no ranked list yet: fusion-bench retrieve or fusion-bench pull "
+            "adds one."
+        ]
+    trials = [
+        (each, align(each.qrels, [*each.runs.values()], rerankers=[*each.rerankers.values()]))
+        for each in dataset.trials
+    ]
+    infos, runs = list_infos(trials), trials[0][1]
+    notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
+    skipped = set() if dataset.is_judged else {"unmatched documents"}
+    for info in infos:
+        warnings = list_warnings(info, np.inf, is_judged=dataset.is_judged)
+        notices += [text for key, text in warnings if key not in skipped]
+    for info in infos:
+        notices += _describe_list(info, len(runs.queries))
+    if dataset.is_judged and judgment_kind(dataset, dataset.qrels.queries) == "undeclared":
+        notices.append(f"{SPARSE} {DECLARE}")
+    judge = describe_judge(dataset)
+    notices += [warning.text for warning in find_judge_warnings(judge, infos)]
+    negative = [info.title for info in infos if info.kind == "run" and (info.lowest_score or 0) < 0]
+    if negative:
+        notices.append(
+            f"Scores below 0 in {' and '.join(negative)}: with missing: zero, a document that a "
+            "list lacks counts 0, more than one that the list returned with less."
+        )
+    outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
+    if outside and dataset.is_judged:
+        count = pluralize(outside, "judged query")
+        notices.append(f"{count} without a relevant document: scored 0, and counted.")
+    if synthetic := count_synthetic(dataset.queries, dataset.qrels.queries):
+        count = f"{synthetic:,} of {pluralize(len(dataset.qrels.queries), 'query')}"
+        notices.append(f"{count}: synthetic, written by a model; never averaged with real ones.")
+    if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
+        notices.append(describe_near_duplicates(duplicates))
+    return [*notices, *describe_first_trial(dataset)]
+
+
+def _describe_list(info: ListInfo, judged: int) -> Iterator[str]:
+    """When it is on, and which rows were dropped."""
+    if info.on_queries:
+        rest = f"{info.on_queries:,} of {pluralize(judged, 'judged query')}"
+        yield f"{info.title} is on for {rest} (when: {format_condition(info.when)})."
+    if info.duplicate_rows:
+        count = pluralize(info.duplicate_rows, "duplicate row")
+        yield f"{info.title} had {count}, which were dropped."
+
+
+def _ask_to_judge(dataset: Dataset) -> str:
+    return (
+        f"Nothing is judged: eval, tune and gate refuse {dataset.name} until there are judgments. "
+        "Make some with fusion-bench judge."
+    )

@@ -1,1 +1,0 @@
-"""What speaks against grades that a model gave."""

@@ -1,1 +1,0 @@
-"""What the scores and ranks of an input list say against it."""

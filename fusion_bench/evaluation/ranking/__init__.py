@@ -1,1 +1,0 @@
-"""Any system ranked: fitted, split into plain systems, and its final lists."""

@@ -1,0 +1,613 @@
+"""What a report holds of one collection: its systems, comparisons, trials, verdicts of CRAG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.checks.records import (
+    JudgeInfo,
+    ListInfo,
+    NearDuplicates,
+    OptionalFloat,
+    ReportRecord,
+)
+from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_groups import Grouping
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.settings import Verdict
+from fusion_bench.stats.comparison import (
+    BETTER,
+    CONDITION,
+    Answer,
+    JudgmentKind,
+    SkewedDifference,
+    name_kind,
+)
+from fusion_bench.util.formatting import Columns, TableView, format_difference, pluralize
+
+
+class TrialsResult(ReportRecord):
+    """The trials of one system, on the primary measure.
+
+    Attributes:
+        lists: The lists that differ between the trials: ``runs/NAME``, ``rerank/NAME``.
+        means: The mean over queries of each trial.
+        sd: Sample standard deviation of these means.
+        query_share: Of the variance of one value, the part by which queries differ; the three
+            shares sum to 1, or are 0 where nothing varies. None with one query.
+        trial_share: The part by which trials differ on all queries together.
+        residual_share: The part by which trials differ on one query.
+        disagreeing_pair: Queries on which the first two trials have different values.
+        disagreeing: Queries on which any two have.
+    """
+
+    lists: tuple[str, ...]
+    means: tuple[float, ...]
+    sd: float
+    query_share: OptionalFloat
+    trial_share: OptionalFloat
+    residual_share: OptionalFloat
+    disagreeing_pair: int
+    disagreeing: int
+
+
+class NarrowingResult(ReportRecord):
+    """Expected half widths of one interval, not adjusted for the number of comparisons.
+
+    Attributes:
+        now: With these trials and queries.
+        one_trial: With one more trial of each system that has several.
+        added_queries: So many more queries take as many answers of these systems.
+        more_queries: With so many more queries.
+        all_trials: With any number of trials.
+        all_queries: With any number of queries.
+    """
+
+    now: float
+    one_trial: float
+    added_queries: int
+    more_queries: float
+    all_trials: float
+    all_queries: float
+
+    @property
+    def prefers_trials(self) -> bool:
+        """Whether one more trial narrows the interval more than as many answers to new queries."""
+        return self.one_trial < self.more_queries
+
+
+class TieResult(ReportRecord):
+    """What the order of ties in the final lists could make of one mean.
+
+    Attributes:
+        affected_queries: Queries whose value depends on it.
+        minimum: Mean of the least values.
+        maximum: Mean of the greatest values.
+        expected: Mean of the expected values; None where it is not known.
+    """
+
+    affected_queries: int
+    minimum: OptionalFloat
+    maximum: OptionalFloat
+    expected: OptionalFloat
+
+
+class SourceTieResult(TieResult):
+    """What the order of equal scores inside the lists that a system reads could make of one mean.
+
+    Attributes:
+        settlements: The range is that of so many random orders, and of the given one; None = it
+            is exact, over all orders.
+    """
+
+    settlements: int | None = None
+
+
+class CompletionBounds(ReportRecord):
+    """What the unjudged documents of a system could make of its mean.
+
+    A completion gives each of them some grade of the scale; ideals are computed again.
+
+    Attributes:
+        depth: The k of Judged@k: the measure's cutoff, or 10.
+        judged: Mean of Judged@k.
+        low: Mean of the least values over completions; None = completions of the measure are not
+            known.
+        high: Mean of the greatest; None likewise.
+    """
+
+    depth: int
+    judged: float
+    low: OptionalFloat = None
+    high: OptionalFloat = None
+
+
+class MeasureResult(ReportRecord):
+    """One system on one measure.
+
+    Attributes:
+        mean: Over all judged queries.
+        low: Lower end of its interval; None where nothing tells the spread.
+        high: Upper end.
+        values: By query, in the collection's order; of several trials the means over these.
+        ties: Ties in the final lists; None for rows that are not a ranking of their own.
+        source_ties: Ties inside the lists that the system reads; None for such rows, and where
+            it was not computed.
+        trials: The values of each trial, as ``values``; empty = there is one.
+        bounds: How much of its lists is judged, and what the rest could make of the mean; None
+            with complete judgments, and for rows that are not a ranking of their own.
+    """
+
+    mean: OptionalFloat
+    low: OptionalFloat
+    high: OptionalFloat
+    values: tuple[float | None, ...]
+    ties: TieResult | None = None
+    source_ties: SourceTieResult | None = None
+    trials: tuple[tuple[float | None, ...], ...] = ()
+    bounds: CompletionBounds | None = None
+
+
+class SliceBounds(ReportRecord):
+    """What unjudged documents could make of a system's mean over one slice of the queries.
+
+    Attributes:
+        field: The sliced field, such as ``type``.
+        value: Its value; None = queries without one.
+        bounds: Over these queries.
+    """
+
+    field: str
+    value: str | None
+    bounds: CompletionBounds
+
+
+class SystemResult(ReportRecord):
+    """One row of the table.
+
+    Attributes:
+        name: Its name.
+        kind: ``system`` was asked for; ``floor`` and ``ceiling`` rows give the scale.
+        note: What a floor or ceiling row is, such as which source was chosen and on what.
+        config: The resolved system; None for floor and ceiling rows.
+        measures: By measure name.
+        judged_only: The primary measure over judged documents only, by query; empty for floor
+            and ceiling rows.
+        filled: The primary measure by query, where an unjudged document has the mean gain of the
+            system's judged documents at its rank; empty likewise, and where the measure has no
+            formula for it; None = no list has a judged document.
+        unjudged_share: Mean share of unjudged documents in the top 10.
+        slice_bounds: What the bounds of the primary measure are on each slice of the queries; empty
+            with complete judgments, and for floor and ceiling rows.
+        returned_documents: Documents ranked, over all queries; of several trials the mean.
+        trials: How far its trials lie apart; None = there is one.
+    """
+
+    name: str
+    kind: Literal["system", "floor", "ceiling"]
+    note: str = ""
+    config: dict[str, Any] | None = None
+    measures: dict[str, MeasureResult]
+    judged_only: tuple[float | None, ...] = ()
+    filled: tuple[float | None, ...] = ()
+    unjudged_share: OptionalFloat = None
+    slice_bounds: tuple[SliceBounds, ...] = ()
+    returned_documents: int = 0
+    trials: TrialsResult | None = None
+
+
+class ComparisonResult(TableView, ReportRecord):
+    """One system against the baseline on one measure; see ``compare.Comparison``.
+
+    Attributes:
+        low: Lower end of the interval; on the primary measure the intervals of all systems and
+            collections of the report hold together.
+        high: Upper end.
+        standard_error: Of the difference, by group.
+        critical_value: Standard errors from the difference to an end of the interval.
+        p: Two-sided, of Student's t; not adjusted.
+        p_adjusted: Over all systems and collections of the report (primary measure).
+        p_floor: ``p_adjusted`` is the smallest that the draws can give: the true one may be less.
+        few_changes: Fewer than 10 changed queries or 20 groups: the interval may cover less than
+            it says.
+        effect_size: Difference ÷ standard deviation over queries.
+        min_detectable_difference: With 80 % power at the critical value.
+        unjudged: What unjudged documents could change in the difference (primary measure); None
+            with complete judgments.
+        answer: What the comparison shows (primary measure); see ``stats.answers``.
+        skew: What stands beside an answer whose differences are skewed (primary measure); None =
+            nothing does.
+        trial_share: The part of the variance of the difference that comes from trials of all
+            queries together; None where both systems have one trial.
+        narrowing: What one more trial, or more queries, would make of the interval (primary
+            measure); None likewise.
+    """
+
+    measure: str
+    baseline: str
+    candidate: str
+    difference: float
+    low: OptionalFloat
+    high: OptionalFloat
+    standard_error: OptionalFloat = None
+    critical_value: OptionalFloat = None
+    p: float
+    p_adjusted: OptionalFloat
+    p_floor: bool = False
+    few_changes: bool = False
+    wins: int
+    ties: int
+    losses: int
+    effect_size: OptionalFloat = None
+    min_detectable_difference: OptionalFloat
+    unjudged: UnjudgedResult | None = None
+    answer: Answer | None = None
+    skew: SkewedDifference | None = None
+    trial_share: OptionalFloat = None
+    narrowing: NarrowingResult | None = None
+
+    def _summary(self) -> str:
+        difference = format_difference(self.difference, self.low, self.high)
+        adjusted = self.p_adjusted
+        p = f"p {self.p:.3g}" if adjusted is None else f"adjusted p {adjusted:.3g}"
+        counts = f"{self.wins}/{self.ties}/{self.losses}"
+        answer = "" if self.answer is None else f"; {self.answer}"
+        return (
+            f"ComparisonResult({self.candidate} - {self.baseline}, {self.measure}: {difference}, "
+            f"{p}, {counts}{answer})"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        return {name: [value][:limit] for name, value in self.model_dump().items()}
+
+
+class FusionResult(ReportRecord):
+    """Every fusion against every single source on the primary measure, as one family.
+
+    Attributes:
+        verdict: ``pays``: some fusion's interval against every source lies above 0. ``loses``:
+            some source's interval against every fusion does. Else ``not shown``. Where unjudged
+            documents contradict either, ``unjudged decide``.
+        fusion: The fusion that pays; else the one with the highest mean.
+        source: The source that no fusion reaches; else the one with the highest mean.
+        fusion_mean: Of that fusion.
+        source_mean: Of that source.
+        difference: Fusion − source.
+        low: Lower end of its interval, which holds together with those of the family.
+        high: Upper end.
+        p_adjusted: Over the family.
+        fusions: How many fusions were compared.
+        sources: … with how many sources.
+        contradicted: Under ``unjudged decide`` the pair, fusion and source, whose difference is
+            contradicted; empty otherwise.
+        unjudged: What unjudged documents could change in that pair; None otherwise.
+        is_reranked: All fusions blend in a reranker; where some do not, only those are compared.
+    """
+
+    verdict: Literal["pays", "loses", "not shown", "unjudged decide"]
+    fusion: str
+    source: str
+    fusion_mean: OptionalFloat
+    source_mean: OptionalFloat
+    difference: OptionalFloat
+    low: OptionalFloat
+    high: OptionalFloat
+    p_adjusted: OptionalFloat
+    fusions: int
+    sources: int
+    is_reranked: bool
+    contradicted: tuple[str, ...] = ()
+    unjudged: UnjudgedResult | None = None
+
+
+class VerdictCount(ReportRecord):
+    """The queries that have one verdict.
+
+    Attributes:
+        queries: How many.
+        share: Of all queries.
+        relevant: With a relevant document in the top of the list.
+        precision: Share for which the verdict is right: with a relevant document for ``correct``,
+            without one for ``incorrect``; None for ``ambiguous``, and without queries.
+        low: Lower end of its 95 % interval (Clopper–Pearson; queries count singly).
+        high: Upper end.
+    """
+
+    queries: int
+    share: float
+    relevant: int
+    precision: OptionalFloat = None
+    low: OptionalFloat = None
+    high: OptionalFloat = None
+
+
+class RefinedResult(ReportRecord):
+    """The queries that were searched again, with the refined query.
+
+    Attributes:
+        queries: Their ids.
+        measure: The primary measure.
+        before: Its mean over them, of the lists of the original query.
+        after: Its mean over them, of the lists of the refined query.
+        difference: After − before.
+        low: Lower end of its interval, paired by query; None where nothing tells the spread.
+        high: Upper end.
+        mean_before: Mean over all queries of the collection, before.
+        mean_after: The same, after.
+        verdicts: Of the lists of the refined query.
+        relevant_before: Lists with a relevant document in the top, before.
+        relevant_after: The same, after.
+    """
+
+    queries: tuple[str, ...]
+    measure: str
+    before: float
+    after: float
+    difference: float
+    low: OptionalFloat
+    high: OptionalFloat
+    mean_before: float
+    mean_after: float
+    verdicts: tuple[Verdict, ...]
+    relevant_before: int
+    relevant_after: int
+
+
+class CragResult(ReportRecord):
+    """The verdicts on the lists of all queries.
+
+    Attributes:
+        name: The system, or the rerank list.
+        kind: ``system`` = its final lists; ``list`` = the rerank list in its own order.
+        reranker: The rerank list whose scores count.
+        top: So many documents of a list count.
+        grade: From which a document is relevant.
+        upper: At or above it a best score is ``correct``.
+        lower: At or below it a best score is ``incorrect``.
+        scores: Best score by query, in the collection's order; None = nothing was scored.
+        verdicts: By query, in the collection's order.
+        correct: The queries of this verdict.
+        ambiguous: Likewise.
+        incorrect: Likewise.
+        needs_web_search: Queries that are not ``correct``.
+        refined: The queries that were searched again; None = the dataset has no refined lists for
+            any of them.
+    """
+
+    name: str
+    kind: Literal["system", "list"]
+    reranker: str
+    top: int
+    grade: int
+    upper: float
+    lower: float
+    scores: tuple[OptionalFloat, ...]
+    verdicts: tuple[Verdict, ...]
+    correct: VerdictCount
+    ambiguous: VerdictCount
+    incorrect: VerdictCount
+    needs_web_search: int
+    refined: RefinedResult | None = None
+
+    @property
+    def title(self) -> str:
+        """``mine (ce)`` of a system, ``rerank list ce`` of a list."""
+        return (
+            f"rerank list {self.name}" if self.kind == "list" else f"{self.name} ({self.reranker})"
+        )
+
+
+def format_scope(
+    split: str | None,
+    query_type: str | None,
+    where: Mapping[str, Sequence[str]],
+    format_name: Callable[[str], str] = str,
+) -> str:
+    """``, split test, type local, language ja``; empty for all judged queries.
+
+    Args:
+        split: None = all.
+        query_type: None = all.
+        where: Field of the queries → the values that they have.
+        format_name: How a name is written.
+    """
+    filters: dict[str, Sequence[str]] = {} if split is None else {"split": (split,)}
+    filters |= {} if query_type is None else {"type": (query_type,)}
+    parts = (
+        f", {format_name(field)} {' or '.join(map(format_name, values))}"
+        for field, values in {**filters, **where}.items()
+    )
+    return "".join(parts)
+
+
+class Collection(TableView, ReportRecord):
+    """What was found on one dataset.
+
+    Attributes:
+        name: The dataset.
+        version: Its version.
+        fingerprint: SHA-256 over the contents that were used.
+        digests: SHA-256 of each part.
+        split: Which split was evaluated; None = all judged queries.
+        query_type: Which query type; None = all.
+        where: Field of the queries → the values that they have; empty = all.
+        tuning_split: Where the best single source was chosen; None = on the evaluated queries.
+        judgments: What an unjudged document means here; None = not declared.
+        binary_relevance: Grade from which binary measures count.
+        measures: Measure names as the dataset resolves them; the first is the primary one.
+        baseline: The system compared with.
+        queries: The Q evaluated query ids.
+        types: Their types.
+        slices: Other fields by which the page breaks results down: their values by query.
+        groups: Their groups.
+        grouping: How the declared groups were joined.
+        has_irrelevant_judgments: Whether any document of these queries is judged not relevant;
+            where none is, no difference corrects for unjudged documents.
+        grades: The different grades of their judged documents, ascending; empty = not known.
+        queries_without_relevant: Queries without a relevant document; they score 0.
+        runs: The input lists.
+        systems: The rows, floor and ceiling rows last.
+        comparisons: By measure, in the order of the systems.
+        first_group: The systems that are not shown to be worse than any other, over all pairs.
+        fusion: Whether fusing pays; None = there is no fusion, or no source alone.
+        synthetic_queries: Queries that a model wrote; where there are any, all are.
+        ignored_queries: Queries of the queries file that lists answer and nobody judged.
+        near_duplicates: Queries that depend on each other though no group says so; None = few or
+            none, or not searched.
+        crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
+        judge: The machine judge whose grades these are; None = people gave them.
+        first_trial: What is of trial 1 alone, a sentence each; empty where each list has one trial.
+    """
+
+    name: str
+    version: str
+    fingerprint: str
+    digests: dict[str, str]
+    split: str | None
+    query_type: str | None
+    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    tuning_split: str | None
+    judgments: Literal["pooled", "sparse", "complete"] | None
+    binary_relevance: int
+    measures: tuple[str, ...]
+    baseline: str
+    queries: tuple[str, ...]
+    types: tuple[str | None, ...]
+    slices: dict[str, tuple[str | None, ...]] = Field(default_factory=dict)
+    groups: tuple[str, ...]
+    grouping: Grouping = "identical"
+    has_irrelevant_judgments: bool = True
+    grades: tuple[int, ...] = ()
+    queries_without_relevant: int
+    runs: tuple[ListInfo, ...]
+    systems: tuple[SystemResult, ...]
+    comparisons: tuple[ComparisonResult, ...] = ()
+    first_group: tuple[str, ...] = ()
+    fusion: FusionResult | None = None
+    near_duplicates: NearDuplicates | None = None
+    synthetic_queries: int = 0
+    ignored_queries: int = 0
+    crag: tuple[CragResult, ...] = ()
+    judge: JudgeInfo | None = None
+    first_trial: tuple[str, ...] = ()
+
+    def slice_values(self, field: str) -> tuple[str | None, ...]:
+        """(Q,): the value of a sliced field of each query; None = absent."""
+        return self.types if field == "type" else self.slices[field]
+
+    def system_values(self) -> dict[str, FloatArray]:
+        """By system, (M, Q): its values; NaN where one is missing.
+
+        Raises:
+            ConfigError: A system lacks a measure.
+        """
+        values = {}
+        for row in self.systems:
+            if row.kind != "system":
+                continue
+            for name in self.measures:
+                if name not in row.measures:
+                    raise ConfigError(
+                        f"{self.name}: system {row.name!r} has no measure {name!r}: run the "
+                        "experiment again"
+                    )
+            rows = [row.measures[name].values for name in self.measures]
+            values[row.name] = np.array(rows, np.float64)
+        return values
+
+    def trial_values(self) -> dict[str, FloatArray]:
+        """By system of several trials, (T, M, Q): the values of each."""
+        return {
+            row.name: np.array(
+                [row.measures[name].trials for name in self.measures], np.float64
+            ).swapaxes(0, 1)
+            for row in self.systems
+            if row.kind == "system" and row.trials is not None
+        }
+
+    @property
+    def trial_lists(self) -> dict[str, frozenset[str]]:
+        """By system of several trials the lists that differ between these."""
+        rows = self.competitors.items()
+        return {name: frozenset(row.trials.lists) for name, row in rows if row.trials is not None}
+
+    @property
+    def judgment_kind(self) -> JudgmentKind:
+        """What the judgments say of unjudged documents."""
+        return name_kind(self.judgments, has_irrelevant=self.has_irrelevant_judgments)
+
+    @property
+    def condition(self) -> str:
+        """What every answer needs, to be put behind it; empty = nothing."""
+        return f" {CONDITION}" if self.judgment_kind == "undeclared" else ""
+
+    @property
+    def primary_measure(self) -> str:
+        """The measure that decides."""
+        return self.measures[0]
+
+    @property
+    def competitors(self) -> dict[str, SystemResult]:
+        """The systems of the experiment by name, without floor and ceiling."""
+        return {row.name: row for row in self.systems if row.kind == "system"}
+
+    @property
+    def ranked_systems(self) -> tuple[SystemResult, ...]:
+        """The systems by primary mean, best first; equals in the experiment's order."""
+
+        def sort_key(row: SystemResult) -> float:
+            mean = row.measures[self.primary_measure].mean
+            return -math.inf if mean is None else mean
+
+        systems = (row for row in self.systems if row.kind == "system")
+        return tuple(sorted(systems, key=sort_key, reverse=True))
+
+    @property
+    def ranked_comparisons(self) -> tuple[ComparisonResult, ...]:
+        """The comparisons on the primary measure, of the best system first."""
+        pairs = (self.comparison(row.name, self.primary_measure) for row in self.ranked_systems)
+        return tuple(comparison for comparison in pairs if comparison is not None)
+
+    @property
+    def best_improvement(self) -> ComparisonResult | None:
+        """Of the systems shown to be better than the baseline, the one with the highest mean."""
+        return next((item for item in self.ranked_comparisons if item.answer in BETTER), None)
+
+    @property
+    def best_system(self) -> str:
+        """The name of that system; the baseline where none is shown to be better."""
+        better = self.best_improvement
+        return self.baseline if better is None else better.candidate
+
+    @property
+    def reference_rows(self) -> tuple[SystemResult, ...]:
+        """Floor and ceiling rows."""
+        return tuple(row for row in self.systems if row.kind != "system")
+
+    def _summary(self) -> str:
+        systems = pluralize(len(self.ranked_systems), "system")
+        queries = pluralize(len(self.queries), "query")
+        return f"Collection({self.name!r}, {systems}, {queries}, {', '.join(self.measures)})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a system, the best first, with the mean of each measure."""
+        rows = self.ranked_systems[:limit]
+        return {
+            "system": [row.name for row in rows],
+            **{name: [row.measures[name].mean for row in rows] for name in self.measures},
+        }
+
+    def system(self, name: str) -> SystemResult:
+        """The row of that name."""
+        return next(row for row in self.systems if row.name == name)
+
+    def comparison(self, candidate: str, measure: str) -> ComparisonResult | None:
+        """That system against the baseline; None for the baseline and the bounds."""
+        matches = (c for c in self.comparisons if (c.candidate, c.measure) == (candidate, measure))
+        return next(matches, None)

@@ -1,0 +1,390 @@
+"""A first comparison of some lists, with no configuration: systems, score spaces, report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.grouped_rows import count_within_queries
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.json_objects import load_known_queries
+from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.provenance import read_meta
+from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
+
+#: Logits beyond this are none: their sigmoid is 0 or 1 in single precision.
+MAX_LOGIT: Final = 17.0
+#: Scores count as equal up to this.
+SAME: Final = 1e-9
+
+
+class ScoreSpaceGuess(NamedTuple):
+    """A guess and the rule it rests on.
+
+    Attributes:
+        space: The score space.
+        reason: What is true of every score: ``"every score lies in [0, 1]"``.
+    """
+
+    space: ScoreSpace
+    reason: str
+
+
+def guess_score_space(run: Run) -> ScoreSpaceGuess:
+    """The score space of a rerank list; the first rule that fits.
+
+    ``order``: the scores of a list of n count n, n−1 … 1, are 1, 1/2 … 1/n, or −1, −2 … −n.
+    ``unit``: all lie in [0, 1]. ``log_prob``: none is above 0. ``logit``: both signs, and none
+    beyond ±17. Anything else is ``unbounded``.
+    """
+    if _follow_ranks(run):
+        return ScoreSpaceGuess("order", "the scores only count the ranks")
+    low, high = float(run.scores.min()), float(run.scores.max())
+    if low >= 0 and high <= 1:
+        return ScoreSpaceGuess("unit", "every score lies in [0, 1]")
+    if high <= 0:
+        return ScoreSpaceGuess("log_prob", "no score is above 0")
+    limits = f"the scores reach from {low:.4g} to {high:.4g}"
+    if low < 0 and max(-low, high) <= MAX_LOGIT:
+        return ScoreSpaceGuess("logit", f"{limits}, both signs and none beyond ±{MAX_LOGIT:g}")
+    return ScoreSpaceGuess("unbounded", limits)
+
+
+def _follow_ranks(run: Run) -> bool:
+    """Whether every score is a function of its rank and of the length of its list."""
+    sizes = np.diff(run.offsets)
+    if sizes.max(initial=0) < 2:
+        return False
+    ranks = count_within_queries(run.offsets).astype(np.float64)
+    length = np.repeat(sizes, sizes)
+    candidates: tuple[FloatArray, ...] = (length + 1 - ranks, 1 / ranks, -ranks)
+    return any(np.allclose(run.scores, values, rtol=0, atol=SAME) for values in candidates)
+
+
+#: The k of reciprocal rank fusion; the first one is that of the baseline.
+RRF_CONSTANTS: Final = (60, 10)
+#: How much more one list counts in a weighted system.
+DOUBLE_WEIGHT: Final = 2
+#: The share of the rerank score in a reranked system.
+RERANK_WEIGHT: Final = 0.7
+
+#: A system's keys, as in YAML.
+SystemKeys: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StarterSystems:
+    """The systems, and what a reader has to know of them.
+
+    Attributes:
+        systems: By name.
+        baseline: The one that the others are compared with.
+        notes: What the names stand for, and which system was left out and why.
+    """
+
+    systems: dict[str, SystemKeys]
+    baseline: str
+    notes: tuple[str, ...]
+
+
+def build_starter_systems(runs: Sequence[Run], rerankers: Sequence[Run] = ()) -> StarterSystems:
+    """Each list alone, and the usual fusions, all with and without each reranker.
+
+    The fusions are RRF at k 60 and 10, RRF in which one list counts twice, min-max and theoretical
+    min-max convex combinations, and a mean of z-scores.
+
+    Args:
+        runs: At least two lists, or one and a reranker.
+        rerankers: Rerank lists.
+
+    Raises:
+        ConfigError: There is nothing to compare, or two things have one name.
+    """
+    if not runs or (len(runs) == 1 and not rerankers):
+        raise ConfigError("at least two lists are needed, or one list and a reranker: name another")
+    names = [run.name for run in runs]
+    systems: dict[str, SystemKeys] = {name: {"runs": [name]} for name in names}
+    notes: list[str] = []
+    if len(runs) > 1:
+        for name, fusion in _fusions(runs):
+            _refuse_taken(name, systems)
+            systems[name] = {"runs": names, "fusion": fusion}
+        notes += _fusion_notes(runs, systems)
+    baseline = f"rrf k={RRF_CONSTANTS[0]}" if len(runs) > 1 else names[0]
+    plain = dict(systems)
+    for reranker in rerankers:
+        for name, system in plain.items():
+            reranked = f"{name} + {reranker.name}"
+            _refuse_taken(reranked, systems)
+            systems[reranked] = {**system, "blend": _rerank_blend(reranker)}
+        notes.append(_rerank_note(reranker))
+    return StarterSystems(systems, baseline, tuple(notes))
+
+
+def _refuse_taken(name: str, systems: dict[str, SystemKeys]) -> None:
+    if name in systems:
+        raise ConfigError(f"{name!r} names both a list and a system made of the lists: rename it")
+
+
+def _fusions(runs: Sequence[Run]) -> Iterator[tuple[str, SystemKeys]]:
+    """Name and keys of each fusion."""
+    first, *others = RRF_CONSTANTS
+    yield f"rrf k={first}", {"method": "rrf", "k": first}
+    for k in others:
+        yield f"rrf k={k}", {"method": "rrf", "k": k}
+    for run in runs:
+        weights = {other.name: DOUBLE_WEIGHT if other is run else 1 for other in runs}
+        yield f"rrf {run.name} x{DOUBLE_WEIGHT}", {"method": "rrf", "k": first, "weights": weights}
+    convex = {"method": "weighted_score", "missing": "zero"}
+    yield "convex min-max", {**convex, "normalize": "min_max"}
+    floors = {run.name: score_floor(run) for run in runs}
+    if None not in floors.values():
+        theoretical = {"method": "theoretical_min_max", "lo": floors}
+        yield "convex theoretical", {**convex, "normalize": theoretical}
+    yield "z-score", {"method": "weighted_score", "missing": "min", "normalize": "z_score"}
+
+
+def score_floor(run: Run) -> float | None:
+    """The least score that a source can give, by its values; None = they do not tell.
+
+    0 where no score is negative, as of BM25; −1 where all lie in [−1, 1], as cosines do.
+    """
+    low, high = float(run.scores.min(initial=0.0)), float(run.scores.max(initial=0.0))
+    if low >= 0:
+        return 0.0
+    return -1.0 if low >= -1 and high <= 1 else None
+
+
+def _fusion_notes(runs: Sequence[Run], systems: dict[str, SystemKeys]) -> Iterator[str]:
+    """What the names of the fusions stand for, and why one of them is missing."""
+    yield (
+        f"x{DOUBLE_WEIGHT}: RRF with k={RRF_CONSTANTS[0]} in which that list counts "
+        "twice. convex: mean of scaled scores, equal weights, 0 for a list that "
+        "did not return the document. z-score: likewise, with the list's least score instead of 0."
+    )
+    if theoretical := systems.get("convex theoretical"):
+        floors = theoretical["fusion"]["normalize"]["lo"]
+        listed = ", ".join(f"{name} {floor:g}" for name, floor in floors.items())
+        yield f"convex theoretical takes as the least possible score: {listed}."
+        return
+    unknown = [run for run in runs if score_floor(run) is None]
+    ranges = (f"{r.name} has {r.scores.min():.4g} to {r.scores.max():.4g}" for r in unknown)
+    yield (
+        "convex theoretical is left out: it needs scores of at least 0 or in [-1, 1], and "
+        f"{' and '.join(ranges)}."
+    )
+
+
+def _rerank_blend(reranker: Run) -> SystemKeys:
+    """The first documents by rerank score and fused rank, as deep as the list goes."""
+    return {
+        "method": "linear",
+        "reranker": reranker.name,
+        "depth": _rerank_depth(reranker),
+        "beta": RERANK_WEIGHT,
+        "retrieval": "reciprocal_rank",
+        "missing": "below",
+    }
+
+
+def _rerank_depth(reranker: Run) -> int:
+    """The most documents that it scored for a query."""
+    return max(1, int(np.diff(reranker.offsets).max(initial=1)))
+
+
+def _rerank_note(reranker: Run) -> str:
+    return (
+        f"+ {reranker.name}: the first {_rerank_depth(reranker)} documents by {RERANK_WEIGHT:g} × "
+        f"{reranker.name} + {1 - RERANK_WEIGHT:.2g} / rank; documents without a score stay below."
+    )
+
+
+#: Names stand in YAML, in tables and in file names.
+NAME = re.compile(r"\w[\w .+-]*")
+
+
+class RerankFile(NamedTuple):
+    """A rerank list's file; without a score space, its values decide.
+
+    Attributes:
+        path: The file.
+        score_space: What its numbers mean.
+    """
+
+    path: Path
+    score_space: ScoreSpace | None = None
+
+
+@dataclass(frozen=True)
+class StarterInput:
+    """The files that are compared, and how.
+
+    Attributes:
+        qrels: File of judgments; None = nothing is judged yet, and nothing can be compared.
+        runs: Run files by name.
+        rerankers: Rerank lists by name.
+        queries: File of the queries' texts, types, groups and splits; None = nothing is known.
+        measures: Measure names, the primary one first.
+        binary_relevance: Grade from which binary measures count.
+        qrels_layout: How the judgments' file names its columns.
+        run_layout: How the files of all lists do.
+        documents: File of the documents' texts, which a saved dataset names; None = not known.
+        name: The dataset's name; None = that of the judgments' file.
+    """
+
+    qrels: Path | None
+    runs: Mapping[str, Path]
+    rerankers: Mapping[str, RerankFile]
+    measures: Sequence[str]
+    queries: Path | None = None
+    binary_relevance: int = 1
+    qrels_layout: FileLayout = DEFAULT_LAYOUT
+    run_layout: FileLayout = DEFAULT_LAYOUT
+    documents: Path | None = None
+    name: str | None = None
+
+
+class StarterLists(NamedTuple):
+    """The lists of the files, and the systems that are worth trying on them.
+
+    Attributes:
+        runs: Run by name.
+        rerankers: Rerank list by name.
+        spaces: What the numbers of each rerank list mean.
+        starter: The systems.
+        notes: What their names stand for, what was guessed, and what was left out.
+    """
+
+    runs: dict[str, Run]
+    rerankers: dict[str, Run]
+    spaces: dict[str, ScoreSpace]
+    starter: StarterSystems
+    notes: tuple[str, ...]
+
+
+class StarterComparison(NamedTuple):
+    """What was compared, and what was found.
+
+    Attributes:
+        report: As of an experiment.
+        dataset: The lists.
+        source: The experiment, as its YAML would say it.
+        notes: What the systems' names stand for, what was guessed, and what was left out.
+    """
+
+    report: Report
+    dataset: Dataset
+    source: Source
+    notes: tuple[str, ...]
+
+
+def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress) -> StarterLists:
+    """Read the lists, and build the starter systems.
+
+    Args:
+        given: The files; judgments are not read.
+        progress: Called before the work.
+
+    Raises:
+        ConfigError: A name cannot be used, or there are too few lists.
+        DataError: A file breaks a rule.
+    """
+    _check_names(given)
+    progress("reading the lists", 0, 1)
+    layout = given.run_layout
+    runs = {name: load_run(path, name=name, layout=layout) for name, path in given.runs.items()}
+    rerankers = {
+        name: load_run(file.path, name=name, score_space=file.score_space, layout=layout)
+        for name, file in given.rerankers.items()
+    }
+    spaces, guesses = _score_spaces(given, rerankers)
+    starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
+    return StarterLists(runs, rerankers, spaces, starter, (*starter.notes, *guesses))
+
+
+def compare_starter_systems(
+    given: StarterInput, progress: Progress = ignore_progress, *, samples_ties: bool = True
+) -> StarterComparison:
+    """Compare the starter systems on lists that no dataset describes.
+
+    Args:
+        given: The files.
+        progress: Called as the work goes on.
+        samples_ties: Whether to settle ties inside lists at random.
+
+    Raises:
+        ConfigError: A name cannot be used, or there is nothing to compare, or nothing is judged.
+        DataError: A file breaks a rule.
+    """
+    if given.qrels is None:
+        raise ConfigError("systems are compared on judgments: name a file of judgments")
+    lists = read_starter_lists(given, progress)
+    qrels = load_qrels(given.qrels, layout=given.qrels_layout)
+    dataset = make_dataset(
+        given.name or name_dataset(given.qrels),
+        qrels,
+        lists.runs,
+        rerankers=lists.rerankers,
+        score_spaces=lists.spaces,
+        queries=None if given.queries is None else load_known_queries(given.queries, qrels),
+        qrels_path=given.qrels,
+        paths={**given.runs, **{name: file.path for name, file in given.rerankers.items()}},
+        layout=given.run_layout,
+        binary_relevance=given.binary_relevance,
+    )
+    known = {name: read_meta(file.path) for name, file in given.rerankers.items()}
+    dataset = replace(
+        dataset, provenance={name: meta for name, meta in known.items() if meta is not None}
+    )
+    experiment, source = make_experiment(
+        "try",
+        lists.starter.systems,
+        dataset=dataset.name,
+        baseline=lists.starter.baseline,
+        measures=list(given.measures),
+    )
+    report = run_on_datasets(experiment, source, [dataset], progress, samples_ties=samples_ties)
+    return StarterComparison(report, dataset, source, lists.notes)
+
+
+def _check_names(given: StarterInput) -> None:
+    names = [*given.runs, *given.rerankers]
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} cannot name a list: begin with a letter or digit, and use letters, "
+                "digits, blanks and . + - _ only"
+            )
+        if names.count(name) > 1:
+            raise ConfigError(f"{name!r} names both a list and a reranker: rename one of them")
+
+
+def _score_spaces(
+    given: StarterInput, rerankers: Mapping[str, Run]
+) -> tuple[dict[str, ScoreSpace], list[str]]:
+    """The score space of each rerank list, and a sentence for each that was guessed."""
+    spaces: dict[str, ScoreSpace] = {}
+    guesses = []
+    for name, run in rerankers.items():
+        space = given.rerankers[name].score_space
+        if space is None:
+            space, reason = guess_score_space(run)
+            guesses.append(
+                f"{name}: score_space {space}, guessed because {reason}; --rerank "
+                f"{name}:SPACE=FILE sets it."
+            )
+        spaces[name] = space
+    return spaces, guesses

@@ -1,1 +1,0 @@
-"""What ``try`` compares: the usual systems on lists that no dataset describes."""

@@ -1,1 +1,0 @@
-"""Systems seen several times: every trial is evaluated, and a value is the mean over trials."""

@@ -1,0 +1,198 @@
+"""The least or greatest value of a system that any completion of the judgments gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from fusion_bench.checks.completed_measures import build_model, has_model
+from fusion_bench.checks.completions import ListParts, TopDocuments, collect_list, find_list_ends
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, mean_of_trials
+from fusion_bench.evaluation.report_records import CompletionBounds
+from fusion_bench.experiment.system import System
+from fusion_bench.measures import Measure
+from fusion_bench.measures.rankings import divide_or_zero
+from fusion_bench.ranking.final_lists import list_parts
+
+#: Depth of Judged where the measure has no cutoff.
+JUDGED_DEPTH: Final = 10
+#: Grades that are tried; where there are more, only those of the judgments are.
+MOST_GRADES: Final = 20
+
+
+@dataclass(frozen=True, eq=False)
+class QueryBounds:
+    """One system on Q queries and one measure.
+
+    Attributes:
+        judged: Shape (Q,): ``Judged`` at the measure's cutoff, or at 10.
+        low: Shape (Q,): the least value over completions; None = completions of the measure are
+            not known.
+        high: Shape (Q,): the greatest; None likewise.
+        depth: The measure's cutoff, or 10.
+    """
+
+    judged: FloatArray
+    low: FloatArray | None
+    high: FloatArray | None
+    depth: int
+
+    def select_queries(self, keep: BoolArray | IntArray) -> QueryBounds:
+        """Only the queries where ``keep``, shape (Q,), is true, or those of these indices."""
+        low, high = (None if each is None else each[keep] for each in (self.low, self.high))
+        return replace(self, judged=self.judged[keep], low=low, high=high)
+
+    @property
+    def record(self) -> CompletionBounds:
+        """The means, as report files hold them."""
+        low, high = (None if each is None else float(each.mean()) for each in (self.low, self.high))
+        return CompletionBounds(
+            depth=self.depth, judged=float(self.judged.mean()), low=low, high=high
+        )
+
+
+def grade_scale(qrels: Qrels) -> Sequence[int]:
+    """The grades that a judge may give: 0 to the greatest of the judgments, at least 0 and 1."""
+    greatest = int(qrels.grades.max(initial=1))
+    if greatest > MOST_GRADES:
+        return [0, *np.unique(qrels.grades[qrels.grades > 0]).tolist()]
+    return range(max(greatest, 1) + 1)
+
+
+def find_bounds(
+    measures: Sequence[Measure], runs: AlignedRuns, parts: ListParts, qrels: Qrels
+) -> tuple[QueryBounds | None, ...]:
+    """The bounds of one system.
+
+    Args:
+        measures: (M,).
+        runs: All Q queries.
+        parts: The system's lists.
+        qrels: Gives the scale of the grades.
+
+    Returns:
+        (M,); None = the judgments are complete.
+    """
+    if not measures or bool(runs.judged.all()):
+        return (None,) * len(measures)
+    pairs = [(_depth_to_read(measure), measure.cutoff or JUDGED_DEPTH) for measure in measures]
+    depths = {depth for pair in pairs for depth in pair}
+    known = [depth for depth in depths if depth is not None]
+    top = collect_list(runs, parts, cutoff=None if None in depths else max(known))
+    tops = {depth: top.within_cutoff(depth) for depth in depths}
+    shares = {depth: _judged_share(tops[depth]) for _, depth in pairs}
+    bounds = []
+    for measure, (depth, shown) in zip(measures, pairs, strict=True):
+        low, high = _find_ends(measure, tops[depth], qrels)
+        bounds.append(QueryBounds(shares[shown], low, high, shown))
+    return tuple(bounds)
+
+
+def _depth_to_read(measure: Measure) -> int | None:
+    """The greatest position that a measure's bounds depend on; None = all count."""
+    if measure.cutoff is None and not has_model(measure):
+        return JUDGED_DEPTH
+    return measure.cutoff
+
+
+def _find_ends(
+    measure: Measure, top: TopDocuments, qrels: Qrels
+) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
+    """The least and greatest values, (Q,) each; None = completions are not known."""
+    if not has_model(measure):
+        return None, None
+    ends = find_list_ends(measure, top)
+    if ends is not None:
+        return ends
+    model = build_model(measure, top, sorted({*grade_scale(qrels), 1}))
+    if model is None:
+        return None, None
+    extremes = model.find_extremes()
+    return extremes.low, extremes.high
+
+
+def _judged_share(top: TopDocuments) -> FloatArray:
+    """(Q,): the share of judged documents; 0 for an empty list, as ir_measures has it."""
+    shown = np.bincount(top.query, minlength=top.size)
+    judged = np.bincount(top.query[top.judged], minlength=top.size)
+    return divide_or_zero(judged, shown)
+
+
+#: Of each measure; None = the judgments are complete.
+MeasureBounds = Sequence[QueryBounds | None]
+
+
+def mean_bounds(trials: Sequence[MeasureBounds]) -> tuple[QueryBounds | None, ...]:
+    """The means over trials, measure by measure.
+
+    No completion gives the mean over trials a value beyond them.
+
+    Args:
+        trials: (T,) of (M,).
+    """
+    return tuple(_mean_of_measure(bounds) for bounds in zip(*trials, strict=True))
+
+
+def _mean_of_measure(trials: MeasureBounds) -> QueryBounds | None:
+    """None where it is not known of one of them."""
+    known = [each for each in trials if each is not None]
+    if not known or len(known) < len(trials):
+        return None
+    judged = mean_of_trials(np.stack([each.judged for each in known]))
+    low = _mean_ends([each.low for each in known])
+    high = _mean_ends([each.high for each in known])
+    return QueryBounds(judged, low, high, known[0].depth)
+
+
+def _mean_ends(trials: Sequence[FloatArray | None]) -> FloatArray | None:
+    known = [each for each in trials if each is not None]
+    return mean_of_trials(np.stack(known)) if len(known) == len(trials) else None
+
+
+def find_trial_bounds(
+    task: EvaluationSet, system: System, measures: Sequence[Measure]
+) -> tuple[QueryBounds | None, ...]:
+    """(M,): the means over trials; None with complete judgments.
+
+    Args:
+        task: The evaluated queries.
+        system: Any system; trained parts are fitted on each trial by itself.
+        measures: M measures.
+    """
+    if bool(task.runs.judged.all()):  # nothing needs to be ranked
+        return (None,) * len(measures)
+    trials = task.trials[: task.count_trials(system)]
+    fitted = ((trial.fit_system(system), trial.runs) for trial in trials)
+    return find_fitted_bounds(
+        fitted, measures, spaces=task.dataset.spaces, qrels=task.dataset.qrels
+    )
+
+
+def find_fitted_bounds(
+    fitted: Iterable[tuple[System, AlignedRuns]],
+    measures: Sequence[Measure],
+    *,
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels,
+) -> tuple[QueryBounds | None, ...]:
+    """The same of a system that is fitted already.
+
+    Args:
+        fitted: (T,): for each trial the system, fitted there, and the lists.
+        measures: M measures.
+        spaces: Score space of each rerank list.
+        qrels: The judgments.
+    """
+    return mean_bounds(
+        [
+            find_bounds(measures, runs, list_parts(system, runs, spaces), qrels)
+            for system, runs in fitted
+        ]
+    )

@@ -1,1 +1,0 @@
-"""Methods in an experiment: fields, aliases, and the table of names."""

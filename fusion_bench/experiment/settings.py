@@ -1,0 +1,603 @@
+"""The settings of an experiment: tune, gate, crag, looks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from fusion_bench.config.models import (
+    MOST_FOLDS,
+    MOST_RANK,
+    MOST_TRIALS,
+    Location,
+    Rank,
+    StrictModel,
+    UniqueNames,
+)
+from fusion_bench.config.parameters import Kind, Parameter, Value
+from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.errors import ConfigError
+from fusion_bench.measures.aliases import MeasureName, is_bounded, resolve_alias
+
+#: What is said of a list, by the names of CONV-03-05.
+Verdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
+
+
+#: On the unit scale of the scores.
+UnitNumber: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+class CragRule(StrictModel):
+    """Thresholds on the best rerank score: is there a relevant document in the top of the list?
+
+    Attributes:
+        upper: At or above it the verdict is ``correct``.
+        lower: At or below it the verdict is ``incorrect``, between them ``ambiguous``.
+        top: Documents of the list that count.
+        grade: From which a document is relevant.
+    """
+
+    upper: UnitNumber = 0.7
+    lower: UnitNumber = 0.3
+    top: Rank = 10
+    grade: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _check_order(self) -> CragRule:
+        if self.lower > self.upper:
+            raise ValueError(f"lower {self.lower:g} is above upper {self.upper:g}: swap them")
+        return self
+
+
+class CragSettings(CragRule):
+    """The settings of an experiment's ``crag:``.
+
+    Attributes:
+        refine: The verdicts after which the lists of the refined query are taken, where the
+            dataset has some.
+    """
+
+    refine: tuple[Verdict, ...] = ("incorrect", "ambiguous")
+
+
+class CragFitSettings(CragRule):
+    """The settings of ``tune: crag:``; its thresholds are the default to beat.
+
+    Attributes:
+        credit: Utility of ``ambiguous``, where a right verdict has 1 and a wrong one 0.
+    """
+
+    credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
+
+
+class LookSettings(StrictModel):
+    """How looks at held-out queries are counted.
+
+    Attributes:
+        count: False = looks are not counted, and the report says so.
+        file: The ledger; a relative path starts at the experiment's file. None = ``looks.jsonl``
+            beside the ``dataset.yaml``.
+        max_queries: Plan of looks at frozen numbers, declared before the first look: held-out
+            queries of the last one. None = no plan; each look has the level of its number.
+    """
+
+    count: bool = True
+    file: Path | None = None
+    max_queries: Annotated[int, Field(ge=1)] | None = None
+
+
+SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
+SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
+#: Samplers whose trials are the same whatever the values, as cross-fitting needs them.
+DATA_FREE_SAMPLERS = frozenset({"random", "qmc", "grid", "brute_force"})
+#: In YAML, the ranges that the methods declare.
+DECLARED = "own"
+
+
+class ParameterRange(StrictModel):
+    """The values of one parameter: a range, or choices.
+
+    Attributes:
+        low: Least value.
+        high: Greatest value, itself allowed.
+        step: Only low, low + step, …
+        log: Search evenly by the logarithm.
+        int: Whole numbers only.
+        choices: The values, instead of a range.
+        when: Other paths, each with the value or values under which this one takes part.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    log: bool = False
+    int: bool = False
+    choices: tuple[Value, ...] = ()
+    when: dict[str, Value | tuple[Value, ...]] = Field(default_factory=dict)
+
+    def to_parameter(self, path: str) -> Parameter:
+        """As the search takes it.
+
+        Raises:
+            ConfigError: Both a range and choices, or a broken range.
+        """
+        if self.choices and (self.low, self.high, self.step) != (None, None, None):
+            raise ConfigError(f"{path}: give either choices, or low and high")
+        when = tuple(
+            (other, allowed if isinstance(allowed, tuple) else (allowed,))
+            for other, allowed in self.when.items()
+        )
+        bounds = self.model_dump(exclude={"int", "when"})
+        kind: Kind = "choice" if self.choices else "int" if self.int else "float"
+        return Parameter(path, kind, when=when, **bounds)
+
+
+class SearchSettings(StrictModel):
+    """How a search runs.
+
+    Attributes:
+        trials: How many parameter sets are tried, the default and the presets included.
+        timeout: Stop starting trials after this many seconds; None = never.
+        sampler: Proposes them: ``tpe`` takes every space, ``cmaes`` numbers without
+            conditions, ``gp`` (needs torch) and ``qmc`` spaces without conditions, ``random``
+            every space; ``grid`` and ``brute_force`` go through all points.
+        batch: Trials that are asked for and evaluated together.
+        points: Values that ``grid`` takes from a range without steps.
+        seed: Makes a run exactly repeatable.
+    """
+
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 300
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    sampler: SamplerName = "tpe"
+    batch: Annotated[int, Field(ge=1, le=256)] = 16
+    points: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = 5
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
+
+
+class DeclaredCost(StrictModel):
+    """The cost of reranking.
+
+    Attributes:
+        price: Of 1,000 reranked candidates, in any currency.
+        seconds: Of one reranked candidate.
+    """
+
+    price: Annotated[float, Field(ge=0)] | None = None
+    seconds: Annotated[float, Field(ge=0)] | None = None
+
+
+class EffortSettings(DeclaredCost):
+    """The cost of reranking, for the front of quality against effort.
+
+    The ledger of a rerank list overrides these values.
+
+    Attributes:
+        rerankers: The same for single rerank lists, over the values for all.
+        prefer: ``declared`` = these values override a ledger.
+    """
+
+    rerankers: dict[str, DeclaredCost] = Field(default_factory=dict)
+    prefer: Literal["ledger", "declared"] = "ledger"
+
+    def declared_for(self, reranker: str) -> DeclaredCost:
+        """What is declared for one rerank list."""
+        single = self.rerankers.get(reranker, DeclaredCost())
+        shared = {"price": self.price, "seconds": self.seconds}
+        return DeclaredCost(**shared | single.model_dump(exclude_none=True))
+
+
+class FrontSettings(StrictModel):
+    """The search for the front of quality against rerank effort.
+
+    Attributes:
+        method: Good trials are taken to every depth; then ``tpe`` or ``nsga2`` (Optuna's
+            multi-objective samplers) search on. ``depths`` stops before that, ``none`` searches no
+            front.
+        trials: Of the sampler.
+        depths: Rerank depths, 0 = no reranker; None = those that the space allows, or a ladder
+            from 1 to 100.
+    """
+
+    method: Literal["tpe", "nsga2", "depths", "none"] = "tpe"
+    trials: Annotated[int, Field(ge=0, le=MOST_TRIALS)] = 150
+    depths: (
+        Annotated[tuple[Annotated[int, Field(ge=0, le=MOST_RANK)], ...], Field(min_length=1)] | None
+    ) = None
+
+
+class TuneSettings(SearchSettings):
+    """The settings of an experiment's ``tune:``.
+
+    Attributes:
+        system: The system to tune; as it is written, it is the default to beat.
+        measure: What is maximized; the experiment's first measure by default.
+        parameters: Path → range, or ``own`` for what the methods declare at or below that path;
+            None = everything that they declare.
+        held_out: Share of the queries held out, where the dataset has no splits of its own; or
+            ``all``: each query is held out once, by cross-fitting. ``auto`` = ``all`` with few
+            queries where no other setting excludes it, else half.
+        split_seed: Hashed with query ids; another one gives another split.
+        folds: Of the nested cross-validation; 0 = none.
+        min_gain: A smaller gain is not worth a change.
+        choose: ``shrinkage`` = the trial with the greatest gain over the default on the tuning
+            queries after shrinkage (prior weight 10); ``best`` = the greatest mean; or
+            ``one_standard_error`` = the nearest to the default within one of the best.
+        effort: The cost of reranking.
+        front: The search of quality against rerank effort.
+        crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
+        by_query_type: Tune each query type by itself too, and compare that with one set for all.
+        by_intent: The same for each intent; only one of the two.
+        degraded: Whether to tune on a rerank list that a fallback answered in part.
+        looks: How looks at the held-out queries are counted.
+    """
+
+    old_keys: ClassVar[Mapping[str, str]] = {
+        "polish": "line searches are gone: delete this key",
+        "salt": "this key is called 'split_seed' now",
+    }
+
+    system: str
+    measure: MeasureName | None = None
+    parameters: dict[str, ParameterRange | Literal["own"]] | None = None
+    held_out: Annotated[float, Field(gt=0, lt=1)] | Literal["all", "auto"] = "auto"
+    split_seed: str = "fusion-bench"
+    folds: Annotated[int, Field(ge=0, le=MOST_FOLDS)] = 5
+    min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.005
+    choose: SelectionRule = "shrinkage"
+    effort: EffortSettings = EffortSettings()
+    front: FrontSettings = FrontSettings()
+    crag: CragFitSettings | None = None
+    by_query_type: bool = False
+    by_intent: bool = False
+    degraded: Literal["refuse", "accept"] = "refuse"
+    looks: LookSettings = LookSettings()
+
+    @field_validator("choose", mode="before")
+    @classmethod
+    def _refuse_old_rule(cls, rule: object) -> object:
+        if rule == "sceptical":
+            raise ValueError("'sceptical' is called 'shrinkage' now")
+        return rule
+
+    @model_validator(mode="after")
+    def _check_one_key(self) -> TuneSettings:
+        if self.by_query_type and self.by_intent:
+            raise ValueError("by_query_type and by_intent exclude each other: keep one")
+        if self.looks.max_queries is not None and (self.class_key or self.crag):
+            raise ValueError(
+                "looks.max_queries plans looks at one frozen set of numbers: leave out "
+                "by_query_type, by_intent and crag"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_cross_fitting(self) -> TuneSettings:
+        if self.held_out == "all" and self.cross_fitting_obstacle is not None:
+            setting, reason = self.cross_fitting_obstacle
+            raise ValueError(
+                f"held_out: all cannot be combined with {setting}, because {reason}: leave out one "
+                "of the two"
+            )
+        return self
+
+    @property
+    def cross_fitting_obstacle(self) -> tuple[str, str] | None:
+        """A setting that excludes cross-fitting, and the reason; None = there is none."""
+        given, one_set = self.model_fields_set, "cross-fitting tests one set of parameters"
+        has_front, no_front = self.front.method != "none", "cross-fitting searches no front"
+        follows = "sampler" in given and self.sampler not in DATA_FREE_SAMPLERS
+        samplers = ", ".join(sorted(DATA_FREE_SAMPLERS))
+        obstacles = (
+            ("by_query_type", self.by_query_type, one_set),
+            ("by_intent", self.by_intent, one_set),
+            ("crag", self.crag is not None, one_set),
+            ("looks.max_queries", self.looks.max_queries is not None, one_set),
+            ("front", "front" in given and has_front, no_front),
+            ("effort", "effort" in given and has_front, no_front),
+            ("folds: 0", self.folds == 0, "cross-fitting needs folds"),
+            (
+                "choose: one_standard_error",
+                self.choose == "one_standard_error",
+                "cross-fitting chooses by shrinkage or best",
+            ),
+            (
+                f"sampler: {self.sampler}",
+                follows,
+                f"cross-fitting needs trials that do not follow the values ({samplers})",
+            ),
+        )
+        return next(((name, reason) for name, is_set, reason in obstacles if is_set), None)
+
+    @property
+    def class_key(self) -> ClassKey | None:
+        """By what parameters are tuned beside one set for all; None = by nothing."""
+        if self.by_intent:
+            return BY_INTENT
+        return BY_TYPE if self.by_query_type else None
+
+    def search_settings(self, *, is_data_free: bool = False) -> SearchSettings:
+        """The part that one search needs.
+
+        Args:
+            is_data_free: Whether trials must not follow the values, as for cross-fitting.
+        """
+        settings = {name: getattr(self, name) for name in SearchSettings.model_fields}
+        if is_data_free and self.sampler not in DATA_FREE_SAMPLERS:
+            settings["sampler"] = "random"
+        return SearchSettings(**settings)
+
+
+#: What a status that is no pass does: it blocks, or it is a warning.
+BlockOrWarn: TypeAlias = Literal["block", "warn"]
+#: Value of ``inconclusive`` in earlier versions → what to write now.
+OLD_VALUES: Final = {"fail": "block", "pass": "warn"}
+
+
+def _refuse_old_values(value: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The value.
+
+    Raises:
+        ValueError: An earlier version called it so.
+    """
+    if isinstance(value, str) and value in OLD_VALUES:
+        raise ValueError(f"'{value}' is called '{OLD_VALUES[value]}' now")
+    return value
+
+
+def _name_slices(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """Slices by name: a query type is its own, a value of another field is ``field: value``."""
+    return [*map(_name_slice, data)] if isinstance(data, list | tuple) else data
+
+
+def _name_slice(item: Any) -> Any:  # noqa: ANN401 - as above
+    if not isinstance(item, Mapping):
+        return item
+    if len(item) != 1:
+        raise ValueError(f"a slice is one field and its value, such as intent: meta, given {item}")
+    [(field, value)] = item.items()
+    if isinstance(value, list | tuple | Mapping) or value is None:
+        raise ValueError(f"{field}: one value is needed, such as {field}: meta, given {value}")
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if field == "type" else f"{check_field_name(str(field))}{SEPARATOR}{text}"
+
+
+def split_slice(name: str) -> tuple[str, str]:
+    """The field of a slice, and the value that its queries have there."""
+    field, separator, value = name.partition(SEPARATOR)
+    return (field, value) if separator else ("type", name)
+
+
+#: Between the field and the value in the name of a slice.
+SEPARATOR: Final = ": "
+#: Names of different slices.
+Slices: TypeAlias = Annotated[UniqueNames, BeforeValidator(_name_slices)]
+
+
+class Tolerance(StrictModel):
+    """How much one measure may fall.
+
+    Attributes:
+        max_drop: m, in the unit of the measure: a mean that falls by no more is no regression.
+        max_drop_since_anchor: The same for all changes since the anchor together; by default 2m.
+        slices: Slices that are checked on their own, instead of the policy's; as there.
+    """
+
+    max_drop: Annotated[float, Field(ge=0)]
+    max_drop_since_anchor: Annotated[float, Field(ge=0)] | None = None
+    slices: Slices | None = None
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Tolerance:
+        if self.since_anchor < self.max_drop:
+            raise ValueError(
+                f"max_drop_since_anchor: at least max_drop, {self.max_drop:g}, is needed, given "
+                f"{self.since_anchor:g}"
+            )
+        return self
+
+    @property
+    def since_anchor(self) -> float:
+        """The tolerance of all changes since the anchor together."""
+        limit = self.max_drop_since_anchor
+        return 2 * self.max_drop if limit is None else limit
+
+    @property
+    def stated_limits(self) -> dict[str, float]:
+        """Name → value of each limit that the experiment states."""
+        limits = {
+            "max_drop": self.max_drop,
+            "max_drop_since_anchor": self.max_drop_since_anchor,
+        }
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+class CandidateBudget(StrictModel):
+    """The level is shared by several candidates.
+
+    Attributes:
+        max: Different candidates that may be checked between two updates of the baseline.
+    """
+
+    max: Annotated[int, Field(ge=1, le=10_000)]
+
+
+def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The same data.
+
+    Raises:
+        ValueError: Two keys name one measure.
+    """
+    first: dict[str, str] = {}
+    for key in data if isinstance(data, Mapping) else ():
+        name = resolve_alias(str(key))
+        if name in first:
+            raise ValueError(f"{first[name]} and {key} are one measure, {name}: keep one")
+        first[name] = str(key)
+    return data
+
+
+def _rename_budget(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """``always_valid: {runs: R}`` of earlier versions as ``candidates: {max: R}``.
+
+    Raises:
+        ValueError: Both are given.
+    """
+    if not isinstance(data, Mapping) or "always_valid" not in data:
+        return data
+    renamed = dict(data)
+    budget = renamed.pop("always_valid")
+    if "candidates" in renamed:
+        raise ValueError("always_valid is an earlier name of candidates: keep candidates alone")
+    if isinstance(budget, Mapping) and [*budget] == ["runs"]:
+        budget = {"max": budget["runs"]}
+    return {**renamed, "candidates": budget}
+
+
+class Guard(StrictModel):
+    """A bound on single queries, since a mean can hide a few large losses.
+
+    Attributes:
+        measure: Its name.
+        max_loss: A query that loses more than this violates the guard.
+        max_share: The share of queries, 0 to 1, that may violate it.
+    """
+
+    old_keys: ClassVar[Mapping[str, str]] = {
+        "lose": "this key is called 'max_loss' now",
+        "at_most": "this key is called 'max_share' now",
+    }
+
+    measure: MeasureName
+    max_loss: Annotated[float, Field(ge=0)]
+    max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
+class Golden(StrictModel):
+    """A query that must keep a document in its top ranks.
+
+    Attributes:
+        query: Id of the query.
+        document: Id of the document.
+        top: The last allowed rank.
+        dataset: Where the query is; needed with several datasets only.
+    """
+
+    query: str
+    document: str
+    top: Annotated[int, Field(ge=1)] = 10
+    dataset: str | None = None
+
+
+class GatePolicy(StrictModel):
+    """The policy of a gate; ``{MEASURE: {max_drop: M}, …}`` is short for ``{checks: …}``.
+
+    Attributes:
+        system: The gated system; by default the only one, or the only one beside the
+            experiment's baseline.
+        checks: Tolerance by measure; each is checked on all queries, and on every slice.
+        slices: Slices that every measure is checked on as well: query types, or values of
+            another field as ``{intent: meta}``, which is stored as ``intent: meta``.
+        small_changes: What ``pass on these queries`` does: ``pass``, or ``block`` with exit code 3.
+        fell: What ``fell`` does: ``block`` with exit code 1, or ``warn``.
+        inconclusive: What ``inconclusive`` does: ``block`` with exit code 3, or ``warn``.
+        candidates: Shares the level among several candidates since the last update; None = every
+            candidate is checked at the full level. ``always_valid: {runs: R}`` is the same.
+        guards: Bounds on single queries.
+        golden: Queries that must keep a document.
+        lists: What a changed run or rerank list does: ``compare`` compares the candidate with the
+            stored values of the baseline, ``refuse`` refuses.
+        unreproduced: What stored values do that changed lists cannot compute again: ``block`` with
+            exit code 3, unless the baseline is that of a commit which is trusted, or ``accept``.
+        worst: Number of regressed queries shown for each collection.
+        degraded: Whether to accept a rerank list that a fallback scored in part.
+    """
+
+    system: str | None = None
+    checks: Annotated[
+        dict[MeasureName, Tolerance],
+        Field(min_length=1),
+        BeforeValidator(_refuse_repeats),
+    ]
+    slices: Slices = ()
+    small_changes: Literal["pass", "block"] = "pass"
+    fell: BlockOrWarn = "block"
+    inconclusive: Annotated[BlockOrWarn, BeforeValidator(_refuse_old_values)] = "block"
+    candidates: CandidateBudget | None = None
+    guards: tuple[Guard, ...] = ()
+    golden: tuple[Golden, ...] = ()
+    lists: Literal["compare", "refuse"] = "compare"
+    unreproduced: Literal["block", "accept"] = "block"
+    worst: Annotated[int, Field(ge=0)] = 5
+    degraded: Literal["refuse", "accept"] = "refuse"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        data = _rename_budget(data)
+        if isinstance(data, Mapping) and data and not any(key in cls.model_fields for key in data):
+            return {"checks": data}
+        return data
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of all measures, those of the checks first."""
+        return tuple(dict.fromkeys([*self.checks, *(guard.measure for guard in self.guards)]))
+
+    @property
+    def runs(self) -> int:
+        """R: candidates that share the level; 1 = none but this one."""
+        return 1 if self.candidates is None else self.candidates.max
+
+    def slices_of(self, measure: str) -> tuple[str | None, ...]:
+        """The slices of a measure: None = all queries, then query types and other slices."""
+        slices = self.checks[measure].slices
+        return (None, *(self.slices if slices is None else slices))
+
+
+def refuse_unreachable_limits(policy: GatePolicy, source: Source) -> None:
+    """Refuse tolerances and guards that no values of their measure can break.
+
+    Args:
+        policy: The policy of the gate.
+        source: The experiment's file with its lines.
+
+    Raises:
+        ConfigError: Names the line, the limit and what is allowed.
+    """
+    for location, measure, limit in _list_limits(policy, source):
+        if is_bounded(measure) and limit >= 1:
+            raise ConfigError(
+                f"{source.where(location)}: less than 1 is needed, as {measure} has values from 0 "
+                f"to 1 and cannot fall by more than 1, given {limit:g}"
+            )
+    for i, guard in enumerate(policy.guards):
+        if guard.max_share >= 1:
+            raise ConfigError(
+                f"{source.where(('gate', 'guards', i, 'max_share'))}: less than 1 is needed, as a "
+                f"guard that all queries may break checks nothing, given {guard.max_share:g}"
+            )
+
+
+def _list_limits(policy: GatePolicy, source: Source) -> Iterator[tuple[Location, str, float]]:
+    """Path, measure and value of each tolerance and of each guard's loss."""
+    for name, tolerance in policy.checks.items():
+        for key, limit in tolerance.stated_limits.items():
+            yield (*locate_check(source, name), key), name, limit
+    for i, guard in enumerate(policy.guards):
+        yield ("gate", "guards", i, "max_loss"), guard.measure, guard.max_loss
+
+
+def locate_check(source: Source, measure: str) -> Location:
+    """The path of a measure's tolerances; the short form of a policy has no ``checks``.
+
+    Args:
+        source: The experiment's file with its lines.
+        measure: The measure as the policy names it.
+    """
+    places: tuple[Location, ...] = (("gate", measure), ("gate", "checks", measure))
+    return next((path for path in places if path in source.lines), places[1])

@@ -1,1 +1,0 @@
-"""Systems as engines' own configuration: how well that works, and what it costs."""

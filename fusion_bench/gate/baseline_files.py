@@ -1,0 +1,440 @@
+"""The files of a baseline: itself, the candidates since its last update, the base commit.
+
+The checksum finds an edit. These rules find what a checksum made anew would hide, and keep a file
+that no version wrote from ending anywhere but in one line.
+
+With ``candidates: {max: R}`` each of up to R different candidates is checked at α/R, so that a
+false alarm or a false pass among all of them has a probability of at most α. One line a candidate
+stands in ``NAME.candidates.jsonl`` beside the baseline. Checking the same values again is no new
+candidate. An update adds a line, too, which the new baseline names: so a ledger that was deleted or
+cut before that line is missed. Each line names the one before it, see ``util.chained_lines``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import UTC, datetime
+from itertools import zip_longest
+from pathlib import Path
+from shlex import join
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from pydantic import ValidationError
+
+from fusion_bench.config.json_records import StoredRecord, read_stored
+from fusion_bench.config.models import parse_model
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.evaluation.report_file import ROUNDING, check_column
+from fusion_bench.experiment.settings import GatePolicy
+from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine, digest_json
+from fusion_bench.gate.stored_values import StoredUnjudged
+from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.digests import digest_line, find_gap, follow_lines
+from fusion_bench.util.file_paths import name_experiment, read_committed
+from fusion_bench.util.files import (
+    append_whole,
+    explain_error,
+    lock_folder,
+    read_regular_text,
+    write_atomic,
+)
+
+#: Parts that every collection is loaded from.
+REQUIRED_DIGESTS: Final = ("qrels",)
+
+
+def find_inconsistencies(baseline: Baseline) -> Iterator[str]:
+    """What no version of this package would have written; nothing where all parts agree."""
+    try:
+        parse_model(GatePolicy, baseline.policy, lambda path: ".".join(map(str, ("policy", *path))))
+    except ConfigError as error:
+        yield str(error)
+    for place, collections in (
+        ("collections", baseline.collections),
+        ("anchor.collections", baseline.anchor.collections),
+    ):
+        names = [record.collection for record in collections]
+        if not names or len(set(names)) < len(names):
+            yield f"{place}: different collections are needed, given {names}"
+        for record in collections:
+            for problem in _check_collection(record):
+                yield f"{place}: {record.collection}: {problem}"
+    yield from _check_anchor(baseline)
+    yield from _check_newest_update(baseline)
+
+
+def _check_collection(record: CollectionBaseline) -> Iterator[str]:
+    queries = record.queries
+    repeated = [query for query, count in Counter(queries).items() if count > 1]
+    if not queries or repeated:
+        yield f"queries: different ids are needed, given {repeated[:1] or 'none'}"
+    absent = {*REQUIRED_DIGESTS, *record.lists}.difference(record.digests)
+    if absent:
+        yield f"digests: none of {', '.join(sorted(absent))}"
+    if record.values.keys() != record.definitions.keys():
+        yield "values: the measures are not those of the definitions"
+    yield from _check_columns("values", record.values, len(queries))
+    yield from _check_trials(record)
+    if record.unjudged is not None:
+        yield from _check_unjudged(record.unjudged, record.values.keys(), len(queries))
+
+
+def _check_trials(record: CollectionBaseline) -> Iterator[str]:
+    """The values are the means over the trials; a measure has at least 2, or none."""
+    for name, trials in record.trials.items():
+        for row in trials:
+            yield from _check_columns("trials", {name: row}, len(record.queries))
+        values = record.values.get(name)
+        if values is None or len(trials) < 2 or any(len(row) != len(values) for row in trials):
+            yield f"trials.{name}: at least 2 trials of a measure with values are needed"
+        elif not np.allclose(np.mean(trials, axis=0), values, rtol=0, atol=ROUNDING):
+            yield f"trials.{name}: their means are not the values"
+
+
+def _check_unjudged(unjudged: StoredUnjudged, measures: Set[str], count: int) -> Iterator[str]:
+    if unjudged.judged_only and not unjudged.judged_only.keys() >= measures:
+        yield "unjudged.judged_only: a measure is missing"
+    yield from _check_columns("unjudged", {"share": unjudged.share}, count)
+    yield from _check_columns("unjudged.judged_only", unjudged.judged_only, count)
+    yield from _check_columns("unjudged.filled", unjudged.filled, count)
+
+
+def _check_columns(
+    place: str, columns: Mapping[str, Sequence[float | None]], count: int
+) -> Iterator[str]:
+    """Columns with a value a query, in the measure's range."""
+    for name, column in columns.items():
+        has_range = name == "share" or is_bounded(name)
+        yield from check_column(f"{place}.{name}", column, count, is_bounded=has_range)
+
+
+def _check_anchor(baseline: Baseline) -> Iterator[str]:
+    """The anchor has values for each collection, measure and query of the baseline."""
+    anchor = baseline.anchor.by_collection
+    for record in baseline.collections:
+        old = anchor.get(record.collection)
+        if old is None:
+            yield f"anchor.collections: no {record.collection}"
+        elif set(old.queries) != set(record.queries):
+            yield f"anchor.collections: {record.collection}: queries: not those of the baseline"
+        elif not old.values.keys() >= record.values.keys():
+            yield f"anchor.collections: {record.collection}: values: a measure is missing"
+
+
+def _check_newest_update(baseline: Baseline) -> Iterator[str]:
+    """The newest update is of these values and of this configuration."""
+    newest = baseline.history[-1]
+    if newest.config_sha256 != digest_json(baseline.config):
+        yield "config: not the configuration of the newest update in the history"
+    for record in baseline.collections:
+        means = newest.means.get(record.collection, {})
+        for name, column in record.values.items():
+            mean = means.get(name)
+            if not column or mean is None or abs(exact_mean(np.array(column)) - mean) > ROUNDING:
+                yield (
+                    f"collections: {record.collection}: values.{name}: their mean is not that of "
+                    "the newest update in the history"
+                )
+
+
+_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def baseline_path(experiment: Path) -> Path:
+    """The default file of an experiment's baseline: ``reports/baselines/NAME.json``."""
+    return Path("reports", "baselines", f"{name_experiment(experiment)}.json")
+
+
+def update_command(
+    experiment: Path, baseline: Path, datasets: Sequence[Path] = (), *, anchor: bool = False
+) -> str:
+    """The command that writes a baseline.
+
+    Args:
+        experiment: The experiment's file.
+        baseline: The baseline's file.
+        datasets: Folders of named datasets.
+        anchor: Whether the values become the anchor, too.
+    """
+    words = gate_command(experiment, baseline, datasets)
+    return f'{words} --{"anchor" if anchor else "update"} --reason "…"'
+
+
+def gate_command(experiment: Path, baseline: Path, datasets: Sequence[Path] = ()) -> str:
+    """The command that checks an experiment; see :func:`update_command`."""
+    options: list[object] = [word for folder in datasets for word in ("--datasets", folder)]
+    if baseline != baseline_path(experiment):
+        options += ["--baseline", baseline]
+    return join(str(word) for word in ("fusion-bench", "gate", experiment, *options))
+
+
+def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None:
+    """Read a baseline; None where there is no such file.
+
+    Args:
+        path: The file.
+        experiment: Its experiment, for the command in an error.
+
+    Raises:
+        DataError: Not a baseline, of another format version, edited by hand, or inconsistent.
+    """
+    is_older = is_older_format(path)
+    command = update_command(experiment or Path("EXPERIMENT"), path, anchor=is_older)
+    remedy = f"{'' if is_older else 'move it away and '}write a new one: {command}"
+    if not path.exists():
+        return None
+    baseline = read_stored(path, Baseline, what="baseline", remedy=remedy)
+    if baseline != baseline.with_checksum():
+        raise DataError(
+            f"{path}: edited since it was written (its checksum does not match): restore it, or "
+            f"{remedy}"
+        )
+    problem = next(find_inconsistencies(baseline), None)
+    if problem is not None:
+        raise DataError(f"{path}: {problem}: restore it, or {remedy}")
+    return baseline
+
+
+def is_older_format(path: Path) -> bool:
+    """Whether a file is a baseline that an earlier version wrote."""
+    try:
+        data = json.loads(read_regular_text(path))
+    except (OSError, ValueError, RecursionError):
+        return False
+    fields = Baseline.model_fields
+    if not isinstance(data, dict) or data.get("format") != fields["format"].default:
+        return False
+    version = data.get("format_version")
+    return isinstance(version, int) and version < fields["format_version"].default
+
+
+def write_baseline(baseline: Baseline, path: Path) -> None:
+    """Write a baseline with its checksum.
+
+    Raises:
+        FusionBenchError: The file cannot be written.
+    """
+    text = _format_json(baseline.with_checksum().stored_data)
+    write_atomic(path, f"{text}\n".encode())
+
+
+def _format_json(value: object, indent: int = 0) -> str:
+    """JSON with each list of plain values on one line, so that a diff stays readable.
+
+    Floats are written as the shortest text that reads back as the same float.
+    """
+    entries: list[str] = []
+    if isinstance(value, dict):
+        entries = [
+            f"{_encode_json(key)}: {_format_json(item, indent + 1)}" for key, item in value.items()
+        ]
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        entries = [_format_json(item, indent + 1) for item in value]
+    if not entries:
+        return _encode_json(value)
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    inner = f",\n{' ' * (indent + 1)}".join(entries)
+    return f"{brackets[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{brackets[1]}"
+
+
+class CheckedCandidate(StoredRecord):
+    """One line of the file.
+
+    Attributes:
+        baseline: Checksum of the baseline that it was compared with; empty = it became one.
+        candidate: SHA-256 of its values.
+        system: Its name.
+        checked_at: UTC, ISO 8601.
+        line: Its number in the file; None = an earlier version wrote it.
+        previous: Digests of the lines that it follows.
+    """
+
+    baseline: str
+    candidate: str
+    system: str
+    checked_at: str
+    line: int | None = None
+    previous: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Of all that it holds."""
+        return digest_line(self.model_dump_json())
+
+    @property
+    def place(self) -> LedgerLine:
+        """What a record keeps that relies on the line."""
+        return LedgerLine(line=self.line or 0, digest=self.digest)
+
+
+def candidates_path(baseline: Path) -> Path:
+    """The file beside a baseline."""
+    return baseline.with_name(f"{baseline.stem}.candidates.jsonl")
+
+
+def make_candidate(
+    values: Mapping[str, Mapping[str, FloatArray]], system: str, baseline: str = ""
+) -> CheckedCandidate:
+    """A candidate of now.
+
+    Args:
+        values: By collection and measure; NaN has its own text.
+        system: Its name.
+        baseline: Checksum of what it is compared with; empty = it becomes the baseline.
+    """
+    texts = {
+        name: {measure: list(map(repr, row.tolist())) for measure, row in rows.items()}
+        for name, rows in values.items()
+    }
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return CheckedCandidate(
+        baseline=baseline, candidate=digest_json(texts), system=system, checked_at=now
+    )
+
+
+def read_candidates(path: Path) -> list[CheckedCandidate]:
+    """The lines of the file; none where there is no such file.
+
+    Raises:
+        DataError: A line is no candidate, or follows one that is not there.
+    """
+    try:
+        return parse_candidates(read_regular_text(path), path)
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {explain_error(error)}") from None
+
+
+def parse_candidates(text: str, path: Path) -> list[CheckedCandidate]:
+    """The lines of the text of the file at ``path``; raises as :func:`read_candidates`."""
+    remedy = "restore it, or candidates are miscounted"
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        candidates = [CheckedCandidate.model_validate_json(line) for line in lines]
+    except ValidationError:
+        raise DataError(f"{path}: not a list of checked candidates: {remedy}") from None
+    gap = find_gap(candidates)
+    if gap is not None:
+        raise DataError(
+            f"{path}: candidate {gap + 1} follows a line that was removed or edited: {remedy}"
+        )
+    return candidates
+
+
+def count_candidate(
+    path: Path, tried: CheckedCandidate, *, limit: int, needed: Iterable[LedgerLine]
+) -> tuple[int, LedgerLine | None]:
+    """The number of a candidate, from 1, among those checked against a baseline, and its line.
+
+    A new one is added to the file, unless it exceeds ``limit``: then it has no line. Gates at the
+    same time wait for each other, so that no two candidates have one number.
+
+    Args:
+        path: The file.
+        tried: The candidate.
+        limit: So many are allowed.
+        needed: Lines that the file must have.
+
+    Raises:
+        DataError: A line of the file is no candidate, or one is missing.
+        FusionBenchError: The file cannot be written.
+    """
+    with lock_folder(path.parent):
+        ledger = read_candidates(path)
+        known = {line.digest for line in ledger}
+        lost = next((line for line in needed if line.digest not in known), None)
+        if lost is not None:
+            raise DataError(
+                f"{path}: line {lost.line}, on which the baseline relies, is missing: restore the "
+                "file, or candidates are miscounted; --update --reason begins a new count"
+            )
+        listed = [line for line in ledger if line.baseline == tried.baseline]
+        for number, line in enumerate(listed, 1):
+            if line.candidate == tried.candidate:
+                return number, line.place
+        is_allowed = len(listed) < limit
+        return len(listed) + 1, append_candidate(path, tried, ledger) if is_allowed else None
+
+
+def append_candidate(
+    path: Path, tried: CheckedCandidate, ledger: Sequence[CheckedCandidate]
+) -> LedgerLine:
+    """Add a candidate to the lines of a file, whose folder the caller has locked."""
+    line = tried.model_copy(update=follow_lines(ledger))
+    append_whole(path, f"{line.model_dump_json()}\n".encode())
+    return line.place
+
+
+class BaseCommit(NamedTuple):
+    """The commit, and the baseline there.
+
+    Attributes:
+        name: As given.
+        is_same: Whether the file of the baseline is the same there, byte by byte.
+        baseline: The baseline there; None = there is none that this version reads.
+        candidates: The lines of the ledger of checked candidates there.
+    """
+
+    name: str
+    is_same: bool
+    baseline: Baseline | None
+    candidates: tuple[LedgerLine, ...] = ()
+
+    def refuse_other_history(self, baseline: Baseline) -> str | None:
+        """Why a baseline does not follow that of the commit; None where it does, or none is there.
+
+        An older baseline of the repository, or one written anew, lacks updates of its history; one
+        that was edited has other contents without an update.
+        """
+        if self.baseline is None:
+            return None
+        old, new = (_list_updates(each) for each in (self.baseline, baseline))
+        pairs = zip_longest(old, new[: len(old)])
+        lost = next((before for before, now in pairs if before != now), None)
+        if lost is not None:
+            reason = f"its history lacks the update of {lost['updated_at']}"
+        elif len(old) == len(new) and _differ(self.baseline, baseline):
+            reason = "it differs without an update in its history"
+        else:
+            return None
+        return (
+            f"the baseline does not follow that of {self.name}: {reason}: restore it, and update "
+            "it from there"
+        )
+
+
+def _differ(old: Baseline, new: Baseline) -> bool:
+    """Whether anything differs that only an update changes."""
+    is_blessed = new.history[-1].is_anchor
+    return old.contents != new.contents or (old.anchor != new.anchor and not is_blessed)
+
+
+def _list_updates(baseline: Baseline) -> list[dict[str, Any]]:
+    """The history, without what may be added later: reasons, and whether it is the anchor."""
+    parts = {"updated_at", "config_sha256", "means"}
+    return [update.model_dump(include=parts) for update in baseline.history]
+
+
+def read_base(path: Path, commit: str) -> BaseCommit:
+    """The baseline's file at a commit.
+
+    Raises:
+        ConfigError: git knows no such commit.
+    """
+    data = read_committed(path, commit)
+    if data is None:
+        return BaseCommit(commit, is_same=False, baseline=None)
+    try:
+        baseline = Baseline.model_validate_json(data)
+    except ValidationError:
+        baseline = None
+    file = candidates_path(path)
+    lines = parse_candidates((read_committed(file, commit) or b"").decode(errors="replace"), file)
+    candidates = tuple(line.place for line in lines)
+    return BaseCommit(commit, data == path.read_bytes(), baseline, candidates)

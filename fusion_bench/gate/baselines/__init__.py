@@ -1,1 +1,0 @@
-"""The committed baseline: its record, its file, and what may be compared with it."""

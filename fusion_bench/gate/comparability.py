@@ -1,0 +1,323 @@
+"""Whether a candidate can be compared with a baseline, under the policy that it was accepted under.
+
+Pure functions of two records. A reason names what differs, with both values.
+
+A looser policy would let a drop pass that the baseline's own policy stops. So it is accepted by an
+update with a reason, never by editing the experiment alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from fusion_bench._version import ENGINE
+from fusion_bench.config.models import parse_model
+from fusion_bench.experiment.settings import GatePolicy, Golden, Guard, Tolerance
+from fusion_bench.gate.baseline import (
+    Baseline,
+    CollectionBaseline,
+    ListChange,
+    PolicyChange,
+    PolicyEffect,
+)
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.util.formatting import pluralize
+
+#: So many changed queries are named.
+MAX_NAMES = 3
+
+
+def find_incompatibilities(
+    baseline: Baseline, ties: str, collections: Iterable[CollectionBaseline]
+) -> Iterator[str]:
+    """Why the candidate and the baseline cannot be compared; nothing where they can.
+
+    Lists may change: see :func:`find_list_changes`. Queries and judgments must be the same.
+
+    Args:
+        baseline: The committed one.
+        ties: The candidate's tie rule.
+        collections: The candidate's data, with ``digests`` and ``lists`` of all that was loaded.
+    """
+    if baseline.engine != ENGINE:
+        yield f"engine version: baseline {baseline.engine}, here {ENGINE}"
+    if baseline.ties != ties:
+        yield f"tie rule: baseline {baseline.ties!r}, candidate {ties!r}"
+    committed = baseline.by_collection
+    for new in collections:
+        old = committed.pop(new.collection, None)
+        if old is None:
+            yield f"{new.collection}: the baseline has no such collection"
+        else:
+            for reason in _compare_collection(old, new):
+                yield f"{new.collection}: {reason}"
+    for name in committed:
+        yield f"{name}: in the baseline, but not in the experiment"
+
+
+def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
+    for part in sorted({*old.digests, *new.digests}):
+        before, now = (each.digests.get(part, "none")[:12] for each in (old, new))
+        if "/" not in part and before != now:  # those with one are lists, which may change
+            yield (
+                f"contents of {part} changed: baseline {before}, candidate {now} (digests alone "
+                "are stored, so which rows changed is not known)"
+            )
+    for name in new.definitions:
+        if name not in old.definitions:
+            yield f"the baseline has no values of {name} (it has {', '.join(old.definitions)})"
+    for path, sides in find_changes(_shared_settings(old, new), _shared_settings(new, old)).items():
+        yield f"{path} changed: baseline {sides[0]!r}, candidate {sides[1]!r}"
+    missing, added = (
+        [query for query in first.queries if query not in second]
+        for first, second in ((old, set(new.queries)), (new, set(old.queries)))
+    )
+    if missing or added:
+        yield (
+            f"queries changed: {len(missing):,} missing{_first_queries(missing)}, "
+            f"{len(added):,} new{_first_queries(added)}"
+        )
+
+
+def _first_queries(queries: Sequence[str]) -> str:
+    """`` ('q1', 'q2', 'q3' and 56 more)``; empty for none."""
+    more = f" and {len(queries) - MAX_NAMES:,} more" if len(queries) > MAX_NAMES else ""
+    return f" ({', '.join(map(repr, queries[:MAX_NAMES]))}{more})" if queries else ""
+
+
+def _shared_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, Any]:
+    """What must be the same in two records, with the definitions of the measures of both."""
+    compared = {"judgments", "binary_relevance", "split", "query_type"}
+    settings = {**record.model_dump(include=compared), "where": record.where}
+    definitions = record.definitions
+    shared = {name: definitions[name] for name in definitions if name in other.definitions}
+    return {**settings, "definitions": shared}
+
+
+def find_repeat_changes(
+    baseline: Baseline, collections: Iterable[CollectionBaseline], command: str
+) -> Iterator[str]:
+    """Why the repeats of a list are not those that the baseline holds.
+
+    One repeat more or less changes what a check can show: a poor one hides a drop in its variance.
+
+    Args:
+        baseline: The committed one.
+        collections: The candidate's data.
+        command: What accepts other numbers.
+    """
+    for new in collections:
+        old = baseline.by_collection[new.collection]
+        most = max((each.trials for each in old.lists.values()), default=1)
+        for part, description in new.lists.items():
+            # A new list has as many as the others, or is a fixed one.
+            allowed = {old.lists[part].trials} if part in old.lists else {most, 1}
+            if description.trials not in allowed:
+                yield (
+                    f"{new.collection}: {part} has {pluralize(description.trials, 'repeat')}, and "
+                    f"the baseline {max(allowed)}: their number is part of it: restore the files, "
+                    f"or accept it: {command}"
+                )
+
+
+def find_list_changes(
+    baseline: Baseline, collections: Iterable[CollectionBaseline]
+) -> Iterator[ListChange]:
+    """What changed in the lists that the baseline read, in collections that both have.
+
+    Lists that only the candidate reads are new: that is a change of configuration.
+    """
+    for new in collections:
+        old = baseline.by_collection[new.collection]
+        for part in old.lists:
+            for change, (before, after) in _compare_lists(old, new, part):
+                yield ListChange(
+                    collection=new.collection,
+                    part=part,
+                    change=change,
+                    before=before,
+                    after=after,
+                )
+
+
+def _compare_lists(
+    old: CollectionBaseline, new: CollectionBaseline, part: str
+) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """What changed in one list: the change → (before, after)."""
+    if part not in new.digests:
+        yield "missing", (old.digests[part], None)
+        return
+    if old.digests[part] != new.digests[part]:
+        yield "contents", (old.digests[part], new.digests[part])
+    before, after = (side.lists[part].model_dump(mode="json") for side in (old, new))
+    yield from find_changes(before, after).items()
+
+
+def find_changes(before: object, after: object, path: str = "") -> dict[str, tuple[Any, Any]]:
+    """What differs between two nested mappings: path → (before, after)."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        changes: dict[str, tuple[Any, Any]] = {}
+        for key in dict.fromkeys([*before, *after]):
+            subpath = f"{path}.{key}" if path else str(key)
+            changes |= find_changes(before.get(key), after.get(key), subpath)
+        return changes
+    # Through JSON: there a tuple equals a list.
+    return {} if json.dumps(before) == json.dumps(after) else {path: (before, after)}
+
+
+def find_changed_values(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
+    """Where the baseline's configuration does not reproduce the committed values.
+
+    Args:
+        old: As committed.
+        new: The same system on the same queries, evaluated now.
+    """
+    committed = old.value_arrays(new.queries)
+    for name, now in new.value_arrays().items():
+        before = committed[name]
+        changed = np.flatnonzero(~(np.abs(now - before) <= NOISE))
+        if len(changed):
+            q = changed[0]
+            yield (
+                f"{old.collection}: the baseline's configuration does not reproduce {name} of "
+                f"{pluralize(len(changed), 'query')} (query {new.queries[q]!r}: committed "
+                f"{before[q]:.6g}, now {now[q]:.6g})"
+            )
+
+
+Bound = TypeVar("Bound", Guard, Golden)
+#: Key → its values, the strictest last.
+ORDERED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "small_changes": ("pass", "block"),
+    "fell": ("warn", "block"),
+    "inconclusive": ("warn", "block"),
+    "lists": ("compare", "refuse"),
+    "unreproduced": ("accept", "block"),
+    "degraded": ("accept", "refuse"),
+}
+
+
+def find_policy_changes(
+    baseline: Baseline, policy: GatePolicy, *, experiment: str, system: str, seed: int
+) -> tuple[PolicyChange, ...]:
+    """What differs in the policy, and in what it guards, between a baseline and today.
+
+    Args:
+        baseline: The committed one.
+        policy: Today's policy.
+        experiment: The experiment's name.
+        system: The gated system's name.
+        seed: The experiment's seed, which the signs of the sign-flip test come from.
+    """
+    before = parse_model(GatePolicy, baseline.policy)
+    identity = {"experiment": experiment, "system": system, "seed": seed}
+    changes = [
+        PolicyChange(path=key, before=getattr(baseline, key), after=value, effect="other")
+        for key, value in identity.items()
+        if getattr(baseline, key) != value
+    ]
+    return (*changes, *compare_policies(before, policy))
+
+
+def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyChange]:
+    """What differs between two policies, key by key; nothing where both check the same."""
+    # All checks are one family of Holm's correction: more of them lower the power of each.
+    addition: PolicyEffect = "stricter" if after.inconclusive == "block" else "other"
+    for name in dict.fromkeys([*before.checks, *after.checks]):
+        old, new = before.checks.get(name), after.checks.get(name)
+        if old is None or new is None:
+            effect = addition if old is None else "looser"
+            yield PolicyChange(
+                path=f"checks.{name}", before=_dump(old), after=_dump(new), effect=effect
+            )
+        else:
+            yield from _compare_tolerances(f"checks.{name}", old, new)
+            slices = (before.slices_of(name)[1:], after.slices_of(name)[1:])
+            yield from _compare_slices(f"checks.{name}.slices", slices, addition)
+    for key, values in ORDERED_VALUES.items():
+        first, second = getattr(before, key), getattr(after, key)
+        if first != second:
+            effect = "looser" if values.index(second) < values.index(first) else "stricter"
+            yield PolicyChange(path=key, before=first, after=second, effect=effect)
+    if before.candidates != after.candidates:
+        yield PolicyChange(
+            path="candidates.max", before=before.runs, after=after.runs, effect="other"
+        )
+    yield from _compare_bounds("guards", before.guards, after.guards, _is_guard_kept)
+    yield from _compare_bounds("golden", before.golden, after.golden, _is_golden_kept)
+
+
+def _dump(tolerance: Tolerance | None) -> dict[str, Any] | None:
+    """A tolerance as YAML states it."""
+    return None if tolerance is None else tolerance.model_dump(mode="json", exclude_none=True)
+
+
+def _compare_tolerances(path: str, old: Tolerance, new: Tolerance) -> Iterator[PolicyChange]:
+    limits = {"max_drop": (old.max_drop, new.max_drop)}
+    if old.max_drop_since_anchor is not None or new.max_drop_since_anchor is not None:
+        limits["max_drop_since_anchor"] = (old.since_anchor, new.since_anchor)
+    for key, (first, second) in limits.items():
+        if first != second:
+            effect: PolicyEffect = "looser" if second > first else "stricter"
+            yield PolicyChange(path=f"{path}.{key}", before=first, after=second, effect=effect)
+
+
+def _compare_slices(
+    path: str, slices: tuple[Sequence[str | None], Sequence[str | None]], addition: PolicyEffect
+) -> Iterator[PolicyChange]:
+    old, new = slices
+    if set(old) != set(new):
+        effect = addition if set(old) < set(new) else "looser"
+        yield PolicyChange(path=path, before=list(old), after=list(new), effect=effect)
+
+
+def _compare_bounds(
+    path: str,
+    old: Sequence[Bound],
+    new: Sequence[Bound],
+    is_kept: Callable[[Bound, Bound], bool],
+) -> Iterator[PolicyChange]:
+    """Bounds on single queries: each old one must be kept by a new one that is as strict."""
+    gone = [bound for bound in old if not any(is_kept(bound, other) for other in new)]
+    added = [bound for bound in new if bound not in old]
+    if gone:
+        sides = (_dump_all(gone), _dump_all(added))
+        yield PolicyChange(path=path, before=sides[0], after=sides[1], effect="looser")
+    elif added:
+        yield PolicyChange(path=path, before=None, after=_dump_all(added), effect="stricter")
+
+
+def _dump_all(bounds: Iterable[Bound]) -> list[dict[str, Any]] | None:
+    return [bound.model_dump(mode="json", exclude_none=True) for bound in bounds] or None
+
+
+def _is_guard_kept(old: Guard, new: Guard) -> bool:
+    is_as_strict = new.max_loss <= old.max_loss and new.max_share <= old.max_share
+    return new.measure == old.measure and is_as_strict
+
+
+def _is_golden_kept(old: Golden, new: Golden) -> bool:
+    is_same = (new.query, new.document) == (old.query, old.document)
+    is_same_dataset = old.dataset is None or new.dataset in {None, old.dataset}
+    return is_same and is_same_dataset and new.top <= old.top
+
+
+def describe_unaccepted(changes: Sequence[PolicyChange], command: str) -> str | None:
+    """Why a policy is refused, in one line; None where nothing needs an update.
+
+    Args:
+        changes: What differs from the baseline's policy.
+        command: The command that accepts it on purpose.
+    """
+    refused = [change for change in changes if change.needs_update]
+    if not refused:
+        return None
+    listed = "; ".join(
+        f"{change.description}{' (looser)' if change.effect == 'looser' else ''}"
+        for change in refused
+    )
+    return f"not what the baseline was accepted under: {listed}: undo it, or accept it: {command}"

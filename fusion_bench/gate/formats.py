@@ -1,0 +1,266 @@
+"""A verdict in other formats: HTML, JUnit XML, a pull request's comment, the page of an update."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from fusion_bench.gate.baseline import Baseline, BaselineUpdate, CheckUpdate, QueryLoss
+from fusion_bench.gate.page import (
+    build_gate_page,
+    changes_table,
+    check_tone,
+    describe_check,
+    describe_query_check,
+)
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import ACCEPTED, CheckResult, CheckStatus, GuardResult
+from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.html.render import render_html
+from fusion_bench.report.markdown import (
+    MARKS,
+    BarRow,
+    draw_bars,
+    escape_markdown,
+    format_table,
+    render_summary,
+)
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize, quote_text
+
+#: So many checks have a bar.
+MAX_BARS = 12
+LEGEND = (
+    "Bars: candidate − reference. The line ends at the one-sided 95 % t bound. ┊ is the largest "
+    "drop that the policy allows."
+)
+COMMENT_COLUMNS = (Column("mean"), Column("difference"), Column("queries"))
+
+
+def render_comment(verdict: GateVerdict) -> str:
+    """Markdown: the verdict, three numbers, the differences as bars, and the summary, folded.
+
+    The numbers are those of the first check that did not pass, else of the first.
+    """
+    page = build_gate_page(verdict)
+    mark = "" if page.headline is None else MARKS.get(page.headline.tone, "")
+    lines = [
+        f"# {mark}{escape_markdown(page.title)}",
+        "",
+        f"**{escape_markdown(verdict.headline)}**",
+    ]
+    known = [check for check in verdict.checks if check.difference is not None]
+    if known:
+        known.sort(key=lambda check: check.status in ACCEPTED)
+        lines += ["", *_number_lines(known[0]), "", *_bar_lines(known)]
+    summary = render_summary(replace(page, headline=None)).partition("\n")[2].strip()
+    if summary:
+        title = "Checks, findings and queries" if known else "Reasons"
+        lines += ["", "<details>", f"<summary>{title}</summary>", "", summary, "", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _number_lines(check: CheckResult) -> Iterator[str]:
+    """The name of a check, and its three numbers."""
+    before, after = (format_number(mean) for mean in (check.baseline_mean, check.candidate_mean))
+    difference = format_number(check.difference, signed=True)
+    wins = check.changed - check.losses
+    numbers = Row(
+        (
+            f"{before} → {after}",
+            f"{difference}, allowed {format_number(-check.max_drop, signed=True)}",
+            f"{wins:,} better, {check.losses:,} worse of {check.queries:,}",
+        )
+    )
+    yield f"{escape_markdown(check.display_name)}: {check.stated_status}"
+    yield ""
+    yield from format_table(Table("", COMMENT_COLUMNS, (numbers,)))
+
+
+def _bar_lines(checks: Sequence[CheckResult]) -> Iterator[str]:
+    """A block of code, whose fence is longer than any run of backticks in it."""
+    rows = [
+        BarRow(check.display_name, check.difference, check.t_bound, -check.max_drop)
+        for check in checks[:MAX_BARS]
+        if check.difference is not None
+    ]
+    bars = draw_bars(rows)
+    longest = max(map(len, re.findall(r"`+", "\n".join(bars))), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (f"{fence}text", *bars, fence, "", LEGEND)
+    if len(checks) > MAX_BARS:
+        yield f"{pluralize(len(checks) - MAX_BARS, 'more check')} without a bar."
+
+
+HELP = (
+    "Each mark is the mean of candidate − reference. The line ends at the one-sided 95 % bound of "
+    "Student's t.",
+    "The orange mark is the largest drop that the policy allows. A check passes where the whole "
+    "line lies right of it; it regresses where the mean is shown to lie left of it.",
+    "Where the line crosses the mark, the queries cannot decide: the status is inconclusive.",
+)
+
+
+def gate_html(verdict: GateVerdict, page: Page) -> str:
+    """The page of a verdict.
+
+    Args:
+        verdict: Whose checks are drawn.
+        page: What it says.
+    """
+    passed = sum(check.status in ACCEPTED for check in verdict.checks)
+    number = f"{passed} of {len(verdict.checks)} checks passed" if verdict.checks else "refused"
+    return render_html(page, gate_data(verdict), number=number)
+
+
+def gate_data(verdict: GateVerdict) -> dict[str, Any]:
+    """The checks with a difference, as the page draws them.
+
+    ``{"kind": "gate", "checks": [{"name", "status", "tone": "passed|failed|inconclusive",
+    "difference", "bound": t bound or null, "max_drop"}], "help": [paragraphs]}``
+    """
+    checks = [_check_data(each) for each in verdict.checks if each.difference is not None]
+    return {"kind": "gate", "checks": checks, "help": list(HELP)}
+
+
+def _check_data(check: CheckResult) -> dict[str, Any]:
+    return {
+        "name": escape_control_chars(check.display_name),
+        "status": check.stated_status,
+        "tone": check_tone(check),
+        "difference": check.difference,
+        "bound": check.t_bound,
+        "max_drop": check.max_drop,
+    }
+
+
+def render_junit(verdict: GateVerdict) -> str:
+    """JUnit XML: one test case a check, guard and golden query.
+
+    A status that blocks is a failure; an error is an error. A warning is skipped with its reason.
+    """
+    title = escape_control_chars(f"fusion-bench gate {verdict.experiment}")
+    suite = ET.Element("testsuite", name=title)
+    if verdict.refusals:
+        _add_case(suite, "baseline", "comparable", "; ".join(verdict.refusals), "error")
+    if verdict.unreproduced:
+        kind = None if verdict.is_reproduced else "failure"
+        _add_case(suite, "baseline", "reproduced", ", ".join(verdict.unreproduced), kind)
+    for check in verdict.checks:
+        kind = "error" if check.error is not None else _find_kind(check.status, verdict)
+        _add_case(suite, check.collection, check.name, describe_check(check, verdict), kind)
+    for item in verdict.query_checks:
+        name = (
+            f"guard {item.measure} −{item.max_loss:g}"
+            if isinstance(item, GuardResult)
+            else f"golden {item.query} {item.document}"
+        )
+        kind = "failure" if item.is_violated else None if item.error is None else "error"
+        _add_case(suite, item.collection, name, describe_query_check(item), kind)
+    for kind, key in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(key, str(len(suite.findall(f"testcase/{kind}"))))
+    suite.set("tests", str(len(suite)))
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _find_kind(status: CheckStatus, verdict: GateVerdict) -> str | None:
+    if status in verdict.blocking:
+        return "failure"
+    return None if status in ACCEPTED else "skipped"
+
+
+def _add_case(suite: ET.Element, group: str, name: str, text: str, kind: str | None) -> None:
+    """Add a test case; ``kind`` says how it failed, None that it passed."""
+    group, name, text = map(escape_control_chars, (group, name, text))
+    case = ET.SubElement(suite, "testcase", classname=group, name=name)
+    if kind is not None:
+        ET.SubElement(case, kind, message=text)
+    ET.SubElement(case, "system-out").text = text
+
+
+UPDATE_COLUMNS = (
+    Column("check", is_text=True),
+    Column("verdict", is_text=True),
+    Column("old"),
+    Column("new"),
+    Column("difference"),
+    Column("changed", is_optional=True),
+    Column("max_drop", is_optional=True),
+)
+MEAN_COLUMNS = (Column("measure", is_text=True), Column("old"), Column("new"))
+
+
+def build_update_page(baseline: Baseline) -> Page:
+    """The page of a baseline's newest update, which has one before it."""
+    previous, update = baseline.history[-2:]
+    parts: list[Table] = []
+    if update.config_changes:
+        parts.append(changes_table("configuration", update.config_changes))
+    if update.checks:
+        rows = tuple(Row(_check_cells(check), check_tone(check)) for check in update.checks)
+        parts.append(Table("Old and new values", UPDATE_COLUMNS, rows))
+    else:
+        parts.append(_means_table(previous, update))
+    sections = [Section(findings=tuple(_build_findings(update)), parts=tuple(parts))]
+    if update.losses:
+        losses = tuple(Finding(_describe_loss(loss)) for loss in update.losses)
+        sections.append(Section("Queries that lost most", findings=losses))
+    title = f"What update {len(baseline.history)} changed"
+    return Page(title, tuple(sections), headline=_build_headline(update))
+
+
+def _build_headline(update: BaselineUpdate) -> Finding:
+    if not update.verdict:
+        return Finding("The new values cannot be compared with the old ones.", "inconclusive")
+    tones = {check_tone(check) for check in update.checks}
+    order: tuple[Tone, ...] = ("failed", "inconclusive", "passed")
+    text = f"Verdict of the gate on this update: {update.verdict}"
+    return Finding(text, next((tone for tone in order if tone in tones), "inconclusive"))
+
+
+def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:
+    if update.is_anchor:
+        yield Finding("The new values are the anchor from now on.", key="anchor")
+    for reason in update.incomparable:
+        yield Finding(f"not compared: {reason}", "warning", key="incomparable")
+    for policy_change in update.policy_changes:
+        tone: Tone = "warning" if policy_change.needs_update else "plain"
+        text = f"policy: {policy_change.description} ({policy_change.effect})"
+        yield Finding(text, tone, key="policy")
+    for change in update.list_changes:
+        yield Finding(change.description, key="lists")
+
+
+def _check_cells(check: CheckUpdate) -> tuple[str, ...]:
+    return (
+        check.display_name,
+        "error" if check.error is not None else check.status,
+        format_number(check.old_mean),
+        format_number(check.new_mean),
+        format_number(check.difference, signed=True),
+        f"{check.changed} of {check.queries}",
+        f"{check.max_drop:g}",
+    )
+
+
+def _means_table(previous: BaselineUpdate, update: BaselineUpdate) -> Table:
+    """The means of both, where the queries are not the same."""
+    rows = []
+    for collection, means in update.means.items():
+        before = previous.means.get(collection, {})
+        for measure, mean in means.items():
+            values = (format_number(before.get(measure)), format_number(mean))
+            rows.append(Row((f"{collection} / {display_measure(measure)}", *values)))
+    return Table("Means", MEAN_COLUMNS, tuple(rows))
+
+
+def _describe_loss(loss: QueryLoss) -> str:
+    name = quote_text(f"query {loss.query}", loss.text)
+    old, new = format_number(loss.old_value), format_number(loss.new_value)
+    return f"{loss.collection}, {name}: {loss.measure} {old} → {new}"

@@ -1,0 +1,411 @@
+"""A verdict as a page: its checks as rows, its parts as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fusion_bench.checks.query_warnings import warn_near_duplicates, warn_synthetic
+from fusion_bench.gate.baseline import (
+    DocumentChange,
+    ListChange,
+    PolicyChange,
+    QueryRegression,
+    format_side,
+)
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import (
+    ALARMS,
+    ALPHA,
+    CheckOutcome,
+    CheckResult,
+    GoldenResult,
+    GuardResult,
+)
+from fusion_bench.report.data_warnings import (
+    JudgedColumns,
+    JudgePlace,
+    drop_judge_findings,
+    format_pool_line,
+    judge_section,
+    lint_section,
+    list_findings,
+    note_unknown_ends,
+    v2_findings,
+)
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_change,
+    format_number,
+    pluralize,
+    quote_text,
+)
+
+#: Above this many tolerances, noise and not the tolerance sets the minimum detectable drop.
+NOISY = 1.5
+#: With fewer changed queries, large losses of a few in a hundred may not have been seen yet.
+FEW_CHANGED = 100
+#: Of the table of checks.
+CHECK_COLUMNS = (
+    Column("check", is_text=True),
+    Column("status", is_text=True),
+    Column("baseline", is_optional=True),
+    Column("candidate", is_optional=True),
+    Column("difference"),
+    Column("t bound", is_optional=True),
+    Column("betting bound", is_optional=True),
+    Column("max_drop"),
+    Column("adjusted p", is_optional=True),
+    Column("changed", is_optional=True),
+    Column("min. detectable drop"),
+    Column("P(pass)", is_optional=True),
+    Column("P(pass on these queries)", is_optional=True),
+    Column("P(alarm)", is_optional=True),
+    Column("P(passes) at −max_drop", is_optional=True),
+)
+
+
+def check_tone(check: CheckOutcome) -> Tone:
+    """The tone of a check, whatever the policy does with its status."""
+    if check.error is not None or check.status in {"inconclusive", "unjudged decide"}:
+        return "inconclusive"
+    return "failed" if check.status in ALARMS else "passed"
+
+
+def check_cells(check: CheckResult) -> tuple[str, ...]:
+    """The row of a check, one cell for each of :data:`CHECK_COLUMNS`."""
+    return (
+        check.display_name,
+        "error" if check.error is not None else check.stated_status,
+        format_number(check.baseline_mean),
+        format_number(check.candidate_mean),
+        format_number(check.difference, signed=True),
+        format_number(check.t_bound, signed=True),
+        format_number(check.betting_bound, signed=True),
+        f"{check.max_drop:g}",
+        format_number(check.p_fell),
+        f"{check.changed} of {check.queries}",
+        format_number(check.min_detectable_drop),
+        *map(_format_rate, (check.pass_rate, check.small_pass_rate, check.alarm_rate)),
+        _format_rate(check.false_pass_rate),
+    )
+
+
+def _format_rate(rate: float | None) -> str:
+    return "n/a" if rate is None else f"{100 * rate:.1f} %"
+
+
+def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> str:
+    """A check's statistics in one sentence.
+
+    Args:
+        check: The check.
+        verdict: That it belongs to: from it comes the command that judges what decides.
+    """
+    if check.error is not None:
+        return f"not checked: {check.error}"
+    is_decided = check.status == "unjudged decide"
+    statistics = zip(CHECK_COLUMNS[2:9], check_cells(check)[2:9], strict=True)
+    text = ", ".join(f"{column.header} {cell}" for column, cell in statistics)
+    queries = pluralize(check.queries, "query")
+    text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
+    if check.unjudged is not None and (check.unjudged.has_unjudged or is_decided):
+        text += f"; {check.unjudged.description}"
+    if check.trials is not None:
+        text += f"; {check.trials.description}"
+    if is_decided and verdict is not None:
+        text += f"; judge these first: {judge_line_of(check, verdict)}"
+    if check.status == "inconclusive" and check.min_detectable_drop is not None:
+        text += f"; {_describe_power(check)}"
+    return text
+
+
+def judge_line_of(check: CheckResult, verdict: GateVerdict) -> str:
+    """The command that asks for the documents of the gated system."""
+    collections = {each.collection for each in verdict.checks}
+    dataset = check.collection if len(collections) > 1 else None
+    name = verdict.experiment_file or f"{verdict.experiment}.yaml"
+    return format_pool_line(JudgePlace(name, dataset, verdict.overrides), verdict.system)
+
+
+def describe_query_check(check: GuardResult | GoldenResult) -> str:
+    """A guard or a golden query in one sentence, with its outcome."""
+    if isinstance(check, GuardResult):
+        text = (
+            f"{pluralize(check.violations, 'query')} ({100 * check.share:.2f} %) lost more than "
+            f"{check.max_loss:g} in {check.measure}, allowed {100 * check.max_share:g} %"
+        )
+    else:
+        rank = "not in the list" if check.rank is None else f"at rank {check.rank}"
+        text = f"query {check.query!r}: {check.document!r} is {rank}, allowed top {check.top}"
+    return f"{text}: {check.outcome}"
+
+
+def power_warning(check: CheckResult) -> str | None:
+    """Why a check cannot detect drops near its tolerance; None = it can, or it is not known.
+
+    An alarm requires a mean below −m, so the minimum detectable drop exceeds m for any number
+    of queries. Up to about 1.4 m the tolerance itself sets it. Beyond that noise does, which the
+    square root of the number of queries divides.
+    """
+    drop = check.min_detectable_drop
+    if drop is None or drop <= NOISY * check.max_drop:
+        return None
+    return _describe_power(check)
+
+
+def _describe_power(check: CheckResult) -> str:
+    """The minimum detectable drop, and the queries that the check has and needs to pass."""
+    needed = "no number suffices" if check.max_drop == 0 else "an unknown number is needed"
+    if check.needed is not None:
+        needed = f"{check.needed} are needed"
+    elif check.max_drop > 0 and check.trials is not None and check.trials.share > 0:
+        needed = "more trials are needed, as queries alone never remove their effect,"
+    groups = ""
+    if check.groups < check.queries:
+        groups = f" in {pluralize(check.groups, 'group')}"
+        if check.design_effect is not None:
+            groups += f" (design effect {check.design_effect:.2g})"
+    return (
+        f"minimum detectable drop (80 % power) {format_number(check.min_detectable_drop)} with "
+        f"{pluralize(check.queries, 'query')}{groups}; "
+        f"{needed} to pass with max_drop {check.max_drop:g} where nothing is lost (80 % power)"
+    )
+
+
+def has_few_changes(check: CheckResult) -> bool:
+    """Whether too few queries changed for rare large losses to show."""
+    return 0 < check.changed < FEW_CHANGED
+
+
+def judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
+    """The table, with a row for each check whose judgments are not complete; none without such."""
+    known = [check for check in checks if check.bounds is not None]
+    if known:
+        judged = JudgedColumns.of_rows(check.bounds for check in known)
+        rows = tuple(Row((check.display_name, *judged.cells(check.bounds))) for check in known)
+        columns = (Column("check", is_text=True), *judged.columns)
+        unknown = note_unknown_ends((check.measure, check.bounds) for check in known)
+        title = "Judged documents of the candidate"
+        yield Table(title, columns, rows, (*judged.notes, *unknown))
+
+
+EXIT_TONES: dict[int, Tone] = {0: "passed", 3: "inconclusive"}
+REFERENCE_NOTE = (
+    "The queries and judgments are the same. The reference is the baseline's stored value of each "
+    "query: the new lists cannot reproduce it, so its old ranks are unknown."
+)
+FEW_CHANGES_NOTE = (
+    f"fewer than {FEW_CHANGED} queries changed, so rare large losses may not have been seen yet: "
+    "only pass, not pass on these queries, holds with them"
+)
+UNREPRODUCED_NOTE = (
+    "the lists changed, so the baseline's values cannot be computed again, and a forged or an old "
+    "file would look like this one. Where the baseline is not part of the change, --base COMMIT "
+    "accepts it: its file must be the same at that commit. Otherwise --update --reason makes the "
+    "new values the baseline"
+)
+STRICTER_NOTE = (
+    "the policy is stricter than the one that the baseline holds: an update makes it the one that "
+    "later changes are held to"
+)
+NOTES = (
+    "Both bounds: one-sided, 95 %; the betting bound also holds with rare losses of up to 1. "
+    "Adjusted p: one-sided sign-flip test, Holm's correction over all checks. Minimum detectable "
+    "drop: 80 % power. P(…): probability of a status where there is no true difference, and of "
+    "either pass at a true drop of exactly max_drop.",
+)
+
+
+def build_gate_page(verdict: GateVerdict) -> Page:
+    """The page of a verdict; the terminal and Markdown render it."""
+    details = tuple(_describe_effects(verdict))
+    tone = EXIT_TONES.get(verdict.exit_code, "failed")
+    return Page(
+        f"fusion-bench gate: {verdict.experiment}",
+        (
+            *judge_section(verdict.data_warnings),
+            *lint_section(verdict.lint),
+            *_build_sections(verdict),
+        ),
+        headline=Finding(verdict.headline, tone, details=details),
+        provenance=_build_provenance(verdict),
+    )
+
+
+def _describe_effects(verdict: GateVerdict) -> Iterator[str]:
+    """The effect on the first measure of each collection, for people."""
+    for collection in dict.fromkeys(check.collection for check in verdict.checks):
+        check = next(check for check in verdict.checks if check.collection == collection)
+        before, after = check.baseline_mean, check.candidate_mean
+        if check.changed and before is not None and after is not None:
+            wins = check.changed - check.losses
+            effect = format_change(
+                after - before, before, wins=wins, losses=check.losses, queries=check.queries
+            )
+            means = f"{format_number(before)} → {format_number(after)}"
+            yield f"{check.name}: {means}, {effect}"
+
+
+def _build_provenance(verdict: GateVerdict) -> Section | None:
+    if not verdict.baseline_system:
+        return None
+    system, reason = verdict.baseline_system, verdict.baseline_reason
+    names = f"experiment {verdict.baseline_experiment}, system {system}"
+    text = f"Baseline {verdict.baseline} ({names}), written for: “{reason}”."
+    if verdict.base is not None:
+        same = "the same as" if verdict.is_base else "not the same as"
+        text += f" Its file is {same} at {verdict.base}."
+    if verdict.anchor_reason:
+        text += f" Its anchor was accepted for: “{verdict.anchor_reason}”."
+    return Section("Baseline", summary=text, text=text)
+
+
+def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
+    if verdict.checks:
+        rows = tuple(Row(check_cells(check), check_tone(check)) for check in verdict.checks)
+        table = Table("Checks", CHECK_COLUMNS, rows, NOTES)
+        text = f"{verdict.system}: {verdict.changed_parts}."
+        yield Section(text=text, parts=(table, *judged_tables(verdict.checks)), key="checks")
+    findings = (*_describe_unreproduced(verdict), *_build_findings(verdict))
+    if findings:
+        yield Section("Findings", findings=findings)
+    if verdict.regressions:
+        yield Section(
+            "Queries that lost most", findings=tuple(map(_describe_loss, verdict.regressions))
+        )
+    for table in _changes_tables(verdict):
+        yield Section(parts=(table,))
+
+
+def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
+    """What the candidate changed: lists, configuration and policy."""
+    if verdict.list_changes:
+        headers = ("list", "change", "baseline", "candidate")
+        columns = tuple(Column(name, is_text=True) for name in headers)
+        rows = tuple(Row(_list_cells(change)) for change in verdict.list_changes)
+        yield Table("Changed lists", columns, rows, (REFERENCE_NOTE,))
+    if verdict.config_changes:
+        yield changes_table("configuration", verdict.config_changes)
+    if verdict.policy_changes:
+        yield policy_table(verdict.policy_changes)
+
+
+def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
+    """What differs in two nested mappings, by path."""
+    headers = (name, "baseline", "candidate")
+    rows = (
+        Row((path, *("–" if side is None else str(side) for side in sides)))
+        for path, sides in changes.items()
+    )
+    columns = tuple(Column(header, is_text=True) for header in headers)
+    return Table(f"Changed {name}", columns, tuple(rows))
+
+
+def policy_table(changes: Sequence[PolicyChange]) -> Table:
+    """What differs from the baseline's policy, and what each change does."""
+    headers = ("policy", "baseline", "candidate", "effect")
+    rows = (
+        Row((change.path, format_side(change.before), format_side(change.after), change.effect))
+        for change in changes
+    )
+    columns = tuple(Column(header, is_text=True) for header in headers)
+    return Table("Changed policy", columns, tuple(rows))
+
+
+def _list_cells(change: ListChange) -> tuple[str, ...]:
+    name = f"{change.collection}: {change.part}"
+    if change.change in {"contents", "missing"}:
+        sides = [change.before, change.after]
+        return (name, change.change, *("–" if side is None else side[:12] for side in sides))
+    return (name, change.change, str(change.before), str(change.after))
+
+
+def _describe_unreproduced(verdict: GateVerdict) -> Iterator[Finding]:
+    """What to do about a baseline whose values nobody can compute again."""
+    if not verdict.is_reproduced:
+        yield Finding(UNREPRODUCED_NOTE, "inconclusive", key="unreproduced")
+
+
+def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
+    before = verdict.baseline_v2_enabled
+    baseline = {} if before is None else {"the baseline": before}
+    yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
+    yield from list_findings(warn_synthetic(verdict.synthetic_queries))
+    yield from drop_judge_findings([*list_findings(verdict.data_warnings)])
+    yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
+    for check in verdict.checks:
+        if check.error is not None or check.status not in {"unchanged", "pass"}:
+            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
+            yield Finding(text, check_tone(check), key=check.status)
+        elif (warning := power_warning(check)) is not None:
+            yield Finding(f"{check.name}: {warning}", "warning", key="power")
+    if verdict.policy_changes and not verdict.refusals:
+        yield Finding(STRICTER_NOTE, key="policy")
+    if verdict.runs > 1:
+        text = f"every check is decided at {100 * ALPHA / verdict.runs:.2g} %: candidates"
+        if verdict.candidate_number is not None:
+            text += f"; candidate {verdict.candidate_number} of at most {verdict.runs}"
+            line = verdict.candidate_line
+            text += "" if line is None else f" (line {line.line} of the ledger)"
+        yield Finding(f"{text} since the last update", key="candidates")
+    few = [check.name for check in verdict.checks if has_few_changes(check)]
+    if few:
+        text = f"{', '.join(few)}: {FEW_CHANGES_NOTE}"
+        yield Finding(text, "warning", key="few changes")
+    for query_check in verdict.query_checks:
+        tone: Tone = "passed" if query_check.holds else "failed"
+        if query_check.error is not None:
+            tone = "inconclusive"
+        key = "guard" if isinstance(query_check, GuardResult) else "golden"
+        text = f"{query_check.collection}: {describe_query_check(query_check)}"
+        yield Finding(text, tone, key=key)
+
+
+def _describe_loss(query: QueryRegression) -> Finding:
+    """A query that lost, with a line for each relevant document that moved, and for the others."""
+    before, after = format_number(query.value_before), format_number(query.value_after)
+    is_shown = [change.is_moved or not query.has_old_ranks for change in query.documents]
+    details = [
+        _describe_document(change, query)
+        for change, shown in zip(query.documents, is_shown, strict=True)
+        if shown
+    ]
+    unmoved = is_shown.count(False)
+    if unmoved:
+        more = pluralize(unmoved, "more relevant document")
+        details.append(f"{more}: same rank, or in neither list")
+    name = quote_text(f"query {query.query}", query.text)
+    text = f"{query.collection}, {name}: {query.measure} {before} → {after}"
+    if query.trial is not None:
+        text += f" (mean over trials; ranks of trial {query.trial})"
+    return Finding(text, details=tuple(details))
+
+
+def _describe_document(change: DocumentChange, query: QueryRegression) -> str:
+    """The ranks of a relevant document before and after, and why it moved."""
+    name = quote_text(change.document, change.title)
+    after = _format_rank(change.rank_after, change.cut_rank_after, query.top_k[1])
+    if not query.has_old_ranks:
+        place = "not in the list" if after == "–" else f"at rank {after}"
+        return f"{name} (grade {change.grade}) now {place}"
+    before = _format_rank(change.rank_before, change.cut_rank_before, query.top_k[0])
+    return f"{name} (grade {change.grade}) {before} → {after}: {change.cause}"
+
+
+def _format_rank(rank: int | None, cut_rank: int | None, top_k: int | None) -> str:
+    if rank is None and cut_rank is not None:
+        return f"{cut_rank} (below top_k {top_k})"
+    return "–" if rank is None else str(rank)
+
+
+def format_text(verdict: GateVerdict) -> str:
+    """The headline, and what did not pass, as plain lines."""
+    page = build_gate_page(verdict)
+    lines = [f"{page.title}: {verdict.headline}"]
+    for section in page.sections:
+        for finding in section.findings:
+            if finding.tone != "passed":
+                lines += [finding.text, *(f"    {line}" for line in finding.details)]
+    return "\n".join(map(escape_control_chars, lines))

@@ -1,1 +1,0 @@
-"""What people and CI systems read of a verdict and of an update."""

@@ -1,1 +1,0 @@
-"""The records that a gate writes."""

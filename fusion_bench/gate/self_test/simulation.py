@@ -1,0 +1,467 @@
+"""Simulated runs of the gate with a known truth: one check, halves of the queries, new trials.
+
+A number that is compared with the function that printed it cannot be wrong. Here the printed
+chances come from one half, and the gate's decisions on samples from the other half say how often
+it really happened: the mean over many halvings must agree within its error.
+
+Where the gated system has several trials, new ones are drawn. Groups of queries (single queries,
+without groups) are drawn with replacement, the same for both sides. Each new trial takes the
+answers to each group from one of the observed trials, drawn independently. So trials differ on
+single groups as they were seen to. Then each new trial is moved on all queries by a normal number
+whose variance is the estimated σ²_τ. Both sides have the same true mean. Source: the bootstrap of
+crossed random effects of Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2).
+It draws whole trials; three are too few for that, so their effect is parametric here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.errors import DataError
+from fusion_bench.gate.checks import Check, run_checks
+from fusion_bench.gate.estimates import (
+    MOST_SINGLE,
+    CheckTrials,
+    SingleRule,
+    decide_single_trials,
+    p_at_least,
+)
+from fusion_bench.gate.power import RulePower, compute_power
+from fusion_bench.gate.verdict import ACCEPTED, ALARMS, ALPHA, CheckStatus, decide_status
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.corrections import adjust_holm, randomization_p_values
+from fusion_bench.stats.intervals import (
+    bell_mccaffrey_freedom,
+    clopper_pearson,
+    cr2_standard_error,
+    draw_groups,
+    estimate_mean,
+    group_codes,
+    log_capital,
+    log_returns,
+    t_quantile,
+)
+from fusion_bench.stats.trial_variance import add_trial_variance, measure_trial_spread
+from fusion_bench.util.formatting import pluralize
+
+#: Resamples of the randomization test in each run; its level is exact for any number.
+RESAMPLES = 2_000
+#: Fewer changed queries are no distribution to draw from.
+MIN_CHANGED = 10
+#: Runs that share their signs.
+RUNS_PER_BLOCK = 100
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedCheck:
+    """A check summed by group.
+
+    Attributes:
+        check: The check.
+        codes: Shape (G,): the collection's code of each group, shared by its slices.
+        sums: Shape (G,): sums of the differences.
+        sizes: Shape (G,): numbers of queries.
+        power: The power that the gate states.
+    """
+
+    check: Check
+    codes: IntArray
+    sums: FloatArray
+    sizes: FloatArray
+    power: RulePower
+
+
+def group_check(check: Check, level: float, seed: int) -> GroupedCheck:
+    """Sum a check by group, and compute its power at this level of the test.
+
+    Raises:
+        DataError: The check cannot be simulated.
+    """
+    if check.error is not None:
+        raise DataError(check.error)
+    changed = int((check.difference != 0).sum())
+    if changed < MIN_CHANGED:
+        raise DataError(
+            f"the two systems differ on {pluralize(changed, 'query')}, and at least {MIN_CHANGED} "
+            "are needed"
+        )
+    codes, count = group_codes(check.groups, len(check.groups))
+    first = np.full(count, -1)
+    first[codes[::-1]] = check.groups[::-1]
+    [power] = compute_power(
+        check.difference[None], check.groups, [check.max_drop], level=level, seed=seed + 1
+    )
+    if power.min_detectable_drop is None:
+        raise DataError(f"{pluralize(count, 'group')}: too few for the test to reject")
+    return GroupedCheck(
+        check=check,
+        codes=first,
+        sums=np.bincount(codes, weights=check.difference, minlength=count).astype(np.float64),
+        sizes=np.bincount(codes, minlength=count).astype(np.float64),
+        power=power,
+    )
+
+
+def draw_label_swaps(checks: Sequence[GroupedCheck], runs: int, seed: int) -> dict[str, FloatArray]:
+    """By collection ±1 of shape (runs, codes), so that all slices swap a group alike."""
+    collections = dict.fromkeys(check.check.collection for check in checks)
+    signs: dict[str, FloatArray] = {}
+    for i, name in enumerate(collections):
+        codes = max(int(c.codes.max()) for c in checks if c.check.collection == name) + 1
+        drawn = np.random.Generator(np.random.PCG64([seed, i])).integers(0, 2, (runs, codes))
+        signs[name] = (2 * drawn - 1).astype(np.float64)
+    return signs
+
+
+def resample_groups(
+    check: GroupedCheck, drop: float, runs: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Draw groups with replacement at a true mean of −drop: sums and sizes, both (runs, G)."""
+    drawn = np.concatenate(list(draw_groups(len(check.sums), runs, seed)))
+    sizes = check.sizes[drawn]
+    centered = check.sums - check.sizes * float(check.sums.sum() / check.sizes.sum())
+    return centered[drawn] - drop * sizes, sizes
+
+
+def simulated_p_values(sums: FloatArray, seed: int) -> FloatArray:
+    """(runs,): p of each run by the gate's test; a group is one unit.
+
+    Blocks of runs have different random signs: the same 2,000 signs for all runs would shift the
+    level of the test in all of them alike.
+    """
+    parts = np.array_split(sums, max(len(sums) // RUNS_PER_BLOCK, 1))
+    return np.concatenate(
+        [
+            randomization_p_values(
+                part, resamples=RESAMPLES, seed=seed + 1000 * i, alternative="less"
+            )
+            for i, part in enumerate(parts)
+        ]
+    )
+
+
+def adjust_runs(p: FloatArray, family: int) -> FloatArray:
+    """(C, runs): p adjusted in each run; checks that are not simulated count with p = 1."""
+    filler = np.ones(family - len(p))
+    columns = [adjust_holm(np.concatenate([column, filler]))[: len(p)] for column in p.T]
+    return np.stack(columns, axis=1)
+
+
+def decide_runs(
+    sums: FloatArray, sizes: FloatArray, p_holm: FloatArray, max_drop: float
+) -> list[CheckStatus]:
+    """The status of a check in every run; ``fell`` stands for both alarms."""
+    freedom = bell_mccaffrey_freedom(sizes[0].astype(np.int64))
+    quantile = t_quantile(freedom, 1 - ALPHA)
+    statuses: list[CheckStatus] = []
+    for row, size, p in zip(sums, sizes, p_holm.tolist(), strict=True):
+        queries, mean_size = size.sum(), size.mean()
+        mean = float(row.sum() / queries)
+        residuals = row - mean * size
+        error = float(cr2_standard_error(residuals, size.astype(np.int64)))
+        reach = float(size.max() / mean_size)
+        returns = log_returns(row / mean_size, reach, -max_drop).sum(axis=0)
+        has_capital = float(log_capital(returns)) >= -np.log(ALPHA)
+        status = decide_status(
+            changed=int(np.count_nonzero(row)),
+            mean=mean,
+            max_drop=max_drop,
+            t_bound=mean - quantile * error,
+            betting_bound=mean if has_capital else -np.inf,
+            p_fell=p,
+            p_regressed=1.0,
+        )
+        statuses.append(status)
+    return statuses
+
+
+HALVINGS = 100
+#: Samples from the second half, of each kind and in each halving.
+SAMPLES = 8
+#: At most so many groups of a check take part, and at least so many must.
+MOST_GROUPS, LEAST_GROUPS = 240, 60
+#: Agreement: within so many standard errors of the mean over the halvings.
+ERRORS = 3.0
+#: The power at which a drop counts as detectable.
+POWER = 0.8
+
+
+class HalvesOutcome(StoredRecord):
+    """One printed chance of one check.
+
+    Attributes:
+        check: The check.
+        quantity: ``power at the detectable drop``, ``alarm``, ``pass`` (of either kind, without a
+            true difference) or ``false pass`` (at a true drop of m).
+        printed: The mean that the first halves print; the power is 0.8 by definition.
+        measured: The mean over samples from the second halves.
+        standard_error: Of the difference; halvings share queries, so it is taken from the number
+            of halvings, not of samples.
+        agrees: Whether they differ by at most three standard errors.
+    """
+
+    check: str
+    quantity: str
+    printed: float
+    measured: float
+    standard_error: float
+    agrees: bool
+
+
+def compare_halves(checks: Sequence[Check], *, seed: int) -> tuple[HalvesOutcome, ...]:
+    """Compare printed chances with what happens on other queries.
+
+    Args:
+        checks: The checks of a policy. Of each collection the first one is tried that has enough
+            groups, and enough differences to print a detectable drop.
+        seed: Seed of the halvings and samples.
+    """
+    outcomes: list[HalvesOutcome] = []
+    done: set[str] = set()
+    for number, check in enumerate(checks):
+        is_large = check.error is None and len(np.unique(check.groups)) >= LEAST_GROUPS
+        if is_large and check.collection not in done:
+            generator = np.random.Generator(np.random.PCG64([seed, number]))
+            compared = _compare_check(check, generator)
+            outcomes += compared
+            done |= {check.collection} if compared else set()
+    return tuple(outcomes)
+
+
+def _compare_check(check: Check, generator: np.random.Generator) -> list[HalvesOutcome]:
+    codes, count = group_codes(check.groups, len(check.groups))
+    rows: list[tuple[list[float], list[float]]] = []
+    for _ in range(HALVINGS):
+        drawn = generator.permutation(count)[:MOST_GROUPS]
+        is_first, is_second = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        is_first[drawn[::2]] = True
+        is_second[drawn[1::2]] = True
+        seed = int(generator.integers(2**31))
+        [result] = run_checks([_part(check, is_first[codes])], resamples=10_000, seed=seed)
+        if result.min_detectable_drop is None:
+            continue
+        printed = [POWER, result.alarm_rate, _sum(result.pass_rate, result.small_pass_rate)]
+        printed.append(result.false_pass_rate)
+        other = _part(check, is_second[codes])
+        measured = _sample(other, result.min_detectable_drop, generator, seed)
+        rows.append(([value or 0.0 for value in printed], measured))
+    if len(rows) < HALVINGS / 2:
+        return []
+    means = np.array(rows).mean(axis=0)
+    names = ("power at the detectable drop", "alarm", "pass", "false pass")
+    return [
+        _outcome(check.name, name, float(printed), float(measured), len(rows))
+        for name, printed, measured in zip(names, *means, strict=True)
+    ]
+
+
+def _sum(*values: float | None) -> float:
+    return sum(value or 0.0 for value in values)
+
+
+def _part(check: Check, keep: BoolArray) -> Check:
+    """The same check on some of its queries."""
+    return replace(
+        check,
+        baseline=check.baseline[keep],
+        candidate=check.candidate[keep],
+        groups=check.groups[keep],
+    )
+
+
+def _sample(check: Check, drop: float, generator: np.random.Generator, seed: int) -> list[float]:
+    """Shares of alarms at a true drop, of alarms and passes at none, and of passes at m."""
+    codes, count = group_codes(check.groups, len(check.groups))
+    sums = np.bincount(codes, weights=check.difference, minlength=count)
+    sizes = np.bincount(codes, minlength=count).astype(np.float64)
+    centered = sums - sizes * (sums.sum() / sizes.sum())
+    drawn = generator.integers(0, count, (SAMPLES, count))
+    signs = 2.0 * generator.integers(0, 2, (SAMPLES, count)) - 1
+
+    def shares(rows: FloatArray, lengths: FloatArray) -> tuple[float, float]:
+        p = simulated_p_values(rows, seed)
+        statuses = decide_runs(rows, lengths, p, check.max_drop)
+        alarms = sum(status in ALARMS for status in statuses)
+        return alarms / SAMPLES, sum(status in ACCEPTED for status in statuses) / SAMPLES
+
+    lengths = sizes[drawn]
+    power, _ = shares(centered[drawn] - drop * lengths, lengths)
+    alarm, accepted = shares(sums * signs, np.broadcast_to(sizes, signs.shape))
+    _, false_pass = shares(centered[drawn] - check.max_drop * lengths, lengths)
+    return [power, alarm, accepted, false_pass]
+
+
+def _outcome(
+    check: str, quantity: str, printed: float, measured: float, halvings: int
+) -> HalvesOutcome:
+    share = min(max(printed, ALPHA), 1 - ALPHA)  # a share near 0 or 1 has no error of 0
+    error = float(np.sqrt(share * (1 - share) / halvings))
+    return HalvesOutcome(
+        check=check,
+        quantity=quantity,
+        printed=printed,
+        measured=measured,
+        standard_error=error,
+        agrees=abs(printed - measured) <= ERRORS * error,
+    )
+
+
+#: New trials as many as there are on each side; one on each side; the observed ones in pairs.
+TrialDesign = Literal["new trials", "one new trial", "observed pairs"]
+
+
+class TrialAlarms(StoredRecord):
+    """How often one check alarms where both sides are trials of the gated system.
+
+    Attributes:
+        check: The check, by itself: Holm's correction would only lower the rate.
+        design: ``new trials`` = as many on each side as there are; ``one new trial`` on each;
+            ``observed pairs`` of single trials, the earlier one as the baseline.
+        trials: Trials on each side.
+        count: Runs, or pairs, with an alarm.
+        runs: All of them.
+        low: Lower end of the Clopper–Pearson interval, 95 % for all such rows together.
+        high: Upper end.
+        limit: The rate that is promised at most; None = nothing is promised. Single trials hide
+            that trials have an effect of their own, and observed pairs share trials.
+        rate: ``count`` ÷ ``runs``.
+        agrees: Whether the interval is compatible with the limit.
+    """
+
+    check: str
+    design: TrialDesign
+    trials: int
+    count: int
+    runs: int
+    low: float
+    high: float
+    limit: float | None
+    rate: float
+    agrees: bool
+
+
+def measure_trial_alarms(
+    checks: Sequence[Check], *, runs: int, seed: int
+) -> tuple[TrialAlarms, ...]:
+    """Count the alarms of each check on trials of one system.
+
+    Args:
+        checks: The gated system against itself; those without several trials are left out.
+        runs: Runs of each kind.
+        seed: Seed of all random numbers.
+    """
+    counted = [row for check in checks for row in _count_alarms(check, runs, seed)]
+    return tuple(_build_record(row, 1 - 0.05 / len(counted)) for row in counted)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The alarms of one check in one design; see :class:`TrialAlarms`."""
+
+    check: str
+    design: TrialDesign
+    trials: int
+    count: int
+    runs: int
+    limit: float | None
+
+
+def _count_alarms(check: Check, runs: int, seed: int) -> Iterator[_Counted]:
+    values = None if check.trials is None else check.trials.candidate
+    if check.error is not None or values is None:
+        return
+    spread = measure_trial_spread(values, check.groups)
+    source = _TrialSource(values, check.groups, spread.variance**0.5, check.max_drop)
+    designs: dict[TrialDesign, int] = {"new trials": len(values), "one new trial": 1}
+    for design, trials in designs.items():
+        count = source.count_alarms(trials, runs, seed)
+        # One trial a side shows ε, but no τ.
+        limit = None if trials == 1 and spread.variance > 0 else ALPHA
+        yield _Counted(check.name, design, trials, count, runs, limit)
+    pairs = [after - before for before, after in combinations(values[:MOST_SINGLE], 2)]
+    rule = SingleRule(check.max_drop, tests=1, runs=1, seed=seed)
+    statuses = decide_single_trials(np.stack(pairs), check.groups, rule)
+    count = sum(statuses.get(status, 0) for status in ALARMS)
+    yield _Counted(check.name, "observed pairs", 1, count, len(pairs), None)
+
+
+def _build_record(row: _Counted, coverage: float) -> TrialAlarms:
+    low, high = clopper_pearson(row.count, row.runs, coverage)
+    agrees = row.limit is None or low <= row.limit
+    rate = row.count / row.runs
+    return TrialAlarms(**asdict(row), low=low, high=high, rate=rate, agrees=agrees)
+
+
+class _DrawnRun(NamedTuple):
+    """One run before its sign-flip test: what :func:`decide_status` needs, and sums by group."""
+
+    sums: FloatArray
+    changed: int
+    mean: float
+    p_at_zero: float
+    p_regressed: float
+
+
+class _TrialSource:
+    """The observed trials of one check, from which new ones are drawn."""
+
+    def __init__(
+        self, values: FloatArray, groups: IntArray, trial_sd: float, max_drop: float
+    ) -> None:
+        self._values, self._trial_sd, self._max_drop = values, trial_sd, max_drop
+        codes, count = group_codes(groups, values.shape[1])
+        self._members = [np.flatnonzero(codes == code) for code in range(count)]
+        self._sizes = np.bincount(codes, minlength=count)
+
+    def count_alarms(self, trials: int, runs: int, seed: int) -> int:
+        """Runs in which so many new trials a side end in an alarm."""
+        rng = np.random.Generator(np.random.PCG64([seed, trials]))
+        drawn = [self._draw_run(trials, rng) for _ in range(runs)]
+        p_values = simulated_p_values(np.stack([run.sums for run in drawn]), seed + 3)
+        return sum(
+            decide_status(
+                changed=run.changed,
+                mean=run.mean,
+                max_drop=self._max_drop,
+                t_bound=np.nan,  # no pass is counted
+                betting_bound=np.nan,
+                p_fell=max(p, run.p_at_zero),
+                p_regressed=run.p_regressed,
+            )
+            in ALARMS
+            for run, p in zip(drawn, p_values.tolist(), strict=True)
+        )
+
+    def _draw_run(self, trials: int, rng: np.random.Generator) -> _DrawnRun:
+        count = len(self._members)
+        drawn = rng.integers(0, count, count)
+        rows = np.concatenate([self._members[group] for group in drawn])
+        codes = np.repeat(np.arange(count), self._sizes[drawn])
+        before, after = (self._draw_side(trials, rows, codes, rng) for _ in range(2))
+        difference = paired_difference(after.mean(axis=0), before.mean(axis=0))
+        terms = () if trials == 1 else CheckTrials(before, after).make_terms(codes)
+        estimate = estimate_mean(difference, codes, alpha=2 * ALPHA)
+        estimate = add_trial_variance(estimate, terms, alpha=2 * ALPHA)
+        return _DrawnRun(
+            sums=np.bincount(codes, weights=difference, minlength=count).astype(np.float64),
+            changed=int(np.count_nonzero(difference)),
+            mean=estimate.mean,
+            p_at_zero=p_at_least(estimate, 0.0) if terms else 0.0,
+            p_regressed=p_at_least(estimate, -self._max_drop),
+        )
+
+    def _draw_side(
+        self, trials: int, rows: IntArray, codes: IntArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """(trials, rows): new trials of the drawn queries."""
+        answers = rng.integers(0, len(self._values), (trials, len(self._members)))[:, codes]
+        moved = self._trial_sd * rng.standard_normal((trials, 1))
+        drawn: FloatArray = self._values[answers, rows] + moved
+        return drawn

@@ -1,1 +1,0 @@
-"""The whole gate command on made projects whose right answer is known."""

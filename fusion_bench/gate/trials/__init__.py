@@ -1,1 +1,0 @@
-"""Checks of systems with several trials: values, bounds, powers, and what one trial could tell."""

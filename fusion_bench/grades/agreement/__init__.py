@@ -1,1 +1,0 @@
-"""Agreement of judges, before any of their grades count."""

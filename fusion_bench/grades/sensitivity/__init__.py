@@ -1,1 +1,0 @@
-"""The same systems under the grades of each judge."""

@@ -1,0 +1,408 @@
+"""Collections in folders, as BEIR or MTEB publishes them, with what their cards state.
+
+Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information
+Retrieval Models", arXiv:2104.08663. MTEB's older datasets have the same files, with ``.jsonl``
+judgments.
+
+Muennighoff et al. 2023, "MTEB: Massive Text Embedding Benchmark", arXiv:2210.07316. The parts
+``corpus``, ``queries`` and ``qrels`` (or ``default``) are Parquet files ``PART/SPLIT-….parquet``,
+or JSON Lines as in BEIR. The folder may be the one in the cache of Hugging Face's hub, with the
+files in ``snapshots/REVISION``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+import pandas as pd
+import yaml
+
+from fusion_bench.errors import DataError
+from fusion_bench.importers.collection import (
+    Collection,
+    CollectionDocument,
+    Judgment,
+    choose_splits,
+    join_splits,
+)
+from fusion_bench.io.json_objects import parse_object, require_text
+from fusion_bench.io.load_records import load_qrels
+from fusion_bench.io.raw_files import GZIP, format_suffix, read_text, strip_suffixes
+from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import open_regular
+
+#: Most characters of a line; the longest document of BEIR has some 2 million.
+MOST_LINE_CHARACTERS = 64_000_000
+
+
+def iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each object of a JSON Lines file, gzip or not, with its place; blank lines are skipped.
+
+    Unlike :func:`~fusion_bench.io.json_objects.read_objects` it holds one line at a time.
+
+    Raises:
+        DataError: The file cannot be read, or a line is not a JSON object.
+    """
+    try:
+        with open_regular(path) as file:
+            is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+            lines: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
+            yield from _parse_lines(path, lines)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file: check the path") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _parse_lines(path: Path, lines: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
+    number = 0
+    while line := lines.readline(MOST_LINE_CHARACTERS):
+        number += 1
+        where = f"{path}:{number}"
+        if len(line) == MOST_LINE_CHARACTERS:
+            raise DataError(
+                f"{where}: a line of over {MOST_LINE_CHARACTERS:,} bytes: not JSON Lines"
+            )
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise DataError(f"{where}: not UTF-8 text") from None
+        if text.strip():
+            yield where, parse_object(text, where)
+
+
+def parse_document(item: Mapping[str, Any], where: str) -> CollectionDocument:
+    """A document of BEIR or MTEB: ``_id`` or ``id``, ``text``, and perhaps ``title``.
+
+    Raises:
+        DataError: It has no id or text, or one that is no text.
+    """
+    given, text = item.get("_id", item.get("id")), item.get("text")
+    if given in (None, "") or text is None:
+        raise DataError(
+            f"{where}: a document needs an '_id' and a 'text' (found: {', '.join(item) or 'none'})"
+        )
+    title = item.get("title")
+    return CollectionDocument(
+        require_text(given, "_id", where),
+        "" if title is None else require_text(title, "title", where),
+        require_text(text, "text", where),
+    )
+
+
+def collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Id → text of the queries of BEIR or MTEB.
+
+    Args:
+        rows: Place and content of each.
+
+    Raises:
+        DataError: A query has no id or text, or one that is no text, or an id stands twice.
+    """
+    texts: dict[str, str] = {}
+    for where, item in rows:
+        query, text = parse_query_text(item, where)
+        if query in texts:
+            raise DataError(f"{where}: query {query!r} stands twice: keep one")
+        texts[query] = text
+    return texts
+
+
+def parse_query_text(item: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """Id and text of a query of BEIR or MTEB.
+
+    Raises:
+        DataError: It has no id or text, or one that is no text.
+    """
+    given, text = item.get("_id", item.get("id")), item.get("text")
+    if given in (None, "") or text is None:
+        raise DataError(
+            f"{where}: a query needs an '_id' and a 'text' (found: {', '.join(item) or 'none'})"
+        )
+    return require_text(given, "_id", where), require_text(text, "text", where)
+
+
+FILE = "README.md"
+#: The line before and after the YAML at the top of the file.
+FENCE = "---"
+#: Greatest part of the file that is read as YAML, in characters.
+MOST_CARD_CHARACTERS = 500_000
+#: Names of the parts of a collection in ``dataset_info``, as MTEB's datasets have them.
+CORPUS, QUERIES, QRELS = ("corpus",), ("queries", "query"), ("default", "qrels")
+
+
+class DatasetCard(NamedTuple):
+    """What a card states.
+
+    Attributes:
+        license: Its terms; empty where it states none.
+        rows: (name of the part, split) → rows.
+    """
+
+    license: str = ""
+    rows: Mapping[tuple[str, str], int] = {}
+
+    def count_rows(self, parts: Sequence[str], splits: Sequence[str] | None = None) -> int | None:
+        """Rows of a part, in all or some splits; None = not stated."""
+        counts = [
+            count
+            for (part, split), count in self.rows.items()
+            if part in parts and (splits is None or split in splits)
+        ]
+        is_known = len(counts) == len(splits) if splits is not None else bool(counts)
+        return sum(counts) if is_known else None
+
+    def state_counts(self, splits: Sequence[str]) -> dict[str, int]:
+        """What is stated of ``queries``, of the ``judgments`` of these splits, of ``documents``."""
+        stated = {
+            "queries": self.count_rows(QUERIES),
+            "judgments": self.count_rows(QRELS, splits),
+            "documents": self.count_rows(CORPUS),
+        }
+        return {what: count for what, count in stated.items() if count is not None}
+
+
+def read_card(folder: Path) -> DatasetCard:
+    """The card of a folder; an empty one where there is none, or its top is no YAML mapping."""
+    try:
+        text = read_text(folder / FILE)[:MOST_CARD_CHARACTERS]
+    except DataError:
+        return DatasetCard()
+    before, first_fence, rest = text.partition(f"{FENCE}\n")
+    top, last_fence, _ = rest.partition(f"\n{FENCE}")
+    if before.strip() or not first_fence or not last_fence:
+        return DatasetCard()
+    try:
+        data = yaml.safe_load(top)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return DatasetCard()
+    if not isinstance(data, dict):
+        return DatasetCard()
+    return DatasetCard(_read_license(data.get("license")), dict(_read_rows(data)))
+
+
+def _read_license(value: object) -> str:
+    names = value if isinstance(value, list) else [value]
+    return ", ".join(name for name in names if isinstance(name, str))
+
+
+def _read_rows(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
+    """Each count of rows in ``dataset_info``; what has another form is passed over."""
+    info = data.get("dataset_info")
+    for part in info if isinstance(info, list) else [info]:
+        splits = part.get("splits") if isinstance(part, dict) else None
+        for split in splits if isinstance(splits, list) else []:
+            name = split.get("name") if isinstance(split, dict) else None
+            count = split.get("num_examples") if isinstance(split, dict) else None
+            if isinstance(name, str) and isinstance(count, int) and not isinstance(count, bool):
+                yield (str(part.get("config_name", "default")), name), count
+
+
+#: Formats of judgments, the preferred one first.
+QRELS_SUFFIXES = (".tsv", ".jsonl", ".trec", ".txt")
+
+
+def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
+    """Read the queries and judgments of a folder.
+
+    Args:
+        folder: With the three parts; each file may be packed as ``.gz``.
+        splits: The splits to read; empty = all.
+
+    Raises:
+        DataError: A part is missing, or a file breaks a rule.
+    """
+    corpus, queries = find_json_lines(folder, "corpus"), find_json_lines(folder, "queries")
+    files = _find_beir_qrels(folder / "qrels")
+    chosen = choose_splits(str(folder / "qrels"), list(files), splits)
+    texts = read_texts(queries)
+    judgments = {name: read_judgments(files[name]) for name in chosen}
+    judged, all_judgments = join_splits(str(folder), texts, judgments)
+    card = read_card(folder)
+    return Collection(
+        name=resolve_path(folder).name,
+        origin=str(folder),
+        queries=judged,
+        judgments=all_judgments,
+        read_documents=lambda: _read_beir_documents(corpus),
+        license=card.license,
+        counts={"queries": len(texts), "judgments": len(all_judgments)},
+        stated=card.state_counts(chosen),
+    )
+
+
+def find_json_lines(folder: Path, name: str) -> Path:
+    """``NAME.jsonl`` of a folder, packed or not.
+
+    Raises:
+        DataError: There is none.
+    """
+    for path in (folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"):
+        if path.exists():
+            return path
+    raise DataError(
+        f"{folder}: no {name}.jsonl: a folder of BEIR has corpus.jsonl, queries.jsonl and "
+        "qrels/SPLIT.tsv"
+    )
+
+
+def read_texts(path: Path) -> dict[str, str]:
+    """Query id → text of JSON Lines.
+
+    Raises:
+        DataError: A line breaks a rule, or an id stands twice.
+    """
+    return collect_texts(iterate_objects(path))
+
+
+def read_judgments(path: Path) -> list[Judgment]:
+    """The judgments of a file of any format that can be read."""
+    qrels = load_qrels(path)
+    return [
+        Judgment(query, qrels.vocabulary[document], grade)
+        for number, query in enumerate(qrels.queries)
+        for document, grade in zip(
+            qrels.documents[qrels.offsets[number] : qrels.offsets[number + 1]].tolist(),
+            qrels.grades[qrels.offsets[number] : qrels.offsets[number + 1]].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _find_beir_qrels(folder: Path) -> dict[str, Path]:
+    """Name of each split → its file; of several formats of a split, the preferred one."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder: the judgments stand in qrels/SPLIT.tsv")
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        suffix = format_suffix(path)
+        if suffix in QRELS_SUFFIXES and path.is_file():
+            split = strip_suffixes(path)
+            known = files.get(split)
+            if known is None or _preference(path) < _preference(known):
+                files[split] = path
+    return files
+
+
+def _preference(path: Path) -> int:
+    return QRELS_SUFFIXES.index(format_suffix(path))
+
+
+def _read_beir_documents(path: Path) -> Iterator[CollectionDocument]:
+    for where, item in iterate_objects(path):
+        yield parse_document(item, where)
+
+
+#: Folders of the judgments, the first that is there counts.
+QRELS_FOLDERS: Final = ("qrels", "default", "data")
+#: ``test-00000-of-00001.parquet`` is of the split ``test``.
+SPLIT: Final = re.compile(r"(?P<split>.+?)(-\d{5}-of-\d{5})?\.parquet")
+#: How the hub's cache names the folder of a dataset: ``datasets--mteb--nfcorpus``.
+HUB_FOLDER: Final = re.compile(r"datasets--(?P<owner>.+?)--(?P<name>.+)")
+
+
+def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
+    """Read the queries and judgments of a folder.
+
+    Args:
+        folder: With the parts, or of the hub's cache.
+        splits: The splits to read; empty = all.
+
+    Raises:
+        DataError: A part is missing, or a file breaks a rule.
+    """
+    root = find_snapshot(folder)
+    if not (root / "corpus").is_dir():
+        return read_beir_folder(root, splits)
+    corpus, queries = _list_parquet(root / "corpus"), _list_parquet(root / "queries")
+    files = _find_mteb_qrels(root)
+    chosen = choose_splits(str(root), list(files), splits)
+    texts = collect_texts(_iterate_rows(queries))
+    judgments = {
+        name: [row for file in files[name] for row in read_judgments(file)] for name in chosen
+    }
+    judged, all_judgments = join_splits(str(root), texts, judgments)
+    card = read_card(root)
+    return Collection(
+        name=_name_dataset(folder),
+        origin=str(folder),
+        queries=judged,
+        judgments=all_judgments,
+        read_documents=lambda: _read_mteb_documents(corpus),
+        license=card.license,
+        counts={"queries": len(texts), "judgments": len(all_judgments)},
+        stated=card.state_counts(chosen),
+    )
+
+
+def find_snapshot(folder: Path) -> Path:
+    """The folder with the files: of the hub's cache, the revision that ``refs/main`` names.
+
+    Raises:
+        DataError: The cache holds no revision, or several and none is named.
+    """
+    snapshots = folder / "snapshots"
+    if not snapshots.is_dir():
+        return folder
+    revisions = sorted(path.name for path in snapshots.iterdir() if path.is_dir())
+    main = folder / "refs" / "main"
+    named = main.read_text(encoding="utf-8").strip() if main.is_file() else ""
+    if named in revisions:
+        return snapshots / named
+    if len(revisions) == 1:
+        return snapshots / revisions[0]
+    raise DataError(
+        f"{snapshots}: {len(revisions)} revisions, and refs/main names none of them: name the "
+        "folder of one"
+    )
+
+
+def _name_dataset(folder: Path) -> str:
+    name = resolve_path(folder).name
+    match = HUB_FOLDER.fullmatch(name)
+    return name if match is None else match["name"]
+
+
+def _list_parquet(folder: Path) -> list[Path]:
+    files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
+    if not files:
+        raise DataError(
+            f"{folder}: no .parquet file: a dataset of MTEB has the folders corpus, queries and "
+            f"one of {', '.join(QRELS_FOLDERS)}"
+        )
+    return files
+
+
+def _find_mteb_qrels(root: Path) -> dict[str, list[Path]]:
+    """Name of each split → the files of its judgments."""
+    folder = next((root / name for name in QRELS_FOLDERS if (root / name).is_dir()), root / "qrels")
+    files: dict[str, list[Path]] = {}
+    for path in _list_parquet(folder):
+        match = SPLIT.fullmatch(path.name)
+        files.setdefault(match["split"] if match else path.stem, []).append(path)
+    return files
+
+
+def _read_mteb_documents(files: Sequence[Path]) -> Iterator[CollectionDocument]:
+    for where, row in _iterate_rows(files):
+        yield parse_document(row, where)
+
+
+def _iterate_rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row with its place; a value that is missing is None."""
+    for path in files:
+        try:
+            frame = pd.read_parquet(path)
+        except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+            raise DataError(f"{path}: cannot be read as Parquet: {error}") from None
+        kept = frame[[name for name in ("_id", "id", "text", "title") if name in frame.columns]]
+        plain = kept.astype(object).where(kept.notna(), None)
+        for number, row in enumerate(plain.to_dict(orient="records"), start=1):
+            yield f"{path}: row {number}", {str(name): value for name, value in row.items()}

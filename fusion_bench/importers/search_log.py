@@ -1,0 +1,470 @@
+"""A log of searches: its queries, their lists, what production was set to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from fusion_bench.config.query_types import CONV_03_05, UNSURE, type_of
+from fusion_bench.data.records import Query
+from fusion_bench.errors import DataError
+from fusion_bench.io.json_objects import parse_object
+from fusion_bench.io.raw_files import read_text
+from fusion_bench.io.write_run import RunRows
+from fusion_bench.schema import (
+    CRAGScore,
+    QueryClassification,
+    QueryType,
+    RerankConfig,
+    RRFConfig,
+    SearchOptions,
+    SearchQuery,
+    SearchResult,
+    SearchResultItem,
+    SearchStrategy,
+    SearchWeights,
+)
+from fusion_bench.util.formatting import pluralize
+
+#: A key that only a classification has.
+CLASSIFICATION_KEYS = frozenset({"originalQuery", "original_query"})
+
+
+@dataclass(frozen=True)
+class LoggedSearch:
+    """One search, and the line that it stands in.
+
+    Attributes:
+        where: File and line.
+        result: What was asked and returned.
+    """
+
+    where: str
+    result: SearchResult
+
+    @property
+    def offset(self) -> int:
+        """Results that stand before its first."""
+        return self.result.query.options.offset
+
+    @property
+    def end(self) -> int:
+        """Rank of its last result."""
+        return self.offset + len(self.result.results)
+
+
+@dataclass(frozen=True)
+class SearchLog:
+    """A log in the order of its lines.
+
+    Attributes:
+        path: The file.
+        searches: The searches.
+        classifications: The last classification of each query, by its text.
+    """
+
+    path: Path
+    searches: tuple[LoggedSearch, ...]
+    classifications: dict[str, QueryClassification]
+
+
+def read_log(path: Path) -> SearchLog:
+    """Read a log of searches.
+
+    Args:
+        path: JSON Lines, gzip or not. A line with an ``originalQuery`` is a classification, every
+            other one the result of a search. Blank lines are skipped.
+
+    Raises:
+        DataError: No search, a line that is no such record, or a result that is listed twice; says
+            file and line.
+    """
+    searches: list[LoggedSearch] = []
+    classifications: dict[str, QueryClassification] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        if CLASSIFICATION_KEYS.intersection(parse_object(line, where)):
+            classification = QueryClassification.from_json(line, where)
+            classifications[classification.original_query] = classification
+        else:
+            result = SearchResult.from_json(line, where)
+            _check_results(result, where)
+            searches.append(LoggedSearch(where, result))
+    if not searches:
+        raise DataError(f"{path}: no search: at least one SearchResult record a line is needed")
+    return SearchLog(path, tuple(searches), classifications)
+
+
+def _check_results(result: SearchResult, where: str) -> None:
+    places: dict[str, int] = {}
+    for place, item in enumerate(result.results):
+        if item.id in places:
+            raise DataError(
+                f"{where}: results.{place}: {item.id!r} stands in results.{places[item.id]} too: "
+                "keep one"
+            )
+        places[item.id] = place
+    limit = result.query.options.limit
+    if len(result.results) > limit:
+        raise DataError(
+            f"{where}: {len(result.results)} results, and query.options.limit is {limit}"
+        )
+
+
+#: What to do about two searches for one page of a query that differ.
+OnDuplicate: TypeAlias = Literal["error", "last"]
+
+
+@dataclass(frozen=True)
+class LoggedQuery:
+    """One query with all that was returned for it.
+
+    Attributes:
+        id: Its id.
+        pages: Its searches, by offset; together they have the ranks from 1 on.
+        items: The results of all pages, best first.
+        classification: What the classifier said; None = not logged.
+        known: What a file of queries says of it; None = there is none.
+    """
+
+    id: str
+    pages: tuple[LoggedSearch, ...]
+    items: tuple[SearchResultItem, ...]
+    classification: QueryClassification | None = None
+    known: Query | None = None
+
+    @property
+    def query(self) -> SearchQuery:
+        """The query of the first page."""
+        return self.pages[0].result.query
+
+    @property
+    def top_k(self) -> int:
+        """The rank up to which results were asked for."""
+        options = self.pages[-1].result.query.options
+        return options.offset + options.limit
+
+    @property
+    def enabled(self) -> tuple[SearchStrategy, ...]:
+        """The strategies that ran."""
+        return self.pages[0].result.strategies.enabled
+
+
+@dataclass(frozen=True)
+class LoggedQueries:
+    """The queries of a log.
+
+    Attributes:
+        queries: In the order in which they were first asked.
+        without_start: Texts of queries that are left out, as their first results were not logged.
+        repeated: Searches that were left out, as another has the same page of the same query.
+    """
+
+    queries: tuple[LoggedQuery, ...]
+    without_start: tuple[str, ...]
+    repeated: int
+
+
+def group_searches(
+    log: SearchLog,
+    known: Mapping[str, Query] | None = None,
+    *,
+    on_duplicate: OnDuplicate = "error",
+) -> LoggedQueries:
+    """Put the searches for each text together.
+
+    Searches with the same text are one query. Their offsets may differ: they are its pages. Two
+    searches for one page count once where they return the same.
+
+    Args:
+        log: The log.
+        known: Queries by id, whose texts name the logged ones; by default ``q1``, ``q2``, …
+        on_duplicate: Two searches for one page that differ: an error, or the last one counts.
+
+    Raises:
+        DataError: A text that ``known`` does not have, two searches that differ, or no query whose
+            results were logged from the first on.
+    """
+    pages: dict[str, dict[int, LoggedSearch]] = {}
+    repeated = 0
+    for search in log.searches:
+        of_query = pages.setdefault(search.result.query.text, {})
+        earlier = of_query.get(search.offset)
+        if earlier is not None:
+            repeated += 1
+        if on_duplicate == "error":
+            for other in of_query.values():
+                _check_agreement(other, search)
+        of_query[search.offset] = search
+    names = _name_queries(list(pages), known, log)
+    queries = []
+    without_start = []
+    for text, by_offset in pages.items():
+        joined = _join_pages(by_offset)
+        if not joined:
+            without_start.append(text)
+            continue
+        items = {item.id: item for page in reversed(joined) for item in page.result.results}
+        order = dict.fromkeys(item.id for page in joined for item in page.result.results)
+        query = known[names[text]] if known else None
+        queries.append(
+            LoggedQuery(
+                id=names[text],
+                pages=tuple(joined),
+                items=tuple(items[name] for name in order),
+                classification=log.classifications.get(text),
+                known=query,
+            )
+        )
+    if not queries:
+        raise DataError(
+            f"{log.path}: the first results of no query were logged (query.options.offset is "
+            "above 0 everywhere): log the first pages"
+        )
+    return LoggedQueries(tuple(queries), tuple(without_start), repeated)
+
+
+def _check_agreement(first: LoggedSearch, second: LoggedSearch) -> None:
+    """Refuse two searches for one text that differ in more than their page."""
+    if first.offset == second.offset:
+        agree = first.result.results == second.result.results and _page_free(first) == _page_free(
+            second
+        )
+    else:
+        agree = _page_free(first) == _page_free(second)
+    if not agree:
+        raise DataError(
+            f"{second.where}: the query {second.result.query.text!r:.80} was searched differently "
+            f"in {first.where}: keep one, or let the last count (--on-duplicate last)"
+        )
+
+
+def _page_free(search: LoggedSearch) -> SearchQuery:
+    """The query without its page."""
+    query = search.result.query
+    base = SearchOptions()
+    options = query.options.model_copy(update={"offset": base.offset, "limit": base.limit})
+    return query.model_copy(update={"options": options})
+
+
+def _join_pages(by_offset: Mapping[int, LoggedSearch]) -> list[LoggedSearch]:
+    """The pages from the first result on, as far as none is missing."""
+    joined: list[LoggedSearch] = []
+    for offset in sorted(by_offset):
+        if offset > (joined[-1].end if joined else 0):
+            break
+        joined.append(by_offset[offset])
+    return joined
+
+
+def _name_queries(
+    texts: list[str], known: Mapping[str, Query] | None, log: SearchLog
+) -> dict[str, str]:
+    """Text → query id."""
+    if known is None:
+        return {text: f"q{n}" for n, text in enumerate(texts, start=1)}
+    by_text: dict[str, str] = {}
+    for query in known.values():
+        if query.text in by_text and query.text in texts:
+            raise DataError(
+                f"queries {by_text[query.text]!r} and {query.id!r} have one text, "
+                f"{query.text!r:.80}: the log cannot tell them apart"
+            )
+        if query.text is not None:
+            by_text[query.text] = query.id
+    missing = next((text for text in texts if text not in by_text), None)
+    if missing is not None:
+        raise DataError(
+            f"{log.path}: no query has the text {missing!r:.80}: add it to the file of queries"
+        )
+    return {text: by_text[text] for text in texts}
+
+
+#: Name of the list as it was returned.
+PRODUCTION: Final = "production"
+#: Name of the rerank list.
+RERANK: Final = "rerank"
+STRATEGIES: Final = ("keyword", "semantic", "graph")
+#: The score of a result in a list; None = it is not in it.
+ScoreOf: TypeAlias = Callable[[SearchResultItem], float | None]
+
+
+def lists_of_strategies(queries: Sequence[LoggedQuery]) -> dict[str, RunRows]:
+    """Strategy → its lists: the documents that it scores above 0, by that score.
+
+    A score of 0 means that the strategy did not run or did not return the document (BR-013). A
+    strategy without any document is left out.
+    """
+    lists = {name: _collect_rows(name, queries, _score_above_0(name)) for name in STRATEGIES}
+    return {name: rows for name, rows in lists.items() if rows.queries}
+
+
+def list_of_production(queries: Sequence[LoggedQuery]) -> RunRows:
+    """The final lists, in the order in which they were returned."""
+    return _collect_rows(PRODUCTION, queries, attrgetter("score"), as_returned=True)
+
+
+def list_of_rerank(queries: Sequence[LoggedQuery]) -> RunRows | None:
+    """The rerank scores, 0 to 1; None where nothing was reranked."""
+    rows = _collect_rows(RERANK, queries, attrgetter("relevance.rerank"))
+    return rows if rows.queries else None
+
+
+def _score_above_0(strategy: str) -> ScoreOf:
+    return lambda item: getattr(item.relevance, strategy) or None
+
+
+def _collect_rows(
+    name: str, queries: Sequence[LoggedQuery], score_of: ScoreOf, *, as_returned: bool = False
+) -> RunRows:
+    """The list of each query, by falling scores or as it was returned."""
+    rows = RunRows(name, [], [], [], [], {})
+    for query in queries:
+        scored = [(score_of(item), item.id) for item in query.items]
+        ranked = [(score, document) for score, document in scored if score is not None]
+        if not as_returned:
+            # The order in which the dataset's reader puts them: equal scores by id, from the end.
+            ranked.sort(key=lambda pair: (pair[0], pair[1].encode()), reverse=True)
+        for rank, (score, document) in enumerate(ranked, start=1):
+            rows.queries.append(query.id)
+            rows.documents.append(document)
+            rows.ranks.append(rank)
+            rows.scores.append(score)
+    return rows
+
+
+#: A query is as good as its best result.
+VERDICTS: Final = ("correct", "ambiguous", "incorrect")
+
+
+def search_type(query: LoggedQuery) -> str:
+    """The type whose weights the dataset gives the query, as commands decide it."""
+    facts = describe_query(query)
+    return type_of(facts["type"], facts.get("confidence"), tuple(QueryType))
+
+
+def describe_query(query: LoggedQuery) -> dict[str, Any]:
+    """The query's line in ``queries.jsonl``.
+
+    Its type is the one that the search ran with. A logged classification that leads to that type
+    gives type and confidence. The verdict of corrective RAG is that of the best result.
+    """
+    facts: dict[str, Any] = {"id": query.id, "text": query.query.text}
+    facts["type"] = str(query.query.type)
+    classified = query.classification
+    if classified is not None and query.query.type in (classified.type, classified.sure_type):
+        facts |= {"type": str(classified.type), "confidence": classified.confidence}
+    scores = [item.relevance.crag for item in query.items if item.relevance.crag is not None]
+    if scores:
+        facts |= _describe_verdict(scores)
+    if query.known is not None:
+        names = ("intent", "group", "split")
+        given = {name: getattr(query.known, name) for name in names}
+        facts |= {name: value for name, value in given.items() if value is not None}
+    return facts
+
+
+def _describe_verdict(scores: list[CRAGScore]) -> dict[str, Any]:
+    best = min(scores, key=lambda score: VERDICTS.index(score.relevance))
+    facts: dict[str, Any] = {
+        "crag": best.relevance,
+        "crag_confidence": best.confidence,
+        "needs_web_search": best.needs_web_search,
+    }
+    refined = next((score.refined_query for score in scores if score.refined_query), None)
+    return facts if refined is None else {**facts, "refined_query": refined}
+
+
+V = TypeVar("V", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class ProductionSystem:
+    """Production as a system of an experiment.
+
+    Attributes:
+        keys: As in YAML.
+        notes: Settings that differ from query to query, where one had to be chosen.
+    """
+
+    keys: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def describe_production(
+    queries: Sequence[LoggedQuery],
+    strategies: Sequence[str],
+    rrf: RRFConfig,
+    *,
+    is_reranked: bool,
+) -> ProductionSystem:
+    """The system that fuses, reranks, filters and cuts as production was asked to.
+
+    Args:
+        queries: The queries.
+        strategies: The lists that there are.
+        rrf: How they are fused.
+        is_reranked: Whether there is a rerank list.
+    """
+    notes: list[str] = []
+    fusion: dict[str, Any] = {"method": "rrf", "k": rrf.k}
+    if rrf.normalize_scores:
+        fusion["normalize"] = "three_lists"
+    fusion["weights"] = _describe_weights(queries, strategies, notes)
+    keys: dict[str, Any] = {"runs": list(strategies), "fusion": fusion}
+    if is_reranked:
+        depth = RerankConfig().top_k
+        keys["blend"] = {"method": "replace", "reranker": RERANK, "depth": depth}
+        keys["blend"]["missing"] = "below"
+    least = _choose_most_common(
+        "minRelevance", (query.query.filters.min_relevance for query in queries), notes
+    )
+    if least > 0:
+        keys["min_relevance"] = least
+    keys["top_k"] = _choose_most_common("offset + limit", (query.top_k for query in queries), notes)
+    return ProductionSystem(keys, tuple(notes))
+
+
+def _describe_weights(
+    queries: Sequence[LoggedQuery], strategies: Sequence[str], notes: list[str]
+) -> object:
+    """The weights of all queries, or by query type where they differ by it."""
+    by_type: dict[str, list[SearchWeights]] = {}
+    for query in queries:
+        by_type.setdefault(search_type(query), []).append(query.query.options.weights)
+    everywhere = {weights for values in by_type.values() for weights in values}
+    if len(everywhere) == 1:
+        return _keep(everywhere.pop().model_dump(), strategies)
+    table = {
+        query_type: _choose_most_common(f"weights of type {query_type!r}", values, notes)
+        for query_type, values in by_type.items()
+    }
+    if len(set(table.values())) == 1:
+        return _keep(next(iter(table.values())).model_dump(), strategies)
+    weights = {name: _keep(value.model_dump(), strategies) for name, value in table.items()}
+    weights.setdefault(UNSURE, _keep(CONV_03_05[UNSURE], strategies))
+    return {"by_query_type": weights}
+
+
+def _keep(weights: Mapping[str, float], strategies: Sequence[str]) -> dict[str, float]:
+    """The weights of the lists that there are."""
+    return {name: weights[name] for name in strategies}
+
+
+def _choose_most_common(what: str, values: Iterable[V], notes: list[str]) -> V:
+    """The most common value; a note where it is not the only one."""
+    counts = Counter(values)
+    value, count = counts.most_common(1)[0]
+    others = counts.total() - count
+    if others:
+        text = value if not isinstance(value, SearchWeights) else value.model_dump()
+        notes.append(
+            f"{what} differs: {text} is used, and {pluralize(others, 'query')} had another"
+        )
+    return value

@@ -1,1 +1,0 @@
-"""What was read and aligned before, in a folder beside the dataset."""

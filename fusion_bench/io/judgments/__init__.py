@@ -1,1 +1,0 @@
-"""The grades of judges beside those that decide the values."""

@@ -1,0 +1,174 @@
+"""The groups of queries that a ``dataset.yaml`` asks for, by a rule or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.query_groups import MAX_SHARE, QueryGroups, find_query_groups
+from fusion_bench.data.records import Query
+from fusion_bench.data.run import Run
+from fusion_bench.errors import AlignmentError, ConfigError, DataError
+from fusion_bench.io.cached_loader import load_tables
+from fusion_bench.io.dataset_cache import Cache
+from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
+from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.io.outputs import write_output
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.json_text import encode_json_lines
+
+
+def read_groups(path: Path, qrels: Qrels) -> dict[str, str]:
+    """The group of each query that a file names.
+
+    Raises:
+        DataError: A line without ``id`` or ``group``, or an id given twice.
+        AlignmentError: No judged query is among them.
+    """
+    groups: dict[str, str] = {}
+    for number, item in read_objects(path):
+        where = f"{path}:{number}"
+        for key in ("id", "group"):
+            if item.get(key) in (None, ""):
+                raise DataError(f"{where}: {key!r} is missing: each line has an 'id' and a 'group'")
+        query = require_text(item["id"], "id", where)
+        if query in groups:
+            raise DataError(f"{where}: query {query!r} stands twice: keep one")
+        groups[query] = require_text(item["group"], "group", where)
+    if not set(groups) & set(qrels.queries):
+        raise AlignmentError(
+            f"{path}: no judged query is in it: check that it has the query ids of the qrels"
+        )
+    return groups
+
+
+def write_groups(groups: QueryGroups, path: Path, *, is_owned: bool = False) -> int:
+    """Write the joined groups, group by group, for ``groups`` of a ``dataset.yaml``.
+
+    Each line also says why the query is linked: to which query, and for which reason.
+
+    Returns:
+        The number of queries written.
+    """
+    joined = set(groups.joined.tolist())
+    links = {link.second: link for link in reversed(groups.links)}
+    links.update({link.first: link for link in reversed(groups.links) if link.first not in links})
+    members = sorted((code, q) for q, code in enumerate(groups.codes.tolist()) if code in joined)
+    names, records = groups.names(), []
+    for _, q in members:
+        record = {"id": groups.queries[q], "group": names[q]}
+        if (link := links.get(q)) is not None:
+            other = link.first if link.second == q else link.second
+            record |= {"linked_to": groups.queries[other], "reason": link.reason}
+        records.append(record)
+    write_output(path, encode_json_lines(records), option="--write-groups", is_owned=is_owned)
+    return len(records)
+
+
+def find_and_assign_groups(
+    records: Mapping[str, Query], runs: Sequence[Run], qrels: Qrels, where: str
+) -> dict[str, Query]:
+    """The queries with the declared groups, joined where queries of two of them are linked.
+
+    Args:
+        records: What is known of the queries, by id.
+        runs: All runs of the dataset: which ones an experiment uses changes no group.
+        qrels: The judgments.
+        where: Prefix of a message.
+
+    Raises:
+        ConfigError: One joined group would hold more than a fifth of the queries.
+    """
+    groups = find_query_groups(qrels.queries, records, runs, qrels)
+    if groups.is_too_large:
+        raise ConfigError(
+            f"{where}: the largest group found would hold {groups.sizes.max():,} of "
+            f"{pluralize(len(groups.queries), 'query')}, and at most {100 * MAX_SHARE:.0f} % are "
+            "allowed: take this key out, look at the groups (fusion-bench dataset check NAME "
+            f"--write-groups FILE), then name that file here, or say 'none'"
+        )
+    return assign_groups(records, groups.joined_names)
+
+
+def join_identical(
+    records: Mapping[str, Query],
+    runs: Sequence[Run],
+    qrels: Qrels,
+    load_all: Callable[[], Sequence[Run]] | None = None,
+) -> dict[str, Query]:
+    """The queries with the declared groups, joined where queries of two of them are identical.
+
+    They stay as they are where the groups found are not usable as they are; reports warn then.
+
+    Args:
+        records: What is known of the queries, by id.
+        runs: The lists that were read.
+        qrels: The judgments.
+        load_all: Reads all runs of the dataset. It is called where the lists alone would join
+            queries, so that the systems of an experiment change no group; None = these are all.
+    """
+    groups = find_query_groups(qrels.queries, records, runs, qrels, identical=True)
+    if load_all is not None and any(link.reason == "same lists" for link in groups.links):
+        groups = find_query_groups(qrels.queries, records, load_all(), qrels, identical=True)
+    return assign_groups(records, groups.joined_names if groups.is_usable else {})
+
+
+def assign_groups(records: Mapping[str, Query], groups: Mapping[str, str]) -> dict[str, Query]:
+    """The queries with these groups, by id; those that are not named keep theirs."""
+    assigned = {
+        query: replace(records.get(query, Query(query)), group=name)
+        for query, name in groups.items()
+    }
+    return {**records, **assigned}
+
+
+def resolve_groups(
+    spec: DatasetSpec,
+    paths: DatasetPaths,
+    records: Mapping[str, Query],
+    qrels: Qrels,
+    read: Sequence[Run],
+    cache: Cache | None,
+    sealed: Mapping[str, str] | None = None,
+) -> tuple[dict[str, Query], dict[str, Query]]:
+    """The queries with the declared groups, and with those that ``groups`` makes of them.
+
+    Args:
+        spec: What the ``dataset.yaml`` says.
+        paths: Resolves its paths.
+        records: What is known of the queries, by id.
+        qrels: The judgments.
+        read: The runs that were read, before any is switched off; ``auto`` reads the others.
+        cache: Where tables may be kept.
+        sealed: Groups by query that stand for those that a search would find; None = search.
+
+    Raises:
+        ConfigError: A group that was found is too large.
+        DataError: A file breaks a rule.
+        AlignmentError: The file of groups names no judged query.
+    """
+    declared = dict(records)
+    if spec.group_file is not None:
+        file = paths.existing(spec.group_file, "groups")
+        declared = assign_groups(records, read_groups(file, qrels))
+    if sealed is not None:
+        return declared, assign_groups(declared, sealed)
+    if spec.grouping in {"none", "file"}:
+        return declared, declared
+    known = {run.name: run for run in read}
+
+    def load_all() -> list[Run]:
+        missing = [name for name in spec.runs if name not in known]
+        requests = request_lists(spec, paths, missing, (), refined=False)[0] if missing else []
+        tables = cast("list[Run]", load_tables(requests, cache)[0])
+        others = {run.name: run for run in tables}
+        return [(known | others)[name] for name in spec.runs]
+
+    if spec.grouping == "identical":
+        return declared, join_identical(declared, read, qrels, load_all)
+    where = paths.source.where(("groups",))
+    return declared, find_and_assign_groups(declared, load_all(), qrels, where)

@@ -1,1 +1,0 @@
-"""Groups of queries as a ``dataset.yaml`` asks for them: found automatically, or from a file."""

@@ -1,0 +1,197 @@
+"""Files before they are records: their bytes, plain or gzip; their layout; their columns."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.document_rows import COLUMN_NAMES
+from fusion_bench.data.grouped_rows import CategoricalIds
+from fusion_bench.errors import DataError, UnknownNameError
+from fusion_bench.util.files import IrregularFileError, open_regular
+
+#: The first bytes of a gzip file.
+GZIP = b"\x1f\x8b"
+#: Most bytes that any gzip file may stand for, and how many times its own size it may stand for
+#: beyond them. Lists of ranks and texts pack to between a third and a twentieth.
+MOST_UNPACKED = 1 << 28
+MOST_RATIO = 100
+
+
+def format_suffix(path: Path) -> str:
+    """The suffix that names the format, in small letters; ``.gz`` names none."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return suffixes[-1] if suffixes else ""
+
+
+def strip_suffixes(path: Path) -> str:
+    """The file's name without ``.gz`` and the suffix of its format."""
+    name = path.name
+    for suffix in reversed(path.suffixes):
+        if suffix.lower() in {".gz", format_suffix(path)}:
+            name = name.removesuffix(suffix)
+    return name
+
+
+def read_head(path: Path, size: int = 1 << 16) -> str:
+    """The whole lines among a file's first bytes, unpacked; empty where there are none.
+
+    A file that cannot be read or decoded has none: reading all of it says why.
+    """
+    try:
+        with open_regular(path) as file:
+            is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+            data = gzip.GzipFile(fileobj=file).read(size) if is_packed else file.read(size)
+        if len(data) == size:
+            data = data[: data.rfind(b"\n") + 1]
+        return data.decode("utf-8-sig")
+    except (OSError, EOFError, ValueError, zlib.error):
+        return ""
+
+
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        DataError: It cannot be opened, unpacked or decoded.
+    """
+    return decode_text(path, read_bytes(path))
+
+
+def decode_text(path: Path, data: bytes) -> str:
+    """The text that a file's bytes are.
+
+    Raises:
+        DataError: They are not UTF-8.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        at = error.start - data.rfind(b"\n", 0, error.start)
+        raise DataError(
+            f"{path}:{line}: not UTF-8 text (byte {at} of the line): a plain or gzip text file is "
+            "needed"
+        ) from None
+
+
+def read_bytes(path: Path, *, most_unpacked: int = MOST_UNPACKED) -> bytes:
+    """The bytes of a file, unpacked where its first ones say gzip.
+
+    Args:
+        path: The file.
+        most_unpacked: Bytes that any gzip file may stand for; a larger file may stand for
+            ``MOST_RATIO`` times its own size.
+
+    Raises:
+        DataError: It cannot be opened or unpacked, or unpacks to too much.
+    """
+    try:
+        with open_regular(path) as file:
+            is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+            return _unpack(path, file, most_unpacked) if is_packed else file.read()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file: check the path") from None
+    except IrregularFileError as error:
+        raise DataError(f"{path}: {error}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a path with a null byte
+        raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def _unpack(path: Path, file: BufferedReader, most_unpacked: int) -> bytes:
+    """The bytes that a gzip file stands for, which are no more than a list may be."""
+    most = max(most_unpacked, MOST_RATIO * os.fstat(file.fileno()).st_size)
+    data = gzip.GzipFile(fileobj=file).read(most + 1)
+    if len(data) > most:
+        raise DataError(
+            f"{path}: unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size: "
+            "is it the right file? If so, unpack it with gunzip"
+        )
+    return data
+
+
+#: What a column holds (query, document, score, grade, rank) → its name in the file.
+ColumnNames: TypeAlias = Mapping[str, str]
+NO_COLUMNS: Final[ColumnNames] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """What a ``dataset.yaml`` says of a file that its suffix and header do not say.
+
+    Attributes:
+        format: Name of the format; by default the suffix and the contents decide.
+        columns: What a column holds → its name in the file; by default the usual names.
+    """
+
+    format: str | None = None
+    columns: ColumnNames = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in self.columns:
+            if role not in COLUMN_NAMES:
+                raise UnknownNameError("column", role, COLUMN_NAMES, where="columns")
+
+    @property
+    def key(self) -> list[object]:
+        """Plain values that tell one layout from another, for the key of a cache."""
+        return [self.format, sorted(self.columns.items())]
+
+
+#: The suffix names the format and the header the columns.
+DEFAULT_LAYOUT: Final = FileLayout()
+
+
+Kind: TypeAlias = Literal["run", "qrels"]
+
+
+@dataclass(frozen=True)
+class ArrowStrings:
+    """Ids that are not encoded yet, because those of several files are encoded together.
+
+    Attributes:
+        chunks: One Arrow array of type ``large_string``; none once it has been taken out.
+    """
+
+    chunks: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.chunks[0])
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """One file's rows. Numbers may be text still: whoever makes records of them parses it.
+
+    Attributes:
+        queries: Query ids.
+        documents: Document ids.
+        values: Scores or grades, as text or numbers; None for a run of which only ranks are known.
+        ranks: The rank column, if it was asked for or stands in for the scores.
+        lines: 1-based line (or record) of each row; or a text that follows the path in a message,
+            such as ``": query 'q1'"``.
+        bare: Query whose list may be no ranking, but any object of numbers → where it stands.
+    """
+
+    queries: Sequence[str] | CategoricalIds
+    documents: Sequence[str] | CategoricalIds | ArrowStrings
+    values: Sequence[str | float] | NDArray[np.number] | None
+    ranks: Sequence[str | int] | NDArray[np.number] | None
+    lines: Sequence[int | str]
+    bare: Mapping[str, str] = field(default_factory=dict)

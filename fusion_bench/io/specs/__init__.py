@@ -1,1 +1,0 @@
-"""What a ``dataset.yaml`` says of single files."""

@@ -1,1 +1,0 @@
-"""Lists of several trials: one system's answers, seen several times."""

@@ -1,1 +1,0 @@
-"""Grades by language models behind an OpenAI-compatible chat endpoint."""

@@ -1,1 +1,0 @@
-"""Which documents, judged, could still change the comparison that decides."""

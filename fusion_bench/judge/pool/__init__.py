@@ -1,1 +1,0 @@
-"""Pools: the unjudged documents that systems return, and the orders in which to judge them."""

@@ -1,0 +1,237 @@
+"""Estimated differences as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fusion_bench.checks.judges import SHARED_FAMILY
+from fusion_bench.judging.estimate import (
+    LEAST_DIFFERENCE,
+    EstimatedDifference,
+    GradeEstimate,
+    JudgingRecord,
+)
+from fusion_bench.report.answer_texts import FEW_CHANGES, find_answer_tone, format_answer
+from fusion_bench.report.data_warnings import judge_section
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.stats.comparison import MIN_CHANGED
+from fusion_bench.util.formatting import (
+    format_coverage,
+    format_difference,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    list_names,
+    pluralize,
+)
+
+#: Share of a top 10 without grades from which a warning says so.
+MUCH_UNJUDGED = 0.05
+#: Probability with which a sample misses errors on so many of the queries.
+UNSEEN = 0.05
+HOLDS = (
+    "The estimate adds people's mean correction to λ times the machine's difference over all "
+    "queries. Its interval holds whatever the machine's bias, because people's queries are a "
+    "random sample. The machine's own interval says nothing of its bias."
+)
+
+
+def build_estimate_page(estimate: GradeEstimate) -> Page:
+    """The differences, each judge alone beside them, and what more judging would do."""
+    primary = [each for each in estimate.differences if each.measure == estimate.measures[0]]
+    section = Section(
+        facts=dict(_list_facts(estimate)),
+        summary="; ".join(f"{name} {value}" for name, value in _list_facts(estimate)),
+        text=HOLDS,
+        findings=tuple(_list_warnings(estimate, primary)),
+        parts=(
+            *(_build_table(estimate, measure) for measure in estimate.measures),
+            _build_judging_table(estimate, primary),
+        ),
+    )
+    lines = [_describe(estimate, each) for each in primary]
+    headline = Finding(lines[0], key="decision", details=tuple(lines[1:]))
+    sections = (*judge_section(estimate.data_warnings), section)
+    return Page(f"Estimate: {estimate.name}", sections, headline, _provenance(estimate))
+
+
+def _list_facts(estimate: GradeEstimate) -> Iterator[tuple[str, str]]:
+    yield "dataset", estimate.dataset
+    yield f"people ({estimate.people})", pluralize(estimate.people_queries, "query")
+    yield f"machine ({estimate.machine})", pluralize(estimate.queries, "query")
+    yield "baseline", estimate.baseline
+    yield "alpha", f"{estimate.alpha:g}"
+
+
+def _list_warnings(
+    estimate: GradeEstimate, primary: list[EstimatedDifference]
+) -> Iterator[Finding]:
+    for kind, shares in estimate.unjudged.items():
+        most = max(shares, key=lambda name: shares[name])
+        if shares[most] > MUCH_UNJUDGED:
+            judge = estimate.people if kind == "people" else estimate.machine
+            text = (
+                f"{judge!r} did not grade {format_percent(shares[most])} of the top 10 of {most}. "
+                "These documents count as not relevant, in the estimate too."
+            )
+            yield Finding(text, "warning", "unjudged documents")
+    if estimate.related:
+        text = (
+            f"{estimate.machine!r} is of the same model family as {list_names(estimate.related)}: "
+            "its own difference may favor them. People's correction removes this bias."
+        )
+        yield Finding(text, "warning", SHARED_FAMILY)
+    if estimate.trials:
+        text = (
+            f"The values of {list_names([*estimate.trials])} are means over trials. The intervals "
+            "hold for these trials, and not for new ones."
+        )
+        yield Finding(text, "warning", "trials")
+    worse = [each.candidate for each in primary if _is_wider(each)]
+    if worse:
+        text = (
+            f"People's grades alone give a narrower interval for {list_names(worse)}. The machine "
+            "predicts them too badly to help."
+        )
+        yield Finding(text, "warning", "no gain")
+
+
+def _is_wider(each: EstimatedDifference) -> bool:
+    people = each.people
+    if people.low is None or people.high is None:
+        return False
+    return each.high - each.low > people.high - people.low
+
+
+def _build_table(estimate: GradeEstimate, measure: str) -> Table:
+    """The differences on one measure."""
+    is_primary = measure == estimate.measures[0]
+    chosen = [each for each in estimate.differences if each.measure == measure]
+    coverage = format_coverage(estimate.alpha)
+    columns = (
+        Column("system", is_text=True),
+        Column("difference"),
+        Column(f"{coverage} interval"),
+        Column("adjusted p" if is_primary else "p"),
+        Column("verdict", is_text=True, is_name=True),
+        Column("people alone"),
+        Column("machine alone"),
+        Column("λ", is_optional=True),
+    )
+    rows = tuple(_build_row(estimate, each) for each in chosen)
+    notes = [
+        f"{pluralize(len(chosen), 'comparison')}: adjusted p and intervals hold together "
+        "(Bonferroni)."
+        if is_primary
+        else "† p and intervals are not adjusted for the number of comparisons."
+    ]
+    unseen = 1 - UNSEEN ** (1 / estimate.people_queries)
+    notes.append(
+        f"People's {estimate.people_queries:,} queries may miss every error that the machine makes "
+        f"on {format_percent(unseen)} of the queries (probability {UNSEEN:g}). No interval "
+        "accounts for errors that they miss."
+    )
+    if any(each.few_changes for each in chosen):
+        notes.append(
+            f"{FEW_CHANGES} People and machine differ by {LEAST_DIFFERENCE:g} or more on fewer "
+            f"than {MIN_CHANGED} queries: not a {coverage} interval, and nothing is shown. How "
+            "wrong the machine is on other queries is not known."
+        )
+    return Table(f"{measure}: difference to {estimate.baseline}", columns, rows, tuple(notes))
+
+
+def _build_row(estimate: GradeEstimate, each: EstimatedDifference) -> Row:
+    interval = format_interval(each.low, each.high, signed=True)
+    p = each.p if each.p_adjusted is None else each.p_adjusted
+    shown_p = format_p_value(p, alpha=estimate.alpha, adjusted=each.p_adjusted is not None)
+    mark = FEW_CHANGES if each.few_changes else ""
+    return Row(
+        (
+            each.candidate,
+            format_number(each.difference, signed=True),
+            f"{interval}{mark}",
+            f"{shown_p}{mark}",
+            format_answer(each.answer, estimate.min_gain),
+            format_difference(each.people.difference, each.people.low, each.people.high),
+            format_difference(each.machine.difference, each.machine.low, each.machine.high),
+            f"{each.weight:.2f}",
+        ),
+        find_answer_tone(each.answer),
+    )
+
+
+def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifference]) -> Table:
+    """What more queries of people would do."""
+    sizes = sorted({size for each in chosen for size in each.judging.expected})
+    columns = (
+        Column("system", is_text=True),
+        Column("half width now"),
+        *(Column(f"with {size:,}") for size in sizes),
+        Column("more queries for half"),
+        Column("people alone would need"),
+    )
+    rows = tuple(
+        Row(
+            (
+                each.candidate,
+                f"{format_number(each.judging.half_width)}{FEW_CHANGES * each.few_changes}",
+                *(format_number(each.judging.expected.get(size)) for size in sizes),
+                _format_added(each.judging),
+                f"{each.judging.people_alone:,}",
+            )
+        )
+        for each in chosen
+    )
+    notes = (
+        f"Expected half widths of the interval where people judge so many of the "
+        f"{estimate.queries:,} queries. λ and the spread stay as they are. Set the number "
+        "beforehand: intervals cover less where judging stops as soon as the answer pleases.",
+        "In brackets: the range that the uncertain spread of people's values leaves. Out of reach: "
+        "not even all of them would halve the interval; more queries would.",
+    )
+    return Table("What more queries of people would do", columns, rows, notes)
+
+
+def _format_added(judging: JudgingRecord) -> str:
+    """``57 (12 to 190)``; ``out of reach`` where not even all queries would do."""
+    if judging.added is None:
+        return "out of reach"
+    least, most = judging.added_range
+    more = "or more" if most is None else f"to {most:,}"
+    return f"{judging.added:,} ({least or 1:,} {more})"
+
+
+def _describe(estimate: GradeEstimate, each: EstimatedDifference) -> str:
+    """One difference, in two sentences."""
+    verdict = format_answer(each.answer, estimate.min_gain)
+    start = f"{each.candidate} against {estimate.baseline}: {verdict}"
+    interval = format_difference(each.difference, each.low, each.high)
+    judging = each.judging
+    if each.answer == "identical":
+        return f"{start} on {estimate.dataset}."
+    more = (
+        f"People and machine differ by {LEAST_DIFFERENCE:g} or more on {each.differing} of these: "
+        f"fewer than {MIN_CHANGED}, so that this is not a "
+        f"{format_coverage(estimate.alpha)} interval."
+        if each.few_changes
+        else "Not even all queries at hand would halve the interval."
+        if judging.added is None
+        else f"About {_format_added(judging)} more queries of people would halve the interval."
+    )
+    return (
+        f"{start} on {estimate.dataset}, {each.measure} {interval} from "
+        f"{pluralize(estimate.people_queries, 'query')} of people and {estimate.queries:,} of the "
+        f"machine. {more}"
+    )
+
+
+def _provenance(estimate: GradeEstimate) -> Section:
+    made = estimate.provenance
+    facts = {
+        "created": made.created,
+        "experiment": f"{made.source} (SHA-256 {made.source_sha256})",
+        "versions": ", ".join(f"{name} {v}" for name, v in made.versions.items()),
+        **({"overrides": ", ".join(made.overrides)} if made.overrides else {}),
+    }
+    return Section("Provenance", summary=f"{made.source}, {made.created}", facts=facts)

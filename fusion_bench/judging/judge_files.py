@@ -1,0 +1,446 @@
+"""Grades of people in files: one file a judge, one grade of several."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.io.load_records import load_judge, load_qrels
+from fusion_bench.io.raw_files import read_bytes
+from fusion_bench.judging.pools import Pair
+from fusion_bench.util.files import append_whole, has_locks, take_lock, write_atomic
+
+#: Columns of a judge's file.
+COLUMNS: Final = ("query", "document", "grade", "judge", "note", "time")
+#: The greatest grade that a file can hold, and the greatest that one key can give.
+MOST_GRADE: Final = 999
+MOST_KEY: Final = 9
+JUDGE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """A grade that a judge gave.
+
+    Attributes:
+        query: Id of the query.
+        document: Id of the document.
+        grade: 0 = not relevant.
+        judge: The judge's name.
+        note: What the judge remarked; empty = nothing.
+        time: When, in UTC, as ISO 8601 writes it.
+    """
+
+    query: str
+    document: str
+    grade: int
+    judge: str
+    note: str = ""
+    time: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Query and document."""
+        return self.query, self.document
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As a row of :data:`COLUMNS`."""
+        return (self.query, self.document, str(self.grade), self.judge, self.note, self.time)
+
+
+def format_time() -> str:
+    """Now, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def check_judge(name: str) -> str:
+    """A name that a judge's file can have.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    if JUDGE_NAME.fullmatch(name) is None:
+        raise ConfigError(
+            f"--judge: {name[:80]!r} names no file: use letters, digits, '.', '_' and '-', at most "
+            "64, the first one a letter or digit"
+        )
+    return name
+
+
+def top_grade(
+    qrels: Qrels, binary_relevance: int, asked: int | None, given: Iterable[int] = ()
+) -> int:
+    """The greatest grade of the scale, which begins at 0.
+
+    Args:
+        qrels: The judgments so far.
+        binary_relevance: The grade from which a document is relevant.
+        asked: ``--max-grade``; None = the greatest that is known.
+        given: Grades in the files of judges.
+
+    Raises:
+        ConfigError: The scale does not hold what is known.
+    """
+    known = max(binary_relevance, int(qrels.grades.max(initial=0)), *given)
+    if asked is not None and asked < known:
+        raise ConfigError(
+            f"--max-grade: {asked}, and grade {known} is in use: the scale must hold it"
+        )
+    greatest = known if asked is None else asked
+    if greatest > MOST_GRADE:
+        raise ConfigError(f"grades up to {greatest}: a judge's file has grades up to {MOST_GRADE}")
+    return greatest
+
+
+def require_keys(greatest: int) -> None:
+    """Raise where a grade of the scale has no key.
+
+    Raises:
+        ConfigError: The scale is too long.
+    """
+    if greatest > MOST_KEY:
+        raise ConfigError(
+            f"grades up to {greatest} have no keys: keys give 0 to {MOST_KEY}. Judge in a "
+            "spreadsheet: --export FILE, then --import FILE"
+        )
+
+
+#: Folder beside the ``dataset.yaml``.
+JUDGMENTS_FOLDER: Final = "judgments"
+
+
+class JudgeFile:
+    """The judgments of one judge.
+
+    Judgments are appended, and reach the disk before the next document is shown. What is taken
+    back is removed by writing the whole file anew. A line that was cut off in the middle, by a
+    power cut or SIGKILL, is dropped when the file is read.
+
+    Args:
+        path: The file; it need not be there.
+        judge: The judge's name.
+
+    Raises:
+        DataError: The file breaks a rule.
+    """
+
+    def __init__(self, path: Path, judge: str) -> None:
+        self.path = path
+        self.judge = judge
+        self.judgments: dict[tuple[str, str], Judgment] = {}
+        if path.exists():
+            self._read()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from writing to it meanwhile.
+
+        The lock is a hidden file beside it, removed in the end. The system releases the lock of a
+        killed process.
+
+        Raises:
+            FusionBenchError: Another process has it, or it cannot be written.
+        """
+        if not self.path.exists():
+            write_atomic(self.path, _format_rows([COLUMNS]))
+        if not has_locks():  # pragma: no cover - not on POSIX systems
+            yield
+            return
+        # A rewritten file is another one: the folder's own lock would serve all judges alike.
+        place = self.path.with_name(f".{self.path.stem}.lock")
+        place.touch()
+        try:
+            handle = take_lock(place)
+        except FileNotFoundError:  # another process has just ended and removed it
+            handle = None
+        if handle is None:
+            raise FusionBenchError(
+                f"{self.path}: judge {self.judge!r} is judging in another process: end it, or take "
+                "another name with --judge"
+            )
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+            os.close(handle)
+
+    def add(self, judgment: Judgment) -> None:
+        """Keep a judgment; an earlier one of the same document is replaced."""
+        if judgment.pair in self.judgments:
+            self.judgments[judgment.pair] = judgment
+            self._rewrite()
+            return
+        if not self.path.exists():
+            write_atomic(self.path, _format_rows([COLUMNS]))
+        append_whole(self.path, _format_rows([judgment.cells]))
+        self.judgments[judgment.pair] = judgment
+
+    def add_all(self, judgments: Iterable[Judgment]) -> None:
+        """Keep many judgments at once."""
+        self.judgments |= {each.pair: each for each in judgments}
+        self._rewrite()
+
+    def remove(self, pair: tuple[str, str]) -> None:
+        """Take a judgment back."""
+        del self.judgments[pair]
+        self._rewrite()
+
+    def _rewrite(self) -> None:
+        rows = (judgment.cells for judgment in self.judgments.values())
+        write_atomic(self.path, _format_rows([COLUMNS, *rows]))
+
+    def _read(self) -> None:
+        whole, _, half_line = read_bytes(self.path).rpartition(b"\n")
+        lines = _read_rows(self.path, _decode(self.path, whole))
+        _, header = next(lines, (1, list(COLUMNS)))
+        if tuple(header) != COLUMNS:
+            raise DataError(
+                f"{self.path}:1: a judge's file begins with {','.join(COLUMNS)}, not "
+                f"{','.join(header)[:80]!r}: name another judge with --judge"
+            )
+        for number, cells in lines:
+            judgment = _parse_row(cells, f"{self.path}:{number}")
+            if judgment.pair in self.judgments:
+                raise DataError(
+                    f"{self.path}:{number}: document {judgment.document!r} of query "
+                    f"{judgment.query!r} is judged twice: keep one line"
+                )
+            self.judgments[judgment.pair] = judgment
+        if half_line:
+            self._rewrite()
+
+
+def _format_rows(rows: Iterable[Iterable[str]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _decode(path: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 at byte {error.start}: save it as UTF-8") from None
+
+
+def _read_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    table = csv.reader(io.StringIO(text), strict=True)
+    try:
+        for cells in table:
+            yield table.line_num, cells
+    except csv.Error as error:
+        raise DataError(f"{path}:{table.line_num}: not comma-separated values: {error}") from None
+
+
+def _parse_row(cells: list[str], where: str) -> Judgment:
+    if len(cells) != len(COLUMNS):
+        raise DataError(f"{where}: {len(cells)} cells, and {len(COLUMNS)} columns: correct it")
+    query, document, grade, judge, note, time = cells
+    if not (grade.isascii() and grade.isdigit() and len(grade) < 4):
+        raise DataError(f"{where}: grade {grade[:40]!r} is no whole number from 0: correct it")
+    return Judgment(query, document, int(grade), judge, note, time)
+
+
+def judge_files(dataset: Path) -> dict[str, Path]:
+    """The files of all judges of a dataset, by name.
+
+    Args:
+        dataset: Its ``dataset.yaml``.
+    """
+    folder = dataset.parent / JUDGMENTS_FOLDER
+    return {path.stem: path for path in sorted(folder.glob("*.csv"))}
+
+
+def judge_path(dataset: Path, judge: str) -> Path:
+    """The file of one judge of a dataset."""
+    return dataset.parent / JUDGMENTS_FOLDER / f"{judge}.csv"
+
+
+CombineName: TypeAlias = Literal["majority", "mean", "first"]
+COMBINE_NAMES: tuple[CombineName, ...] = get_args(CombineName)
+
+
+def take_majority(grades: Sequence[int]) -> int:
+    """The most frequent grade; of equally frequent ones the least, so that a tie is no gain."""
+    return min(statistics.multimode(grades))
+
+
+def take_mean(grades: Sequence[int]) -> int:
+    """The mean, rounded; a half is rounded down."""
+    whole, rest = divmod(sum(grades), len(grades))
+    return whole + (2 * rest > len(grades))
+
+
+def take_first(grades: Sequence[int]) -> int:
+    """That of the first judge, by name."""
+    return grades[0]
+
+
+COMBINE: Mapping[CombineName, Callable[[Sequence[int]], int]] = {
+    "majority": take_majority,
+    "mean": take_mean,
+    "first": take_first,
+}
+
+
+@dataclass(frozen=True)
+class CombinedGrades:
+    """One grade for each judged document.
+
+    Attributes:
+        grades: By query and document.
+        several: Documents that more than one judge graded.
+        disagreements: Those of them that have different grades.
+    """
+
+    grades: Mapping[Pair, int]
+    several: int
+    disagreements: int
+
+
+def combine_grades(
+    judges: Mapping[str, Iterable[Judgment]], how: CombineName = "majority"
+) -> CombinedGrades:
+    """Make one grade of each document's grades.
+
+    Args:
+        judges: The judgments of each judge, by name.
+        how: ``majority``, ``mean`` or ``first``.
+    """
+    given: dict[Pair, list[int]] = {}
+    for name in sorted(judges):
+        for judgment in judges[name]:
+            given.setdefault(judgment.pair, []).append(judgment.grade)
+    several = [grades for grades in given.values() if len(grades) > 1]
+    return CombinedGrades(
+        {pair: COMBINE[how](grades) for pair, grades in given.items()},
+        len(several),
+        sum(len(set(grades)) > 1 for grades in several),
+    )
+
+
+@dataclass(frozen=True)
+class MergedQrels:
+    """Judgments of a dataset together with those of its judges.
+
+    Attributes:
+        qrels: All of them.
+        added: Documents that were not judged before.
+        changed: Documents whose grade is another one now.
+    """
+
+    qrels: Qrels
+    added: int
+    changed: int
+
+
+def merge_qrels(qrels: Qrels, grades: Mapping[Pair, int]) -> MergedQrels:
+    """Put grades into the judgments of a dataset; they replace what stands there.
+
+    Args:
+        qrels: The dataset's; queries without judgments stay.
+        grades: By query and document; at least one where nothing is judged.
+    """
+    before = pair_grades(qrels)
+    after = {**before, **grades}
+    queries, documents = zip(*after, strict=True)
+    return MergedQrels(
+        Qrels.from_rows(queries, documents, list(after.values())).add_queries(qrels.queries),
+        added=sum(pair not in before for pair in grades),
+        changed=sum(pair in before and before[pair] != grade for pair, grade in grades.items()),
+    )
+
+
+def pair_grades(qrels: Qrels) -> dict[Pair, int]:
+    """Query and document → grade."""
+    nested = qrels.to_dict()
+    return {(query, doc): grade for query, row in nested.items() for doc, grade in row.items()}
+
+
+def find_named_files(path: Path, spec: DatasetSpec) -> set[Path]:
+    """The files of grades that the ``dataset.yaml`` names, resolved.
+
+    Args:
+        path: The ``dataset.yaml``.
+        spec: What it says.
+    """
+    files = [*spec.judges.values(), *([] if spec.qrels is None else [spec.qrels])]
+    return {(path.parent / each.path).resolve() for each in files}
+
+
+def list_unnamed_files(path: Path, spec: DatasetSpec) -> dict[str, Path]:
+    """Files of ``judgments/`` with grades that the ``dataset.yaml`` does not name, by judge.
+
+    Args:
+        path: The ``dataset.yaml``.
+        spec: What it says.
+    """
+    named = find_named_files(path, spec)
+    return {
+        name: file
+        for name, file in judge_files(path).items()
+        if file.resolve() not in named and _holds_grades(file)
+    }
+
+
+def load_people(path: Path, dataset: Dataset) -> list[Qrels]:
+    """The grades of every person: judgments, judges of kind ``human``, and unnamed files.
+
+    Args:
+        path: The ``dataset.yaml``.
+        dataset: The same, read.
+    """
+    spec = dataset.spec
+    names = [name for name, judge in spec.judges.items() if judge.kind == "human"]
+    if spec.qrels is not None and spec.qrels.kind == "human":
+        names.append("qrels")
+    unnamed = list_unnamed_files(path, spec).values()
+    return [load_judge(dataset, name) for name in names] + [load_qrels(file) for file in unnamed]
+
+
+def load_person(path: Path, dataset: Dataset, name: str) -> Qrels:
+    """The grades of one person.
+
+    Args:
+        path: The ``dataset.yaml``.
+        dataset: The same, read.
+        name: A judge that it names, ``qrels``, or a person who has a file in ``judgments/``.
+
+    Raises:
+        UnknownNameError: There is no such judge.
+    """
+    spec, unnamed = dataset.spec, list_unnamed_files(path, dataset.spec)
+    known = [*spec.judges, *(() if spec.qrels is None else ("qrels",))]
+    if name in known:
+        return load_judge(dataset, name)
+    if name in unnamed:
+        return load_qrels(unnamed[name])
+    raise UnknownNameError(
+        "judge",
+        name,
+        [*known, *unnamed],
+        where=f"{dataset.name}: judges",
+        remedy=f"name the file of grades under 'judges' of {path}",
+    )
+
+
+def _holds_grades(path: Path) -> bool:
+    """Whether grades can be read there."""
+    try:
+        return load_qrels(path).grades.size > 0
+    except FusionBenchError:  # a spreadsheet to fill in, or a file without a line yet
+        return False

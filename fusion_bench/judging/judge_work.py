@@ -1,0 +1,377 @@
+"""What ``fusion-bench judge`` is asked to do, opened: systems, pool, plan, the judge's task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
+from fusion_bench.io.excerpts import read_whole_texts
+from fusion_bench.io.outputs import check_output, write_output
+from fusion_bench.judging.judge_files import (
+    JUDGMENTS_FOLDER,
+    CombinedGrades,
+    CombineName,
+    JudgeFile,
+    MergedQrels,
+    check_judge,
+    combine_grades,
+    judge_files,
+    judge_path,
+    merge_qrels,
+    pair_grades,
+    top_grade,
+)
+from fusion_bench.judging.next_documents import JudgingPlan, plan_judging
+from fusion_bench.judging.pools import (
+    ORDERS,
+    JudgedSystems,
+    OrderName,
+    Pair,
+    Pool,
+    PooledDocument,
+    build_pool,
+    keep_queries,
+    order_queries,
+)
+from fusion_bench.judging.spreadsheet import SheetRules, read_sheet
+from fusion_bench.util.file_paths import resolve_path
+
+
+@dataclass(frozen=True)
+class JudgeTask:
+    """The work of one judge.
+
+    Attributes:
+        file: The judge's own file.
+        greatest: The greatest grade of the scale, which begins at 0.
+        rel: The grade from which a document is relevant.
+        groups: The documents to judge, query by query, in the order of the queries; those that the
+            judge has judged are among them.
+        order: How the documents of a query are put in order; None = as they are.
+        seed: Of a random order.
+        known: Grades of pooled documents that nobody is asked for, as the dataset's own are.
+    """
+
+    file: JudgeFile
+    greatest: int
+    rel: int
+    groups: Sequence[Sequence[PooledDocument]]
+    order: OrderName | None
+    seed: int
+    known: Mapping[Pair, int]
+
+    @property
+    def size(self) -> int:
+        """How many documents are asked for."""
+        return sum(each.pair not in self.known for group in self.groups for each in group)
+
+    def grade_of(self, pair: Pair) -> int | None:
+        """The grade that is known of a document; None = it is to be judged."""
+        judgment = self.file.judgments.get(pair)
+        return self.known.get(pair) if judgment is None else judgment.grade
+
+    def arrange(self, group: Sequence[PooledDocument]) -> list[PooledDocument]:
+        """The documents of one query in order, by what is known of them now."""
+        if self.order is None:
+            return list(group)
+        grades = {each.pair: self.grade_of(each.pair) for each in group}
+        relevant = {pair: grade >= self.rel for pair, grade in grades.items() if grade is not None}
+        return ORDERS[self.order](group, relevant, self.seed)
+
+    def arrange_all(self) -> list[PooledDocument]:
+        """Every document that is asked for, judged by this judge or not, in order."""
+        documents = (each for group in self.groups for each in self.arrange(group))
+        return [each for each in documents if each.pair not in self.known]
+
+
+def open_task(
+    judged: JudgedSystems,
+    pool: Pool,
+    *,
+    judge: str,
+    order: OrderName | None,
+    seed: int = 0,
+    max_grade: int | None = None,
+    asks_again: bool = False,
+) -> JudgeTask:
+    """The work of one judge on a pool.
+
+    Documents that the dataset's judgments hold are not asked for again. Those that another judge
+    of ``judgments/`` graded are, without a hint of that grade.
+
+    Args:
+        judged: The systems.
+        pool: Their documents.
+        judge: The judge's name.
+        order: Of the documents of a query; None = as they stand in the pool.
+        seed: Of a random order.
+        max_grade: The greatest grade of the scale; None = the greatest that is known.
+        asks_again: Documents that the dataset's judgments hold are asked for, too.
+
+    Raises:
+        ConfigError: The dataset's judgments are complete, or a name or scale cannot be used.
+        DataError: A judge's file breaks a rule.
+    """
+    dataset = judged.dataset
+    if dataset.spec.judgments == "complete":
+        raise ConfigError(
+            f"{judged.path}: its judgments are complete, so every other document is not relevant: "
+            "remove 'judgments: complete' to judge more"
+        )
+    check_judge(judge)
+    relevance = dataset.spec.binary_relevance
+    others: dict[Pair, int] = {}
+    for name, path in judge_files(judged.path).items():
+        for pair, judgment in JudgeFile(path, name).judgments.items():
+            others[pair] = max(judgment.grade, others.get(pair, 0))
+    grades = pair_grades(dataset.qrels)
+    pairs = {each.pair for each in pool.documents} - others.keys()
+    # A machine's grades stand for nobody's: people judge the same documents, and are compared.
+    asks_all = asks_again or dataset.spec.is_judged_by_machine
+    known = {} if asks_all else {pair: grades[pair] for pair in pairs if pair in grades}
+    groups = pool.by_query()
+    if order is not None:
+        groups = {query: groups[query] for query in order_queries(groups, order, seed)}
+    return JudgeTask(
+        file=JudgeFile(judge_path(judged.path, judge), judge),
+        greatest=top_grade(dataset.qrels, relevance, max_grade, others.values()),
+        rel=relevance,
+        groups=[*groups.values()],
+        order=order,
+        seed=seed,
+        known=known,
+    )
+
+
+def limit_task(task: JudgeTask, documents: Sequence[PooledDocument]) -> JudgeTask:
+    """The same work on these documents alone, in this order, one query at a time."""
+    groups: dict[str, list[PooledDocument]] = {}
+    for each in documents:
+        groups.setdefault(each.query, []).append(each)
+    return replace(task, groups=[*groups.values()], order=None)
+
+
+#: Suffixes of files that are not in TREC's format.
+OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".gz", ".yaml", ".yml"})
+
+
+@dataclass(frozen=True)
+class Question:
+    """The comparison that judging is to decide.
+
+    Attributes:
+        budget: Documents to judge at most.
+        measure: None = the experiment's first.
+        baseline: None = the experiment's.
+        candidate: None = the best of the other systems.
+    """
+
+    budget: int
+    measure: str | None = None
+    baseline: str | None = None
+    candidate: str | None = None
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """Who judges what, in which order.
+
+    Attributes:
+        judge: The judge's name.
+        depth: Depth of the pool.
+        order: Of the pool.
+        seed: Of a random order.
+        max_grade: The greatest grade; None = the greatest that is known.
+        question: Only documents that could still change this comparison; None = the whole pool.
+        queries: Only documents of these queries; None = of all.
+    """
+
+    judge: str = "judge"
+    depth: int = 10
+    order: OrderName = "random"
+    seed: int = 0
+    max_grade: int | None = None
+    question: Question | None = None
+    queries: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class JudgeWork:
+    """The work of one judge.
+
+    Attributes:
+        judged: The systems.
+        options: What was asked for.
+        task: What is to be judged.
+        plan: What could still change the comparison that was named; None = none was.
+    """
+
+    judged: JudgedSystems
+    options: JudgeOptions
+    task: JudgeTask
+    plan: JudgingPlan | None = None
+
+    def documents(self) -> list[PooledDocument]:
+        """The documents that are asked for, in order; those that are judged are left out."""
+        known = self.task.file.judgments
+        documents = self.task.arrange_all()
+        if self.plan is not None:
+            chosen = self.plan.documents[: self.options.question.budget]  # type: ignore[union-attr]
+            documents = [each.document for each in chosen]
+        return [each for each in documents if each.pair not in known]
+
+    def query_texts(self) -> dict[str, str]:
+        """Query id → text."""
+        queries = self.judged.dataset.queries
+        return {name: query.text for name, query in queries.items() if query.text}
+
+    def document_texts(self) -> dict[str, str]:
+        """Document id → title and text, of the documents that are asked for."""
+        wanted = {each.document for each in self.task.arrange_all()}
+        return read_whole_texts(self.judged.dataset.documents, wanted)
+
+
+def open_work(
+    judged: JudgedSystems, options: JudgeOptions, progress: Progress = ignore_progress
+) -> JudgeWork:
+    """Build the pool, or the plan, and the judge's task.
+
+    Raises:
+        FusionBenchError: The data break a rule, or a name is unknown.
+    """
+    question = options.question
+    pool = build_pool(judged, options.depth)
+    if options.queries is not None:
+        pool = keep_queries(pool, options.queries)
+    task = open_task(
+        judged,
+        pool,
+        judge=options.judge,
+        order=options.order,
+        seed=options.seed,
+        max_grade=options.max_grade,
+        asks_again=options.queries is not None,
+    )
+    if question is None:
+        return JudgeWork(judged, options, task)
+    grades = {pair: each.grade for pair, each in task.file.judgments.items()}
+    plan = plan_judging(
+        judged,
+        grades,
+        greatest=task.greatest,
+        measure=question.measure,
+        baseline=question.baseline,
+        candidate=question.candidate,
+        progress=progress,
+    )
+    chosen = [each.document for each in plan.documents[: question.budget]]
+    return JudgeWork(judged, options, limit_task(task, chosen), plan)
+
+
+def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tuple[JudgeFile, int]:
+    """Put the grades of a spreadsheet into a judge's file.
+
+    Returns:
+        The file, and how many grades the sheet has.
+
+    Raises:
+        DataError: The sheet breaks a rule; nothing is written then.
+    """
+    pool = build_pool(judged, depth=max(options.depth, _longest(judged)))
+    task = open_task(judged, pool, judge=options.judge, order=None, max_grade=options.max_grade)
+    documents = {
+        query: {each.document for each in group} for query, group in pool.by_query().items()
+    }
+    judgments = read_sheet(path, SheetRules(options.judge, task.greatest, documents))
+    if judgments:
+        with task.file.lock():
+            task.file.add_all(judgments)
+    return task.file, len(judgments)
+
+
+def _longest(judged: JudgedSystems) -> int:
+    return max((int(run.ranks.max(initial=1)) for run in judged.dataset.runs.values()), default=1)
+
+
+def write_qrels(
+    judged: JudgedSystems, path: Path, how: CombineName
+) -> tuple[MergedQrels, CombinedGrades, Sequence[str]]:
+    """Write the dataset's judgments together with those of its judges, in TREC's format.
+
+    Args:
+        judged: Gives the dataset.
+        path: The file to write.
+        how: How several people's grades of a document become one.
+
+    Returns:
+        The judgments, what was combined, and the names of the judges.
+
+    Raises:
+        ConfigError: Nobody judged anything, a machine gave the dataset's judgments, or the file is
+            not ours to write.
+    """
+    judges = {
+        name: JudgeFile(file, name).judgments.values()
+        for name, file in judge_files(judged.path).items()
+    }
+    if not any(judges.values()):
+        raise ConfigError(
+            f"{judged.path.parent / JUDGMENTS_FOLDER}: no judge has judged anything: run "
+            "'fusion-bench judge' first"
+        )
+    spec = judged.dataset.spec.qrels
+    if spec is not None and spec.kind == "machine":
+        raise ConfigError(
+            f"{judged.path}: qrels: a machine gave these grades, and people's among them would "
+            "hide that: name the file of each judge under 'judges' instead (docs/grades.md)"
+        )
+    if path.suffix.lower() in OTHER_FORMATS:
+        raise ConfigError(f"--write-qrels: {path} is written in TREC's format: name it .txt")
+    folder = resolve_path(judged.path.parent / JUDGMENTS_FOLDER)
+    is_owned = resolve_path(path).is_relative_to(folder)
+    check_output(path, option="--write-qrels", is_owned=is_owned)
+    combined = combine_grades(judges, how)
+    merged = merge_qrels(judged.dataset.qrels, combined.grades)
+    data = merged.qrels.to_trec().encode()
+    write_output(path, data, option="--write-qrels", is_owned=is_owned)
+    return merged, combined, sorted(judges)
+
+
+#: What is said of the comparison that judging is to decide.
+PLAN_FIELDS: Final = (
+    *("measure", "baseline", "candidate", "queries", "difference", "low", "high", "is_exact"),
+    *("answer", "low_answer", "high_answer", "is_decided"),
+)
+
+
+def describe_work(work: JudgeWork) -> dict[str, Any]:
+    """The documents that are asked for, and what they could change."""
+    plan, effects = work.plan, list_effects(work)
+    record: dict[str, Any] = {"dataset": work.judged.dataset.name, "judge": work.options.judge}
+    if plan is not None:
+        record["plan"] = {
+            **{name: getattr(plan, name) for name in PLAN_FIELDS},
+            "documents": len(plan.documents),
+            "ignored_queries": plan.ignored_queries,
+        }
+    record["max_grade"] = work.task.greatest
+    record["documents"] = [
+        {
+            "query": each.query,
+            "document": each.document,
+            "best_rank": each.best_rank,
+            **({"effect": effects[each.pair]} if each.pair in effects else {}),
+        }
+        for each in work.documents()
+    ]
+    return record
+
+
+def list_effects(work: JudgeWork) -> dict[Pair, float]:
+    """How far each document could move the difference of its query; empty for a pool."""
+    documents = () if work.plan is None else work.plan.documents
+    return {each.document.pair: each.effect for each in documents}

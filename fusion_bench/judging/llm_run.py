@@ -1,0 +1,477 @@
+"""``fusion-bench judge --llm`` as functions: estimate prices, ask the models, write grades."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import hashlib
+import io
+import json
+import logging
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.yaml_files import format_compact_yaml
+from fusion_bench.errors import (
+    ConfigError,
+    CostLimitError,
+    DataError,
+    FusionBenchError,
+    ProviderError,
+)
+from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.io.provenance import write_with_meta
+from fusion_bench.judging.judge_files import JUDGMENTS_FOLDER, find_named_files, list_unnamed_files
+from fusion_bench.judging.llm_judge import (
+    SLOT,
+    GradeAnswer,
+    JudgeModel,
+    PairGrade,
+    combine_samples,
+    make_key,
+)
+from fusion_bench.judging.llm_request import GradingRequest, LlmJudgeConfig, Pair
+from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.ledger import CostEstimate, sum_booked_costs, summarize_events
+from fusion_bench.models.provider_session import ProviderSession
+from fusion_bench.models.rerank_config import RerankSettings
+from fusion_bench.models.reranker_protocol import Usage
+from fusion_bench.models.score_store import ScoreStore, lock_models
+from fusion_bench.util.files import require_folder
+
+
+class GradesMeta(StrictModel):
+    """Provenance of the grades of one model.
+
+    Attributes:
+        format: Always ``fusion-bench-machine-grades``.
+        format_version: Always 1.
+        grades_sha256: SHA-256 of the file of grades as it was written.
+        created: When, UTC, ISO 8601.
+        dataset: The dataset.
+        judge: Name of the judge.
+        family: Family of the model; None = not declared.
+        asked: The model that was asked, as ``chat/MODEL``.
+        models: Model as the provider resolved it → its answers; several where the provider
+            changed it meanwhile.
+        endpoint: URL of the endpoint.
+        prompt_sha256: SHA-256 of everything in the prompts but the texts.
+        examples: Query, document and grade of each pair that may stand in a prompt.
+        temperature: Sampling temperature; None = the provider's own.
+        samples: Answers for each pair.
+        combine: How they become one grade.
+        pairs: Pairs of query and document.
+        by_grade: Grade → pairs that have it.
+        refused: Pairs without a grade because the model declines.
+        malformed: Pairs without a grade because no answer could be read.
+        failed: Pairs without an answer.
+        unread_answers: Refused and malformed answers among all samples.
+        mean_spread: Mean standard deviation of the samples of a pair; None with one sample.
+        ungraded: The first pairs without a grade: ``QUERY DOCUMENT: PROBLEM: REASON``.
+        ledger: What all runs with this model on this dataset cost, see ``rerank.ledger``.
+    """
+
+    format: Literal["fusion-bench-machine-grades"] = "fusion-bench-machine-grades"
+    format_version: Literal[1] = 1
+    grades_sha256: str
+    created: str
+    dataset: str
+    judge: str
+    family: str | None
+    asked: str
+    models: dict[str, int]
+    endpoint: str
+    prompt_sha256: str
+    examples: tuple[tuple[str, str, int], ...] = ()
+    temperature: float | None
+    samples: int
+    combine: Literal["majority", "mean"]
+    pairs: int
+    by_grade: dict[str, int]
+    refused: int
+    malformed: int
+    failed: int
+    unread_answers: int
+    mean_spread: float | None
+    ungraded: tuple[str, ...] = ()
+    ledger: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def graded(self) -> int:
+        """Pairs with a grade."""
+        return sum(self.by_grade.values())
+
+
+#: Called with pairs done, pairs in all, and the price so far.
+OnProgress = Callable[[int, int, float], None]
+
+
+def run_key(dataset: str, model: JudgeModel) -> str:
+    """Key of a model's runs on a dataset in the ledger."""
+    identity = model.model_identity
+    return json.dumps(["judge", dataset, identity.provider, identity.model, identity.endpoint])
+
+
+def estimate_grading(
+    request: GradingRequest, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore
+) -> CostEstimate:
+    """What the first attempts of all samples that are not stored would cost.
+
+    Args:
+        request: What is graded.
+        config: How many samples.
+        model: The model.
+        store: The stored answers.
+    """
+    identity = model.model_identity
+    resolved = replace(identity, model=store.resolved_model(identity))
+    stored, usage = 0, Usage()
+    for pair in request.pairs:
+        prompt = request.fill_prompt(pair)
+        for sample in range(1, config.samples + 1):
+            key = make_key(prompt, sample, 1)
+            if store.read_scores(resolved, key, SLOT) != [None]:
+                stored += 1
+            else:
+                usage += model.estimate_usage(key, SLOT)
+    answers = len(request.pairs) * config.samples
+    cost = None if model.price is None else model.price.cost_of(usage)
+    queries = len({query for query, _ in request.pairs})
+    return CostEstimate(identity.label, queries, answers, stored, answers - stored, usage, cost)
+
+
+@dataclass(frozen=True)
+class GradingLimits:
+    """What bounds a run.
+
+    Attributes:
+        settings: Timeouts, retries and breaker.
+        max_cost: Stop before the price, earlier runs included, exceeds this; None = no limit.
+        spent_by_others: What the other judges of the command cost so far; it counts, too.
+    """
+
+    settings: RerankSettings
+    max_cost: float | None = None
+    spent_by_others: float = 0.0
+
+
+async def grade_all(
+    request: GradingRequest,
+    config: LlmJudgeConfig,
+    model: JudgeModel,
+    store: ScoreStore,
+    limits: GradingLimits,
+    on_progress: OnProgress,
+) -> list[PairGrade]:
+    """The grade of each pair, in their order.
+
+    Args:
+        request: What is graded.
+        config: Samples, attempts, and how samples become one grade.
+        model: The model.
+        store: Stored answers.
+        limits: What bounds the run.
+        on_progress: Called after each pair.
+
+    Raises:
+        ConfigError: The key is missing.
+        ProviderError: The server refuses, as for a wrong key, and settings are strict.
+        CostLimitError: The limit was reached; answers are stored.
+    """
+    # The ledger counts retries; without a handler each would print its event's bare name.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
+    run = run_key(request.dataset, model)
+    spent = sum_booked_costs(store.read_events(run)) + limits.spent_by_others
+    budget = Budget(limits.max_cost, spent)
+    grades: dict[Pair, PairGrade] = {}
+    errors: list[FusionBenchError] = []
+    waiting = iter(request.pairs)
+    async with model.connect(store, request.prompt.grades) as reranker:
+        session = ProviderSession(
+            reranker, limits.settings, provider=model, store=store, run=run, budget=budget
+        )
+        judge = _Judge(session, model, store, config)
+
+        async def grade_waiting() -> None:
+            """Take one pair after the other until an error stops all workers."""
+            while not errors and (pair := next(waiting, None)) is not None:
+                try:
+                    grades[pair] = await judge.grade_pair(pair, request)
+                except FusionBenchError as error:
+                    errors.append(error)
+                on_progress(len(grades), len(request.pairs), budget.spent)
+
+        # Enough pairs to keep the model's slots busy.
+        await asyncio.gather(*(grade_waiting() for _ in range(2 * model.concurrency)))
+    if errors:
+        raise errors[0]
+    return [grades[pair] for pair in request.pairs]
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """A model's session, with its store of problems."""
+
+    session: ProviderSession
+    model: JudgeModel
+    store: ScoreStore
+    config: LlmJudgeConfig
+
+    async def grade_pair(self, pair: Pair, request: GradingRequest) -> PairGrade:
+        """The grade of one pair, from all its samples."""
+        prompt = request.fill_prompt(pair)
+        samples = range(1, self.config.samples + 1)
+        answers = [await self._ask_sample(prompt, sample) for sample in samples]
+        return combine_samples(pair, answers, request.prompt.grades, self.config.combine)
+
+    async def _ask_sample(self, prompt: str, sample: int) -> GradeAnswer:
+        """The first answer that is not malformed; the last one where all are."""
+        answer = GradeAnswer(problem="malformed")
+        for attempt in range(1, self.config.attempts + 1):
+            answer = await self._ask(make_key(prompt, sample, attempt))
+            if answer.problem != "malformed":
+                break
+        return answer
+
+    async def _ask(self, key: str) -> GradeAnswer:
+        try:
+            answer = await self.session.score_documents(key, SLOT)
+        except CostLimitError:
+            raise
+        except ProviderError as error:
+            if error.is_filtered:
+                return GradeAnswer(problem="refused", reason="the content filter of the provider")
+            if error.kind == "refused":
+                raise
+            return GradeAnswer(problem="failed", reason=f"{error.kind}: {error}")
+        model = "" if answer.identity is None else answer.identity.model
+        if answer.unread or answer.scores is None:
+            stored = self.store.read_answer(self.model.model_identity, key)
+            return replace(GradeAnswer.from_json(stored), model=model)
+        return GradeAnswer(int(answer.scores[0]), model=model)
+
+
+#: Folder beside the ``dataset.yaml``; people's grades are in another one.
+MACHINE_JUDGMENTS_FOLDER = "machine-judgments"
+COLUMNS = ("query", "document", "grade", "judge", "samples", "spread")
+#: Pairs without a grade that the record names.
+MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class WrittenGrades:
+    """The grades of one model on disk.
+
+    Attributes:
+        path: The file.
+        meta: Its provenance, which stands beside it.
+    """
+
+    path: Path
+    meta: GradesMeta
+
+    @property
+    def entry(self) -> dict[str, str]:
+        """What the dataset.yaml says of the file, as ``qrels`` or below ``judges``."""
+        family = {} if self.meta.family is None else {"family": self.meta.family}
+        return {"path": f"{MACHINE_JUDGMENTS_FOLDER}/{self.path.name}", "kind": "machine", **family}
+
+    @property
+    def dataset_entry(self) -> str:
+        """The line below ``judges`` of the dataset.yaml."""
+        return format_compact_yaml({self.meta.judge: self.entry}).strip()
+
+
+def estimate_judges(
+    request: GradingRequest, config: LlmJudgeConfig, store: Path
+) -> dict[str, CostEstimate]:
+    """What each judge would ask for and cost; asks nobody."""
+    with closing(ScoreStore(store)) as opened:
+        return {
+            name: estimate_grading(request, config, model, opened)
+            for name, model in config.judges.items()
+        }
+
+
+def run_judges(
+    request: GradingRequest,
+    config: LlmJudgeConfig,
+    store: Path,
+    *,
+    max_cost: float | None = None,
+    on_progress: OnProgress,
+) -> list[WrittenGrades]:
+    """Ask each model for every grade that is not stored, and write a file for each.
+
+    Args:
+        request: What is graded.
+        config: The models, and how they are asked.
+        store: SQLite file of the answers, which may be that of rerankers.
+        max_cost: Limit of the price of all judges, earlier runs included; None = no limit.
+        on_progress: Called with pairs done, pairs in all, and the price so far, judge by judge.
+
+    Raises:
+        FusionBenchError: A price is not known though it is limited, a server refuses, the limit
+            was reached, or no pair got a grade. Answers stay in the store.
+    """
+    unpriced = [name for name, model in config.judges.items() if model.price is None]
+    if max_cost is not None and unpriced:
+        raise ConfigError(
+            f"--max-cost needs the price of {', '.join(unpriced)}: give 'price' with "
+            "per_million_tokens and per_million_output_tokens"
+        )
+    require_folder(request.folder / MACHINE_JUDGMENTS_FOLDER)
+    settings = config.resolve_settings()
+    written = []
+    for name, model in config.judges.items():
+        with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
+            others = _sum_other_costs(request.dataset, config, model, opened)
+            limits = GradingLimits(settings, max_cost, others)
+            grading = grade_all(request, config, model, opened, limits, on_progress)
+            grades = asyncio.run(grading)
+            written.append(_write(request, config, name, grades, opened))
+    return written
+
+
+def _sum_other_costs(
+    dataset: str, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore
+) -> float:
+    """What the other judges cost so far on this dataset."""
+    keys = {run_key(dataset, other) for other in config.judges.values()}
+    rest = keys - {run_key(dataset, model)}
+    return sum(sum_booked_costs(store.read_events(key)) for key in rest)
+
+
+def _write(
+    request: GradingRequest,
+    config: LlmJudgeConfig,
+    name: str,
+    grades: Sequence[PairGrade],
+    store: ScoreStore,
+) -> WrittenGrades:
+    """Write the grades and their provenance, which never stands beside other grades."""
+    if not any(each.grade is not None for each in grades):
+        first = grades[0]
+        raise DataError(
+            f"{request.dataset}: judge {name!r} graded no pair: {first.problem}: {first.reason}"
+        )
+    data = _render(name, grades)
+    meta = _describe(request, config, name, grades, store, hashlib.sha256(data).hexdigest())
+    path = request.folder / MACHINE_JUDGMENTS_FOLDER / f"{name}.csv"
+    write_with_meta(path, data, meta)
+    return WrittenGrades(path, meta)
+
+
+def _render(name: str, grades: Sequence[PairGrade]) -> bytes:
+    """A row a pair with a grade."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for each in grades:
+        if each.grade is not None:
+            samples = " ".join(map(str, each.samples))
+            row = (each.query, each.document, each.grade, name, samples, f"{each.spread:.4g}")
+            writer.writerow(row)
+    return text.getvalue().encode()
+
+
+def _describe(
+    request: GradingRequest,
+    config: LlmJudgeConfig,
+    name: str,
+    grades: Sequence[PairGrade],
+    store: ScoreStore,
+    digest: str,
+) -> GradesMeta:
+    model = config.judges[name]
+    identity = model.model_identity
+    problems = Counter(each.problem for each in grades if each.problem is not None)
+    spreads = [each.spread for each in grades if len(each.samples) > 1]
+    answers = [answer for each in grades for answer in each.answers]
+    counts = Counter(each.grade for each in grades if each.grade is not None)
+    ungraded = [each for each in grades if each.grade is None][:MOST_NAMED]
+    return GradesMeta(
+        grades_sha256=digest,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        dataset=request.dataset,
+        judge=name,
+        family=model.family,
+        asked=identity.label,
+        models=dict(Counter(answer.model for answer in answers if answer.model)),
+        endpoint=identity.endpoint,
+        prompt_sha256=request.prompt.digest,
+        examples=tuple((*pair, grade) for grade, pairs in request.examples.pairs for pair in pairs),
+        temperature=model.temperature,
+        samples=config.samples,
+        combine=config.combine,
+        pairs=len(grades),
+        by_grade={str(grade): counts[grade] for grade in request.prompt.grades},
+        refused=problems["refused"],
+        malformed=problems["malformed"],
+        failed=problems["failed"],
+        unread_answers=sum(each.problem in {"refused", "malformed"} for each in answers),
+        mean_spread=statistics.fmean(spreads) if spreads else None,
+        ungraded=tuple(f"{e.query} {e.document}: {e.problem}: {e.reason}" for e in ungraded),
+        ledger=summarize_events(store.read_events(run_key(request.dataset, model))),
+    )
+
+
+def list_new_entries(
+    spec: DatasetSpec, path: Path, written: Sequence[WrittenGrades]
+) -> tuple[dict[str, Any] | None, dict[str, dict[str, Any]]]:
+    """The files of grades that the ``dataset.yaml`` does not name yet.
+
+    Where it has no ``qrels``, the first model's grades take that place, and the files of people
+    become judges: agreement is measured between both. People's files are also named where the
+    judgments are a model's; judgments of people may have been made of these very files.
+
+    Args:
+        spec: What the ``dataset.yaml`` says.
+        path: The ``dataset.yaml``.
+        written: The grades of each model.
+
+    Returns:
+        The value of ``qrels``, None = it stays as it is; and the new judges by name.
+    """
+    known = find_named_files(path, spec)
+    new = [(each.meta.judge, each.entry) for each in written if each.path.resolve() not in known]
+    qrels = new.pop(0)[1] if spec.qrels is None and new else None
+    if spec.qrels is None or spec.is_judged_by_machine:
+        new += [
+            (name, {"path": f"{JUDGMENTS_FOLDER}/{file.name}", "kind": "human"})
+            for name, file in list_unnamed_files(path, spec).items()
+        ]
+    judges: dict[str, dict[str, Any]] = {}
+    for name, entry in new:
+        free = name
+        while free in judges or free in spec.judges or free == "qrels":
+            free += f"-{entry['kind']}"
+        judges[free] = entry
+    return qrels, judges
+
+
+def format_new_entries(
+    spec: DatasetSpec, qrels: Mapping[str, Any] | None, judges: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Lines to paste into the ``dataset.yaml``, after a line that says where."""
+    lines = [] if qrels is None else ["add to dataset.yaml:", *_format_lines({"qrels": qrels})]
+    if judges and spec.judges:
+        lines.append("add below 'judges' of dataset.yaml:")
+        lines += [f"  {line}" for line in _format_lines(judges)]
+    elif judges:
+        lines += [] if lines else ["add to dataset.yaml:"]
+        lines += _format_lines({"judges": judges})
+    return lines
+
+
+def _format_lines(data: Mapping[str, Any]) -> list[str]:
+    return format_compact_yaml(data).splitlines()

@@ -1,0 +1,394 @@
+"""Pools: unjudged documents that systems return within a depth, the orders in which to judge.
+
+Each order takes the documents of one query, those that are judged among them, and what is known of
+these; it gives all of them in order. Queries come one after the other, so that a judge reads each
+query once; :func:`order_queries` puts them in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from fusion_bench.checks.completions import TopDocuments, collect_top
+from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_files import Source, read_yaml
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.evaluation.run_experiment import find_datasets
+from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.ranking.final_lists import align_all_queries, list_parts
+from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.util.files import explain_error, read_regular_text
+from fusion_bench.util.formatting import list_names, pluralize
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSystems:
+    """Systems on one dataset.
+
+    Attributes:
+        path: The ``dataset.yaml``.
+        dataset: With the lists that the systems use.
+        experiment: These systems on this dataset alone.
+        source: Where it was read from.
+    """
+
+    path: Path
+    dataset: Dataset
+    experiment: Experiment
+    source: Source
+
+    @property
+    def systems(self) -> Mapping[str, System]:
+        """The systems by name."""
+        return self.experiment.systems
+
+
+def is_experiment(target: Path) -> bool:
+    """Whether a file is an experiment; else it names a dataset."""
+    if target.suffix not in {".yaml", ".yml"} or not target.is_file():
+        return False
+    data = read_yaml(target).data
+    return isinstance(data, Mapping) and "systems" in data
+
+
+def read_judged_systems(
+    target: Path,
+    *,
+    folders: Collection[Path],
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    overrides: Sequence[str] = (),
+) -> JudgedSystems:
+    """Read the systems of an experiment, or each list of a dataset as a system.
+
+    Args:
+        target: The experiment, or a dataset: its name, its folder or its ``dataset.yaml``.
+        folders: Where named datasets live.
+        systems: Names of the systems; empty = all. The baseline of an experiment is added.
+        dataset: One of the experiment's datasets, as the experiment or its ``dataset.yaml`` names
+            it; needed where there are several.
+        overrides: Values of ``--set``.
+
+    Raises:
+        FusionBenchError: A file breaks a rule, or a name is unknown.
+    """
+    if is_experiment(target):
+        experiment, source = read_experiment(target, overrides=overrides)
+        paths = dict(find_datasets(experiment, source, folders))
+        path = paths[_choose_dataset(paths, dataset)]
+    else:
+        for option, value in {"--dataset": dataset, "--set": [*overrides]}.items():
+            if value:
+                raise ConfigError(f"{option}: {target} is a dataset, and only experiments take it")
+        path = find_dataset(str(target), folders)
+        experiment, source = _make_experiment(path)
+    chosen = _choose_systems(experiment, systems)
+    used = dict.fromkeys(name for system in chosen.values() for name in system.base_runs)
+    rerankers = {name for system in chosen.values() for name in system.reranker_names}
+    loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None)
+    kept = experiment.model_copy(update={"systems": chosen, "dataset": str(path), "datasets": ()})
+    roles = {name: frozenset(run.roles) for name, run in loaded.spec.runs.items()}
+    kept.check_datasets(roles, loaded.spec.rerank, source)
+    return JudgedSystems(path, loaded, kept, source)
+
+
+def align_for_judging(
+    judged: JudgedSystems, dataset: Dataset
+) -> tuple[AlignedRuns, dict[str, System]]:
+    """Every query that a list answers, judged or not, and the systems, fitted.
+
+    No document is judged in these runs.
+
+    Args:
+        judged: The systems.
+        dataset: Their dataset, or one of its later trials.
+    """
+    ties = judged.experiment.ties
+    runs = align_all_queries(
+        list(dataset.runs.values()),
+        rerankers=list(dataset.rerankers.values()),
+        queries=dataset.queries,
+        ties=ties,
+    )
+    systems = dict(judged.systems)
+    if any(map(needs_fitting, systems.values())):
+        known = dataset.aligned(list(dataset.runs), ties=ties)
+        systems = {n: fit_system(each, known, dataset.spaces) for n, each in systems.items()}
+    return runs, systems
+
+
+def _make_experiment(path: Path) -> tuple[Experiment, Source]:
+    """Each list of a dataset alone, the first one as the baseline."""
+    spec, _ = read_spec(path)
+    names = list(spec.runs)
+    systems = {name: {"runs": [name]} for name in names}
+    data = {"dataset": str(path), "baseline": names[0], "systems": systems}
+    source = Source(path, data)
+    return parse_model(Experiment, data, source.where), source
+
+
+def _choose_dataset(paths: Mapping[str, Path], dataset: str | None) -> str:
+    """The dataset by the experiment's name of it, or by its own, which reports print."""
+    names = [*paths]
+    if dataset is None and len(names) > 1:
+        raise ConfigError(
+            f"the experiment has several datasets: choose one with --dataset: {', '.join(names)}"
+        )
+    if dataset is None or dataset in paths:
+        return dataset or names[0]
+    for name, path in paths.items():
+        if read_spec(path)[0].name == dataset:
+            return name
+    raise UnknownNameError("dataset", dataset, names, where="--dataset")
+
+
+def _choose_systems(experiment: Experiment, names: Sequence[str]) -> dict[str, System]:
+    for name in names:
+        if name not in experiment.systems:
+            raise UnknownNameError("system", name, experiment.systems, where="--system")
+    kept = dict.fromkeys((experiment.baseline, *names)) if names else experiment.systems
+    return {name: experiment.systems[name] for name in kept}
+
+
+#: A query and a document.
+Pair: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class PooledDocument:
+    """A document that some system returns within the depth.
+
+    Attributes:
+        query: Id of the query.
+        document: Its id.
+        ranks: (S,): its rank in the list of each system, 1-based; 0 = beyond the depth. Of several
+            trials of a system the highest.
+    """
+
+    query: str
+    document: str
+    ranks: tuple[int, ...]
+
+    @property
+    def pair(self) -> Pair:
+        """Query and document."""
+        return self.query, self.document
+
+    @property
+    def best_rank(self) -> int:
+        """Its highest rank in any list."""
+        return min(rank for rank in self.ranks if rank)
+
+    @property
+    def systems(self) -> int:
+        """How many systems return it."""
+        return sum(rank > 0 for rank in self.ranks)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool.
+
+    Attributes:
+        systems: Names of the S systems.
+        depth: The greatest rank that counts.
+        documents: By query in the order of the lists, and inside it by document id.
+    """
+
+    systems: tuple[str, ...]
+    depth: int
+    documents: tuple[PooledDocument, ...]
+
+    def without(self, pairs: Collection[Pair]) -> Pool:
+        """The same pool without these documents."""
+        kept = tuple(each for each in self.documents if each.pair not in pairs)
+        return Pool(self.systems, self.depth, kept)
+
+    def by_query(self) -> dict[str, list[PooledDocument]]:
+        """The documents of each query."""
+        groups: dict[str, list[PooledDocument]] = {}
+        for each in self.documents:
+            groups.setdefault(each.query, []).append(each)
+        return groups
+
+
+def build_pool(judged: JudgedSystems, depth: int) -> Pool:
+    """Pool the first ``depth`` documents of every system and query.
+
+    Source: Spärck Jones and van Rijsbergen, British Library report 5266, 1975, as TREC pools.
+    """
+    ranks: dict[Pair, list[int]] = {}
+    queries: dict[str, None] = {}
+    for number, dataset in enumerate(judged.dataset.trials, 1):
+        runs, systems = align_for_judging(judged, dataset)
+        queries |= dict.fromkeys(runs.queries)
+        for s, system in enumerate(systems.values()):
+            if number > judged.dataset.count_trials(system.list_keys):
+                continue
+            parts = list_parts(system, runs, dataset.spaces)
+            top = collect_top(runs, parts, cutoff=depth)
+            for pair, rank in _ranked_pairs(top):
+                places = ranks.setdefault(pair, [0] * len(systems))
+                places[s] = min(rank, places[s] or rank)
+    numbers = {query: n for n, query in enumerate(queries)}
+    documents = tuple(
+        PooledDocument(*pair, tuple(ranks[pair]))
+        for pair in sorted(ranks, key=lambda pair: (numbers[pair[0]], pair[1]))
+    )
+    return Pool(tuple(judged.systems), depth, documents)
+
+
+def _ranked_pairs(top: TopDocuments) -> Iterator[tuple[Pair, int]]:
+    """Each document of one system's lists, and its rank."""
+    rows = zip(top.query.tolist(), top.document.tolist(), top.first.tolist(), strict=True)
+    for query, document, rank in rows:
+        yield (top.runs.queries[query], top.runs.vocabulary[document]), rank
+
+
+OrderName: TypeAlias = Literal["pool", "system", "move-to-front", "uncertainty", "random"]
+ORDER_NAMES: tuple[OrderName, ...] = get_args(OrderName)
+#: Documents of one query, whether those that are judged are relevant, and a seed → the order.
+Order: TypeAlias = Callable[
+    [Sequence[PooledDocument], Mapping[Pair, bool], int], list[PooledDocument]
+]
+
+
+def order_by_best_rank(
+    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], _seed: int
+) -> list[PooledDocument]:
+    """``pool``: the highest rank in any list first, then what most systems return."""
+    return sorted(documents, key=lambda each: (each.best_rank, -each.systems, each.document))
+
+
+def order_by_system(
+    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], _seed: int
+) -> list[PooledDocument]:
+    """``system``: the list of the first system from its top, then what each next one adds."""
+
+    def find_place(each: PooledDocument) -> tuple[int, int]:
+        return next((s, rank) for s, rank in enumerate(each.ranks) if rank)
+
+    return sorted(documents, key=find_place)
+
+
+def move_to_front(
+    documents: Sequence[PooledDocument], relevant: Mapping[Pair, bool], _seed: int
+) -> list[PooledDocument]:
+    """``move-to-front``: go on with the system whose last document was relevant.
+
+    Every system has priority 0. The next document is the highest one left of the system with the
+    highest priority, of equals the first. A relevant document sets that priority to 0, any other
+    one lowers it by 1. A document that is not judged yet counts as not relevant: what follows it
+    is computed again once its grade is known.
+
+    Source: local move-to-front pooling of Cormack, Palmer and Clarke, SIGIR 1998.
+    """
+    systems = len(documents[0].ranks) if documents else 0
+    lists = [_rank_list(documents, s) for s in range(systems)]
+    priorities, order = [0] * systems, dict[Pair, PooledDocument]()
+    while any(lists):
+        s = max((s for s in range(systems) if lists[s]), key=lambda s: (priorities[s], -s))
+        document = lists[s].pop(0)
+        if document.pair in order:
+            continue
+        order[document.pair] = document
+        priorities[s] = 0 if relevant.get(document.pair, False) else priorities[s] - 1
+    return list(order.values())
+
+
+def _rank_list(documents: Sequence[PooledDocument], system: int) -> list[PooledDocument]:
+    """What one system returns, from its top."""
+    returned = (each for each in documents if each.ranks[system])
+    return sorted(returned, key=lambda each: each.ranks[system])
+
+
+def disagreement(document: PooledDocument) -> float:
+    """How differently the systems place a document: the variance of 1 / log2(1 + rank).
+
+    The discount is 0 where a system does not return the document; the variance is that of the
+    population of systems. For two systems it is a quarter of (w_1 − w_2)², w being the weight of
+    the document's gain in each DCG. So the order is that of Carterette, Allan and Sitaraman, SIGIR
+    2006: first the document whose gain could move the difference of the two most.
+    """
+    return statistics.pvariance(
+        [1 / math.log2(1 + rank) if rank else 0.0 for rank in document.ranks]
+    )
+
+
+def order_by_uncertainty(
+    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], _seed: int
+) -> list[PooledDocument]:
+    """``uncertainty``: the documents on which the systems disagree most; see ``disagreement``."""
+    return sorted(documents, key=lambda each: (-disagreement(each), each.best_rank, each.document))
+
+
+def order_at_random(
+    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], seed: int
+) -> list[PooledDocument]:
+    """``random``: by a hash of seed, query and document, so that no rank shows."""
+    return sorted(documents, key=lambda each: _draw(seed, *each.pair))
+
+
+ORDERS: Mapping[OrderName, Order] = {
+    "pool": order_by_best_rank,
+    "system": order_by_system,
+    "move-to-front": move_to_front,
+    "uncertainty": order_by_uncertainty,
+    "random": order_at_random,
+}
+
+
+def order_queries(queries: Iterable[str], order: OrderName, seed: int) -> list[str]:
+    """The queries one after the other: at random where documents are, else as they come."""
+    if order != "random":
+        return list(queries)
+    return sorted(queries, key=lambda query: _draw(seed, query))
+
+
+def _draw(seed: int, *names: str) -> bytes:
+    """The same for one more or one less document beside it."""
+    text = "\0".join((str(seed), *names))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def read_query_ids(path: Path) -> frozenset[str]:
+    """Ids of queries, one a line; empty lines count for nothing.
+
+    Raises:
+        DataError: The file cannot be read, or holds no id.
+    """
+    try:
+        text = read_regular_text(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: {explain_error(error)}") from None
+    ids = frozenset(line.strip() for line in text.splitlines()) - {""}
+    if not ids:
+        raise DataError(f"{path}: no query: name the id of one on each line")
+    return ids
+
+
+def keep_queries(pool: Pool, queries: frozenset[str]) -> Pool:
+    """The documents of these queries.
+
+    Raises:
+        ConfigError: No system returns anything for one of them.
+    """
+    missing = sorted(queries - {each.query for each in pool.documents})
+    if missing:
+        raise ConfigError(
+            f"--queries: no list has a document for {pluralize(len(missing), 'query')} "
+            f"({list_names(missing[:3])}): check the ids"
+        )
+    kept = tuple(each for each in pool.documents if each.query in queries)
+    return Pool(pool.systems, pool.depth, kept)

@@ -1,1 +1,0 @@
-"""Logged searches → a dataset, and an experiment that replays production."""

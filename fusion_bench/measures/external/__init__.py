@@ -1,1 +1,0 @@
-"""Measures that ir_measures computes."""

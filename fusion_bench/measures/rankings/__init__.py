@@ -1,1 +1,0 @@
-"""What a measure looks at: ranked rows, groups of ties, the gains of unjudged documents."""

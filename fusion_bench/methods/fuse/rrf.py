@@ -1,0 +1,319 @@
+"""Reciprocal rank fusion: version 1, version 2, weighted by a softmax of the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.config.models import ByRank, Weight
+from fusion_bench.config.parameters import Parameter, Params, integer, real, table
+from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.methods.fuse._base import (
+    AS_GIVEN,
+    AlphaWeightedFusion,
+    Homogeneity,
+    SourceSumFusion,
+    WeightedFusion,
+    fusions,
+)
+from fusion_bench.methods.fuse._rank_terms import (
+    DEFAULT_K,
+    RankConstants,
+    RankTerm,
+    RankTermFusion,
+    common_number,
+)
+
+
+@fusions.register
+class RRF(AlphaWeightedFusion, RankTermFusion):
+    """``rrf``: Σ_s w_s / (k_s + r_s), over the sources that returned the document.
+
+    Source: Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and
+    individual rank learning methods", SIGIR 2009; weights and ``three_lists`` as in CONV-07-05.
+    """
+
+    formula: ClassVar[str] = "Σ w/(k + rank)"
+    source: ClassVar[str] = "Cormack, Clarke, Büttcher 2009; CONV-07-05"
+
+    method: str = "rrf"
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """k, evenly by its logarithm, and the weights."""
+        k = self.split_by_source(integer("k", 1, 1000, log=True), sources)
+        return (*k, *super().space(sources))
+
+    def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
+        """The weighted reciprocal rank in each source."""
+        weights = self.source_weights(runs.sources, runs.roles).tolist()
+        constants = self.source_numbers("k", runs.sources, runs.roles).tolist()
+        return tuple(
+            RankTerm(name, s, (s,), partial(reciprocal_ranks, weight, k), weight / (k + 1))
+            for s, (name, weight, k) in enumerate(
+                zip(runs.sources, weights, constants, strict=True)
+            )
+        )
+
+
+def reciprocal_ranks(weight: float, k: float, ranks: IntArray) -> FloatArray:
+    """(n,): w / (k + rank); 0 at rank 0."""
+    values: FloatArray = np.zeros(len(ranks))
+    np.divide(weight, k + ranks, out=values, where=ranks > 0)
+    return values
+
+
+#: Greatest bonus that a search tries. One list's first document has 1/(k+1), .016 at k = 60, in
+#: absolute terms, and 1 in relative ones.
+GREATEST_BONUS = {"absolute": 0.2, "relative": 10.0}
+#: Ranks that one entry of a searched table may span.
+DEEPEST_BONUS = 10
+
+
+@fusions.register
+class RRFv2(RankTermFusion):
+    """``rrf_v2``: Σ_s w_s / (k_s + r_s) + bonus of the best rank.
+
+    Source: ``reciprocalRankFusion`` of https://github.com/tobi/qmd (ADR-005). qmd gives *every*
+    list of the original query weight 2; here the weight goes by role and name.
+
+    Attributes:
+        bonus: Best rank up to which → what is added: ``{1: 0.05, 3: 0.02}`` = 0.05 at rank 1,
+            0.02 at ranks 2 and 3.
+        bonus_scope: ``best_rank`` = once a document, by its best rank in any source, whatever the
+            source's weight; ``per_source`` = for its rank in each list; ``question`` = once, by
+            its best rank in the lists of role ``question``.
+        bonus_unit: ``absolute``, or ``relative`` = in multiples of 1/(k+1), so that tuning k does
+            not change what the bonus means. Where k differs per source, it needs
+            ``bonus_scope: per_source``: each list's bonus then goes by the k of that list.
+    """
+
+    formula: ClassVar[str] = "Σ w/(k + rank) + bonus(best rank)"
+    source: ClassVar[str] = "tobi/qmd on GitHub; ADR-005"
+
+    method: str = "rrf_v2"
+    weights: dict[str, Weight] = Field(default_factory=lambda: {"question": 2.0})
+    bonus: ByRank[Weight] = Field(default_factory=lambda: {1: 0.05, 3: 0.02})
+    bonus_scope: Literal["best_rank", "per_source", "question"] = "best_rank"
+    bonus_unit: Literal["absolute", "relative"] = "absolute"
+
+    @property
+    def plain_rrf(self) -> RRF:
+        """The same without the bonus."""
+        return RRF(weights=self.weights, k=self.k)
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """k, the weights, and each entry of the bonus as it is declared."""
+        greatest = GREATEST_BONUS[self.bonus_unit]
+        bonus = table("bonus", len(self.bonus), greatest, DEEPEST_BONUS)
+        return (*self.plain_rrf.space(sources), *bonus)
+
+    def presets(self) -> tuple[Params, ...]:
+        """A bonus of 0.10 at rank 1, which its source names beside 0.05."""
+        if not self.bonus or self.bonus_unit != "absolute":
+            return ()
+        return ({"bonus.1.value": 0.10},)
+
+    def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
+        """(S,): weights by name or role.
+
+        Raises:
+            ConfigError: No source above weight 0 has the role ``question``.
+        """
+        is_asked = any("question" in names for names in roles)
+        weights = super().source_weights(sources, roles) if is_asked else np.ones(len(sources))
+        used = [names for names, weight in zip(roles, weights, strict=True) if weight > 0]
+        if not any("question" in names for names in used):
+            in_use = ", ".join(sorted({role for names in used for role in names})) or "none"
+            raise ConfigError(
+                "rrf_v2 needs a source of role 'question' that weighs more than 0 (roles in use: "
+                f"{in_use}): declare the role in dataset.yaml, or use rrf"
+            )
+        return weights
+
+    def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
+        """The weighted reciprocal ranks, then the bonus of each list or of the document."""
+        reciprocals = self.plain_rrf.rank_terms(runs)
+        greatest = max(self.bonus.values(), default=0.0)
+        constants = self.source_numbers("k", runs.sources, runs.roles)
+        scopes: list[tuple[int | None, tuple[int, ...]]]
+        if self.bonus_scope == "per_source":
+            scopes = [(s, (s,)) for s in range(len(runs.sources))]
+        else:
+            anywhere = self.bonus_scope == "best_rank"
+            scoped = [s for s, names in enumerate(runs.roles) if anywhere or "question" in names]
+            scopes = [(None, tuple(scoped))]
+        scales = [self._bonus_scale(constants[[*columns]]) for _, columns in scopes]
+        return reciprocals + tuple(
+            RankTerm("bonus", source, columns, partial(self._bonus_at, scale), greatest * scale)
+            for (source, columns), scale in zip(scopes, scales, strict=True)
+        )
+
+    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
+        """As for every sum of ranks; a relative bonus of several lists needs one k for them.
+
+        Raises:
+            ConfigError: The sources do not fit.
+        """
+        super().check_sources(sources, roles)
+        if self.bonus_scope != "per_source":
+            weights = self.source_weights(sources, roles)
+            anywhere = self.bonus_scope == "best_rank"
+            scoped = [anywhere or "question" in names for names in roles]
+            self._bonus_scale(self.source_numbers("k", sources, roles)[scoped & (weights > 0)])
+
+    def _bonus_at(self, scale: float, ranks: IntArray) -> FloatArray:
+        """(n,): the bonus of each rank; 0 at rank 0."""
+        limits = np.array([0, *self.bonus], dtype=np.int64)
+        values = np.array([0.0, *self.bonus.values(), 0.0]) * scale
+        return np.asarray(values[np.searchsorted(limits, ranks)])
+
+    def _bonus_scale(self, constants: FloatArray) -> float:
+        """What an entry of the table is multiplied by, for a bonus of sources with these k."""
+        if self.bonus_unit == "absolute":
+            return 1.0
+        k = common_number(constants) if isinstance(self.k, Mapping) else self.k
+        if k is None:
+            listed = ", ".join(f"{value:g}" for value in constants)
+            raise ConfigError(
+                "bonus_unit: relative counts in 1/(k+1), which needs one k for the lists of one "
+                f"bonus, given {listed}: use bonus_scope: per_source, or bonus_unit: absolute"
+            )
+        return 1 / (k + 1)
+
+    @property
+    def weight_scale_invariant(self) -> bool:
+        """Only without a bonus, which does not grow with the weights."""
+        return not any(self.bonus.values())
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """Only while the bonus never grows with the rank."""
+        values = list(self.bonus.values())
+        return values == sorted(values, reverse=True)
+
+
+Temperature = Annotated[float, Field(ge=1e-6, le=1e6)]
+RankDecay = Annotated[float, Field(ge=0, le=1000)]
+
+#: Exponents this far below the greatest of their list count as so far, so that no term becomes 0
+#: and the order inside a list stays.
+LEAST_EXPONENT: Final = -650.0
+
+
+@fusions.register
+class SoftmaxRRF(WeightedFusion, SourceSumFusion):
+    """``softmax_rrf``: Σ_s w_s · softmax_s(x_s/t_s − a_s·r_s) / (k_s + r_s).
+
+    The softmax runs over one list of one query, with the scores x and the ranks r of its documents,
+    so that what a list adds goes to the documents whose scores stand out. A list of two documents
+    with equal scores and a = 0 adds ½ · w/(k + 1) and ½ · w/(k + 2).
+
+    Source: ``SoftmaxRRF`` of https://github.com/dacai-academic/Distribution-Aware-Rank-Fusion
+    (commit 200c558), which adds an embedding's cosine similarities (w = 0.7, t = 0.8, a = 0.02) and
+    BM25 (w = 0.3, t = 2, a = 0.05), both with k = 60; no figures are published with it.
+
+    Attributes:
+        k: Flattens the difference between neighboring ranks.
+        temperature: t, in units of the list's scores: the lower, the more the best ones count.
+        rank_decay: a: how much each rank takes off the exponent.
+
+    Each of them is one number, or a mapping by source name or role; a source that it does not name
+    has the default.
+    """
+
+    formula: ClassVar[str] = "Σ w·softmax(score/t − a·rank)/(k + rank)"
+    source: ClassVar[str] = "dacai-academic/Distribution-Aware-Rank-Fusion on GitHub"
+    per_source: ClassVar[Mapping[str, float]] = {
+        "k": DEFAULT_K,
+        "temperature": 1.0,
+        "rank_decay": 0.02,
+    }
+
+    method: str = "softmax_rrf"
+    k: RankConstants = DEFAULT_K
+    temperature: Annotated[Temperature | dict[str, Temperature], AS_GIVEN] = 1.0
+    rank_decay: Annotated[RankDecay | dict[str, RankDecay], AS_GIVEN] = 0.02
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """K and the temperature, evenly by their logarithm, the decay, and the weights."""
+        shared = (
+            integer("k", 1, 1000, log=True),
+            real("temperature", 0.01, 100.0, log=True),
+            real("rank_decay", 0.0, 1.0),
+        )
+        split = (part for parameter in shared for part in self.split_by_source(parameter, sources))
+        return (*split, *super().space(sources))
+
+    def source_terms(self, runs: AlignedRuns) -> FloatArray:
+        """(S, N): the share of the list's weight; 0 where a source did not return the document.
+
+        Raises:
+            AlignmentError: Scores too large for the temperature.
+        """
+        weights = self.source_weights(runs.sources, runs.roles)
+        k, temperature, decay = (
+            self.source_numbers(field, runs.sources, runs.roles) for field in self.per_source
+        )
+        terms: FloatArray = np.zeros(runs.ranks.shape)
+        for s, name in enumerate(runs.sources):
+            lists = _rows_by_list(runs, s)
+            ranks, scores = runs.ranks[s, lists.rows], runs.scores[s, lists.rows]
+            with np.errstate(over="ignore"):
+                exponents = scores / temperature[s] - decay[s] * ranks
+            if not np.isfinite(exponents).all():
+                raise AlignmentError(
+                    f"run {name!r} has scores up to {np.abs(scores).max():g}, too large for the "
+                    f"temperature {temperature[s]:g} of softmax_rrf: raise it"
+                )
+            terms[s, lists.rows] = weights[s] * _softmax(exponents, lists) / (k[s] + ranks)
+        return terms
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the score of the only document of every list."""
+        weights = self.source_weights(runs.sources, runs.roles)
+        greatest = weights / (self.source_numbers("k", runs.sources, runs.roles) + 1)
+        return np.full(len(runs.queries), float(sum_terms(greatest[:, None])[0]))
+
+    @property
+    def weight_homogeneity(self) -> Homogeneity:
+        """1: all terms have the weight of a source as a factor."""
+        return 1
+
+
+class _ListRows(NamedTuple):
+    """The candidates that one source returned, list by list.
+
+    Attributes:
+        rows: (n,): where they stand among the N, best first in each list.
+        starts: (L,): where each list begins.
+        owner: (n,): the list of each.
+    """
+
+    rows: IntArray
+    starts: IntArray
+    owner: IntArray
+
+
+@cached_by_view()
+def _rows_by_list(runs: AlignedRuns, s: int) -> _ListRows:
+    rows = np.flatnonzero(runs.ranks[s] > 0)
+    rows = rows[np.lexsort((runs.ranks[s, rows], runs.query_index[rows]))]
+    is_start = np.diff(runs.query_index[rows], prepend=-1) != 0
+    return _ListRows(rows, np.flatnonzero(is_start), np.cumsum(is_start) - 1)
+
+
+def _softmax(exponents: FloatArray, lists: _ListRows) -> FloatArray:
+    """(n,): the softmax within each list; summed best first, whatever the order of the sources."""
+    if not len(exponents):
+        return exponents
+    greatest = np.maximum.reduceat(exponents, lists.starts)[lists.owner]
+    with np.errstate(over="ignore"):  # -inf: far enough below
+        powers = np.exp(np.maximum(exponents - greatest, LEAST_EXPONENT))
+    totals = np.bincount(lists.owner, weights=powers)  # adds one after another
+    return np.asarray(powers / totals[lists.owner])

@@ -1,0 +1,192 @@
+"""The contract of a normalizer, and the lists it works on."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, SerializeAsAny
+
+from fusion_bench.config.parameters import Parameter, choice
+from fusion_bench.config.registry import Method, MethodRegistry
+from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.errors import AlignmentError
+
+#: Greater scores cannot be weighed and added without an overflow.
+HUGE = 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreLists:
+    """One source's ranked lists over all queries, end to end; a query with an empty list has none.
+
+    Attributes:
+        name: The source.
+        roles: Its roles.
+        scores: Shape (n,): x.
+        ranks: Shape (n,): r.
+        starts: Shape (L,): where each of the L lists begins.
+        owner: Shape (n,): the list each row belongs to.
+        pool: Shape (n,): |C|, the size of the query's candidate union.
+    """
+
+    name: str
+    roles: frozenset[str]
+    scores: FloatArray
+    ranks: IntArray
+    starts: IntArray
+    owner: IntArray
+    pool: IntArray
+
+    def list_minimum(self) -> FloatArray:
+        """(n,): the least score of the row's list."""
+        return np.asarray(np.minimum.reduceat(self.scores, self.starts)[self.owner])
+
+    def list_maximum(self) -> FloatArray:
+        """(n,): the greatest score of the row's list."""
+        return np.asarray(np.maximum.reduceat(self.scores, self.starts)[self.owner])
+
+    def list_length(self) -> IntArray:
+        """(n,): n, how many documents the row's list holds."""
+        return np.asarray(np.bincount(self.owner)[self.owner])
+
+    def list_median(self) -> FloatArray:
+        """(n,): the median score of the row's list."""
+        parts = np.split(self.scores, self.starts[1:])
+        return np.array([np.median(part) for part in parts])[self.owner]
+
+    def list_deviation(self) -> FloatArray:
+        """(n,): the population standard deviation of the row's list."""
+        size = self.list_length()
+        above = self.scores - self.list_sum(self.scores) / size
+        return np.asarray(np.sqrt(self.list_sum(above**2) / size))
+
+    def list_sum(self, values: FloatArray) -> FloatArray:
+        """(n,): correctly rounded sum of ``values`` over the row's list, hence free of order."""
+        parts = np.split(values, self.starts[1:])
+        return np.array([math.fsum(part.tolist()) for part in parts])[self.owner]
+
+
+class Normalizer(Method):
+    """Puts the scores of one list of one query on a common scale.
+
+    A normalizer needs ``scale_lists`` alone::
+
+        @normalizers.register
+        class Halve(Normalizer):
+            \"\"\"``halve``: x / 2.\"\"\"
+
+            method: str = "halve"
+
+            def scale_lists(self, lists: ScoreLists) -> FloatArray:
+                return lists.scores / 2
+
+    Attributes:
+        method: Its name.
+        constant: The value of every document of a list of equal scores, 0, 0.5 or 1: 1 in
+            pyserini and Elasticsearch, 0 in ranx.
+        searched: Whether a search over normalizers tries it; not where it has required options.
+    """
+
+    searched: ClassVar[bool] = True
+
+    method: str
+    constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 1
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether a greater score always stays greater.
+
+        Not where the scale is inverted, clipped, or so flat that different scores become equal.
+        """
+        return True
+
+    def space(self) -> tuple[Parameter, ...]:
+        """What can be tuned, with paths relative to the normalizer."""
+        return ()
+
+    @abstractmethod
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
+        """(n,): the scores of ``lists``, list by list, on the new scale; finite."""
+
+    def normalize_scores(self, runs: AlignedRuns) -> FloatArray:
+        """(S, N): normalized scores; NaN where a source did not return the document."""
+        return _normalized_scores(runs, self)
+
+    def scale_finite(self, lists: ScoreLists) -> FloatArray:
+        """The scaled lists; a sum or a square that overflows is an error."""
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                scaled = self.scale_lists(lists)
+        except (ArithmeticError, ValueError):  # fsum's own: an overflow, or -inf + inf
+            scaled = np.full(len(lists.scores), np.nan)
+        if not (np.abs(scaled) < HUGE).all():
+            most = float(np.abs(lists.scores).max())
+            raise AlignmentError(
+                f"run {lists.name!r} has scores up to {most:g}, too large for the normalizer "
+                f"{self.method!r}: rescale them"
+            )
+        return scaled
+
+    def divide_or_constant(
+        self, above: FloatArray, below: FloatArray, spread: NDArray[np.bool_] | None = None
+    ) -> FloatArray:
+        """``above / below``, but ``constant`` where ``below`` is 0 or ``spread`` is false."""
+        where = below > 0 if spread is None else spread & (below > 0)
+        out: FloatArray = np.full(above.shape, float(self.constant))
+        np.divide(above, below, out=out, where=where)
+        return out
+
+
+@cached_by_view(key=lambda normalizer: normalizer.model_dump_json())
+def _normalized_scores(runs: AlignedRuns, normalizer: Normalizer) -> FloatArray:
+    scaled = np.full(runs.scores.shape, np.nan)
+    pool = np.diff(runs.offsets)
+    for s, name in enumerate(runs.sources):
+        rows = np.flatnonzero(runs.ranks[s] > 0)
+        if not len(rows):
+            continue
+        query = runs.query_index[rows]
+        is_start = np.diff(query, prepend=-1) != 0
+        lists = ScoreLists(
+            name=name,
+            roles=runs.roles[s],
+            scores=runs.scores[s, rows],
+            ranks=runs.ranks[s, rows],
+            starts=np.flatnonzero(is_start),
+            owner=np.cumsum(is_start) - 1,
+            pool=pool[query],
+        )
+        scaled[s, rows] = normalizer.scale_finite(lists)
+    make_readonly(scaled)
+    return scaled
+
+
+normalizers: MethodRegistry[Normalizer] = MethodRegistry(
+    "normalizer", "fusion_bench.methods.normalize", "fusion_bench.normalizers", Normalizer
+)
+#: A field of another model that holds a normalizer.
+AnyNormalizer: TypeAlias = Annotated[
+    SerializeAsAny[Normalizer], BeforeValidator(normalizers.validate_field)
+]
+
+
+def search_parameters(path: str) -> tuple[Parameter, ...]:
+    """The choice of a normalizer, and what each of them can be tuned by.
+
+    Args:
+        path: Of the field that holds it.
+    """
+    built_in = normalizers.load_built_in()
+    models = {name: model for name, model in built_in.items() if model.searched}
+    scales = [
+        parameter.add_prefix(path).add_condition(f"{path}.method", name)
+        for name, model in models.items()
+        for parameter in model(method=name).space()
+    ]
+    return (choice(f"{path}.method", *models), *scales)

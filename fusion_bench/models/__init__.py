@@ -1,0 +1,1 @@
+"""Models: rerankers, encoders, retrievers, classifiers; their paid answers are stored."""

@@ -1,0 +1,258 @@
+"""Limits of calls: total cost, time for retries, the circuit breaker.
+
+- Closed: calls pass. The fifth failure in a row opens it; a success resets the count.
+- Open: no call passes for 30 seconds.
+- Half-open: after that, at most three calls pass. It closes when all three have succeeded and
+  opens again at the first failure.
+- The result of a call that was admitted before the last change of phase is ignored.
+
+Of the libraries, pybreaker, circuitbreaker and purgatory admit any number of calls half-open and
+take no clock, which the third rule and the simulation need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from fusion_bench.errors import CostLimitError, ProviderError
+from fusion_bench.models.rerank_config import BreakerRules, RetryRules
+from fusion_bench.models.reranker_protocol import Reply, Usage
+from fusion_bench.models.rerankers import Price, Provider
+from fusion_bench.models.score_store import RecentScores, ScoreStore
+
+
+class Budget:
+    """Cost so far, cost reserved for running calls, and a limit of both.
+
+    Args:
+        limit: Highest total cost; None = no limit.
+        spent: Cost of earlier runs.
+    """
+
+    def __init__(self, limit: float | None = None, spent: float = 0.0) -> None:
+        self._limit = limit
+        self._reserved = 0.0
+        self.spent = spent
+
+    def reserve_cost(self, estimate: float) -> None:
+        """Reserve the estimated cost of a call before it is made.
+
+        Raises:
+            CostLimitError: The total could exceed the limit.
+        """
+        planned = self.spent + self._reserved + estimate
+        if self._limit is not None and not planned <= self._limit:  # nor if either is NaN
+            raise CostLimitError(
+                f"the next call could raise the cost to {planned:.4f}, and the limit is "
+                f"{self._limit:g} ({self.spent:.4f} spent): scores are stored; raise --max-cost "
+                "and run the same command again to resume"
+            )
+        self._reserved += estimate
+
+    def settle_cost(self, estimate: float, booked: float) -> None:
+        """Replace a reserved estimate by the cost that is booked."""
+        self._reserved -= estimate
+        self.spent += booked
+
+
+BreakerPhase: TypeAlias = Literal["closed", "open", "half_open"]
+
+
+class CircuitBreaker:
+    """A circuit breaker with its clock.
+
+    The ticket of a call is the number of the phase that admitted it.
+
+    Args:
+        rules: When it opens and closes.
+        clock: Monotonic clock in seconds.
+    """
+
+    def __init__(self, rules: BreakerRules, clock: Callable[[], float]) -> None:
+        self._rules, self._clock, self._phases = rules, clock, 0
+        self._enter_phase("closed")
+
+    def _enter_phase(self, phase: BreakerPhase) -> None:
+        self.phase, self._since = phase, self._clock()
+        self._phases += 1
+        self._admitted = self._failures = self._successes = 0
+
+    def admit_call(self) -> int | None:
+        """A ticket for one call; None = do not call."""
+        rules = self._rules
+        if self.phase == "open" and self._clock() - self._since >= rules.open_seconds:
+            self._enter_phase("half_open")
+        is_full = self.phase == "half_open" and self._admitted >= rules.half_open_calls
+        if is_full or self.phase == "open":
+            return None
+        self._admitted += 1
+        return self._phases
+
+    def open_now(self) -> None:
+        """Stop calls to a provider of which it is known that it does not answer."""
+        self._enter_phase("open")
+
+    def record_success(self, ticket: int) -> None:
+        """The call succeeded."""
+        if ticket == self._phases:
+            self._failures = 0
+            self._successes += 1
+            if self.phase == "half_open" and self._successes >= self._rules.half_open_calls:
+                self._enter_phase("closed")
+
+    def record_failure(self, ticket: int) -> None:
+        """The call failed."""
+        if ticket == self._phases:
+            self._failures += 1
+            if self.phase == "half_open" or self._failures >= self._rules.failures:
+                self._enter_phase("open")
+
+    def abandon_call(self, ticket: int) -> None:
+        """The call ended without a result, such as a cancelled one."""
+        if ticket == self._phases:
+            self._admitted -= 1
+
+
+@dataclass
+class CallState:
+    """The calls of one query to one provider.
+
+    Attributes:
+        label: ``provider/model``.
+        until: Time of the event loop at which the deadline ends; None = never.
+        is_sent: Whether any call has left.
+        is_throttled: Whether the provider has asked to wait.
+    """
+
+    label: str
+    until: float | None
+    is_sent: bool = field(default=False, init=False)
+    is_throttled: bool = field(default=False, init=False)
+
+    def choose_wait(self, error: Exception, failed: int, rules: RetryRules) -> bool | float:
+        """Seconds to wait before the next call; False = there is none.
+
+        A wait that does not end before the deadline is not begun.
+
+        Args:
+            error: How the last call failed.
+            failed: Calls that have failed, from 1.
+            rules: When a call is repeated.
+        """
+        if not isinstance(error, ProviderError) or error.kind not in rules.failure_kinds:
+            return False
+        self.is_throttled |= error.kind == "rate_limit"
+        wait = error.retry_after
+        if wait is None:
+            jitter = random.uniform(0, rules.wait_jitter)  # noqa: S311 - no secret
+            wait = min(rules.wait_max, rules.wait_initial * 2.0 ** (failed - 1) + jitter)
+        return wait if wait <= rules.wait_max and self._fits(wait) else False
+
+    def _fits(self, seconds: float) -> bool:
+        return self.until is None or asyncio.get_running_loop().time() + seconds < self.until
+
+    def deadline_error(self, seconds: float) -> ProviderError:
+        """The error of a deadline that has ended.
+
+        After a 429, or before a slot was free, it is a rate limit: the provider is not slow.
+
+        Args:
+            seconds: The deadline's length.
+        """
+        limit = f"within {1e3 * seconds:.0f} ms"
+        if self.is_throttled:
+            message = f"{self.label}: asked to wait, and no answer {limit}"
+            return ProviderError(message, kind="rate_limit")
+        if not self.is_sent:
+            return ProviderError(f"{self.label}: no call could start {limit}", kind="rate_limit")
+        return ProviderError(f"{self.label}: no answer {limit}", kind="timeout")
+
+
+@dataclass
+class Call:
+    """One call under way.
+
+    Attributes:
+        counted: Its usage by the client's count.
+        reserved: The cost of that.
+        reply: Set when the call has succeeded.
+    """
+
+    counted: Usage
+    reserved: float
+    reply: Reply | None = None
+
+
+class CallCosts:
+    """The costs of one provider's calls.
+
+    The client counts what each call should be billed. No call is booked at less: a server may bill
+    nothing, or a negative number, and ``--max-cost`` must hold.
+
+    Args:
+        provider: Its price, and its count of usage.
+        budget: Limit of the total cost.
+        store: Where calls that failed and may be billed are recorded.
+        run: Key of the run in the store.
+    """
+
+    def __init__(
+        self, provider: Provider, budget: Budget, store: ScoreStore | RecentScores, run: str
+    ) -> None:
+        self._provider, self._budget, self._store, self._run = provider, budget, store, run
+        self._price = provider.price or Price()
+
+    @contextmanager
+    def reserve(self, query: str, texts: Sequence[str]) -> Iterator[Call]:
+        """Reserve the cost of one call while it is made.
+
+        Raises:
+            CostLimitError: The total could exceed the limit.
+        """
+        call = Call(Usage(), 0.0)
+        if self._provider.price is not None:
+            call.counted = self._provider.estimate_usage(query, texts)
+            call.reserved = self._price.cost_of(call.counted)
+        self._budget.reserve_cost(call.reserved)
+        booked = call.reserved  # a call that was cut off is usually billed
+        try:
+            yield call
+            booked = self._booked_cost(call)
+        except ProviderError as error:
+            booked = call.reserved if error.is_billable else 0.0
+            raise
+        finally:
+            self._budget.settle_cost(call.reserved, booked)
+            if call.reply is None and booked:
+                self._store.record_event(self._run, {"kind": "unanswered", "booked": booked})
+
+    def describe_call(self, call: Call) -> Mapping[str, Any]:
+        """Usage and cost of a call that succeeded, as its event holds them."""
+        usage = self._complete_usage(call)
+        cost = None if self._provider.price is None else self._price.cost_of(usage)
+        return {
+            "searches": usage.searches,
+            "tokens": usage.tokens,
+            "output_tokens": usage.output_tokens,
+            "cost": cost,
+            "booked": self._booked_cost(call),
+        }
+
+    def _booked_cost(self, call: Call) -> float:
+        return max(call.reserved, self._price.cost_of(self._complete_usage(call)))
+
+    def _complete_usage(self, call: Call) -> Usage:
+        """What the server bills; the client's count where it bills nothing and has a price."""
+        billed = Usage() if call.reply is None else call.reply.usage
+        if not call.reserved:
+            return billed
+        return Usage(
+            max(0, billed.searches) or call.counted.searches,
+            max(0, billed.tokens) or call.counted.tokens,
+            max(0, billed.output_tokens) or call.counted.output_tokens,
+        )

@@ -1,0 +1,197 @@
+"""Base classes of encoders, local ones and those behind HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from fusion_bench.config.models import MOST_BATCH, MOST_WORKERS
+from fusion_bench.config.registry import Method, MethodRegistry
+from fusion_bench.config.server_fields import HttpServerModel
+from fusion_bench.errors import FusionBenchError, ProviderError
+from fusion_bench.models.stored_answers import Model, Reply
+from fusion_bench.util.calls import RetryRules, call_in_thread
+from fusion_bench.util.http_client import JsonClient, open_client
+from fusion_bench.util.json_text import malformed_error
+
+Vectors: TypeAlias = NDArray[np.float32]
+#: Bytes of a vector in JSON: 10,000 numbers.
+VECTOR_BYTES: Final = 256 * 2**10
+#: Texts → vectors, shape (N, H).
+Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
+
+
+class TextEncoder(Method):
+    """One encoder, as a configuration.
+
+    Attributes:
+        method: Its name.
+        source: Where it is described.
+        model: Name of the model.
+        batch: Most texts per call.
+        query_prefix: Put before every query, as some models want it.
+        document_prefix: Put before every document.
+    """
+
+    source: ClassVar[str]
+
+    model: str = ""
+    batch: Annotated[int, Field(ge=1, le=MOST_BATCH)] = 32
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+    @abstractmethod
+    def open_model(self) -> AbstractAsyncContextManager[Model]:
+        """Connect, or load the model; leaving the context releases it.
+
+        The values of its replies are float32 vectors, little-endian.
+
+        Raises:
+            ConfigError: A key is missing.
+            MissingExtraError: A library is.
+        """
+
+
+class LocalEncoder(TextEncoder):
+    """An encoder on this machine: one call at a time, in a thread."""
+
+    @property
+    @abstractmethod
+    def weights_digest(self) -> str:
+        """Digest of its files; empty if they are unknown."""
+
+    @abstractmethod
+    def load_encoder(self) -> Encode:
+        """Load the model."""
+
+    @asynccontextmanager
+    async def open_model(self) -> AsyncIterator[Model]:
+        """Load the model."""
+        identity = identify(self.method, self.model, self.weights_digest)
+        yield _LocalModel(identity, self.batch, await asyncio.to_thread(self.load_encoder))
+
+
+class _LocalModel:
+    """A loaded model."""
+
+    concurrency = 1
+    retries = RetryRules(attempts=1)
+
+    def __init__(self, identity: str, batch: int, encode: Encode) -> None:
+        self.identity, self.batch, self._encode = identity, batch, encode
+
+    async def answer(self, texts: Sequence[str]) -> Reply:
+        """Vectors of the texts."""
+        try:
+            vectors = await call_in_thread(self._encode, texts)
+        except FusionBenchError:
+            raise
+        except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions
+            raise ProviderError(f"the model failed: {error}", kind="server") from None
+        return Reply(pack_vectors(vectors, len(texts)))
+
+
+class HttpEncoder(TextEncoder, HttpServerModel):
+    """An encoder behind HTTP.
+
+    Attributes:
+        path: Path of the endpoint below ``base_url``.
+        base_url: URL of the server, which may be a local one.
+        key: Environment variable that holds the API key; None = no authentication.
+        timeout: Seconds for a whole request, from the connection to the last byte.
+        concurrency: Most concurrent calls.
+        attempts: Most calls for one batch, where the server is busy or down.
+        wait: Seconds before the second of them; each further wait doubles.
+    """
+
+    path: ClassVar[str]
+
+    base_url: str
+    key: str | None = None
+    timeout: Annotated[float, Field(gt=0)] = 60.0
+    concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 4
+    attempts: Annotated[int, Field(ge=2)] = 5
+    wait: Annotated[float, Field(ge=0)] = 1.0
+
+    @abstractmethod
+    def build_request(self, texts: Sequence[str]) -> dict[str, Any]:
+        """The request body."""
+
+    @abstractmethod
+    def parse_vectors(self, data: Any, count: int) -> tuple[Sequence[Any], int]:  # noqa: ANN401 - JSON
+        """The vectors of ``count`` texts in a response, in their order, and the tokens it bills.
+
+        Raises:
+            ProviderError: Kind ``malformed``.
+        """
+
+    async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
+        """The model that the server says it runs; None = the configured name."""
+        return None
+
+    @asynccontextmanager
+    async def open_model(self) -> AsyncIterator[Model]:
+        """Connect."""
+        async with open_client(self.base_url, self) as remote:
+            model = remote.read_name(await self.resolve_model(remote)) or self.model
+            yield _RemoteModel(self, remote, identify(self.method, model, self.endpoint))
+
+    @property
+    def endpoint(self) -> str:
+        """What a vector depends on besides the method, the model and the text."""
+        return f"{self.base_url}{self.path}"
+
+
+class _RemoteModel:
+    """An :class:`HttpEncoder` that is connected."""
+
+    def __init__(self, encoder: HttpEncoder, remote: JsonClient, identity: str) -> None:
+        self.identity, self.batch = identity, encoder.batch
+        self.concurrency = encoder.concurrency
+        self.retries = RetryRules(
+            encoder.attempts, wait_initial=encoder.wait, wait_jitter=min(1.0, encoder.wait)
+        )
+        self._encoder, self._remote = encoder, remote
+
+    async def answer(self, texts: Sequence[str]) -> Reply:
+        """Vectors of the texts."""
+        body, extra = self._encoder.build_request(texts), VECTOR_BYTES * len(texts)
+        data = await self._remote.post_json(self._encoder.path, body, extra_bytes=extra)
+        rows, tokens = self._encoder.parse_vectors(data, len(texts))
+        try:
+            with np.errstate(over="ignore"):  # what overflows is infinite, and refused below
+                vectors = np.array(rows, dtype=np.float32)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            raise malformed_error("the vectors are no lists of numbers of one length") from None
+        return Reply(pack_vectors(vectors, len(texts)), tokens)
+
+
+def identify(method: str, model: str, endpoint: str) -> str:
+    """All that a vector depends on besides its text."""
+    return json.dumps([method, model, endpoint])
+
+
+def pack_vectors(vectors: Vectors, count: int) -> tuple[bytes, ...]:
+    """Each vector as bytes.
+
+    Raises:
+        ProviderError: Kind ``malformed``: they are not ``count`` vectors of finite numbers.
+    """
+    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
+        raise malformed_error(f"an array of shape {vectors.shape} for {count} texts")
+    if not np.isfinite(vectors).all():
+        raise malformed_error("a vector holds a number that is not finite")
+    return tuple(row.tobytes() for row in vectors.astype("<f4"))
+
+
+encoders: MethodRegistry[TextEncoder] = MethodRegistry(
+    "encoder", "fusion_bench.models.encoders", "fusion_bench.encoders", TextEncoder
+)

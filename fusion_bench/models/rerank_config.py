@@ -1,0 +1,316 @@
+"""The configuration of a reranking: providers, their order, settings, simulated faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
+
+from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.yaml_files import read_yaml
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.overrides import merge_mappings, set_options
+from fusion_bench.models.rerankers import Provider, providers
+
+Profile: TypeAlias = Literal["bench", "production"]
+Milliseconds = Annotated[float, Field(gt=0)]
+
+
+class RetryRules(StrictModel):
+    """When a call is repeated.
+
+    Attributes:
+        attempts: Most calls in all.
+        wait_initial: Seconds before the second call; each further wait doubles, plus jitter.
+        wait_max: Longest wait; a provider that asks for more is not called again.
+        wait_jitter: Most random seconds added to each wait.
+        failure_kinds: Failures after which a call is repeated.
+    """
+
+    old_keys: ClassVar[Mapping[str, str]] = {"on": "'on' is now 'failure_kinds'"}
+
+    attempts: Annotated[int, Field(ge=1)] = 5
+    wait_initial: Annotated[float, Field(ge=0)] = 1.0
+    wait_max: Annotated[float, Field(ge=0)] = 60.0
+    wait_jitter: Annotated[float, Field(ge=0)] = 1.0
+    failure_kinds: tuple[Literal["rate_limit", "connection", "server", "timeout"], ...] = (
+        "rate_limit",
+    )
+
+
+class BreakerRules(StrictModel):
+    """When the breaker opens and closes.
+
+    Attributes:
+        failures: Failures in a row that open it.
+        open_seconds: How long no call is admitted.
+        half_open_calls: Calls that are then admitted; it closes when all succeed.
+    """
+
+    failures: Annotated[int, Field(ge=1)] = 5
+    open_seconds: Annotated[float, Field(gt=0)] = 30.0
+    half_open_calls: Annotated[int, Field(ge=1)] = 3
+
+
+class Deadline(StrictModel):
+    """Time limit of a query, in milliseconds.
+
+    Attributes:
+        rerank_ms: For the reranking; where it is given, at most ``total_ms``.
+        total_ms: For the whole query, including the time before the reranking.
+    """
+
+    rerank_ms: Milliseconds = 100.0
+    total_ms: Milliseconds = 300.0
+
+    @model_validator(mode="after")
+    def _check_total(self) -> Deadline:
+        if "rerank_ms" in self.model_fields_set and self.rerank_ms > self.total_ms:
+            raise ValueError(
+                f"rerank_ms {self.rerank_ms:g} exceeds total_ms {self.total_ms:g}, which covers "
+                "the reranking: raise total_ms, or lower rerank_ms"
+            )
+        return self
+
+    def remaining_ms(self, elapsed_ms: float) -> float:
+        """Milliseconds left for the reranking; 0 or less = none."""
+        return min(self.rerank_ms, self.total_ms - elapsed_ms)
+
+
+class RerankSettings(StrictModel):
+    """How a chain of providers is asked for the scores of a query.
+
+    Which candidates are reranked, and what becomes of their scores, is the system's matter:
+    ``blend.depth``, ``blend.min_score``, ``blend.always_rerank``, ``blend.skip_limit``, ``top_k``.
+
+    Attributes:
+        timeout_ms: Time limit of one call.
+        deadline: Time limit of the reranking with waiting and retries; None = none.
+        on_timeout: ``fused`` = keep the fused order; ``next`` = ask the next provider.
+        strict: True = a refusal (wrong key, unknown model) is an error; False = it leads to the
+            fused order.
+        retry: When a call is repeated.
+        breaker: When the circuit breaker opens and closes.
+    """
+
+    old_keys: ClassVar[Mapping[str, str]] = {
+        "budget": "'budget' is now 'deadline'",
+        "max_candidates": "'max_candidates' is now the system's blend.depth",
+        "min_score": "'min_score' is now the system's blend.min_score",
+        "top_k": "'top_k' is now the system's top_k",
+        "always_rerank": "'always_rerank' is now the system's blend.always_rerank",
+        "skip_limit": "'skip_limit' is now the system's blend.skip_limit",
+    }
+
+    timeout_ms: Milliseconds = 60_000.0
+    deadline: Deadline | None = None
+    on_timeout: Literal["fused", "next"] = "fused"
+    strict: bool = True
+    retry: RetryRules = RetryRules(failure_kinds=("rate_limit", "connection", "server"))
+    breaker: BreakerRules = BreakerRules()
+
+    @classmethod
+    def for_profile(cls, profile: Profile) -> RerankSettings:
+        """``bench``: long timeouts, strict. ``production``: within 100 ms, never an error."""
+        if profile == "bench":
+            return cls()
+        return cls(
+            timeout_ms=100.0,
+            deadline=Deadline(),
+            strict=False,
+            retry=RetryRules(wait_initial=0.01, wait_max=0.1, wait_jitter=0.01),
+        )
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+FAILURE_RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+
+
+class LatencyModel(StrictModel):
+    """Latency of a healthy provider: log-normal, given by two percentiles.
+
+    Attributes:
+        p50: Median, in milliseconds.
+        p95: 95th percentile, at least the median.
+    """
+
+    p50: Positive = 60.0
+    p95: Positive = 140.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> LatencyModel:
+        if self.p95 < self.p50:
+            raise ValueError(f"p95 ({self.p95:g} ms) is below p50 ({self.p50:g} ms)")
+        return self
+
+
+class SimulationSettings(StrictModel):
+    """What is simulated.
+
+    Attributes:
+        failure_rates: Shares of the time in which the first provider is down.
+        failing: How it fails: no answer (``timeout``) or unreachable (``connection``).
+        outage_seconds: Mean length of an outage; 0 = each call fails independently.
+        latency: Of the first provider while it is up.
+        fallback_latency: Of the second provider.
+        fallback_failure_rate: Share of the second provider's calls that fail, independently.
+        connection_ms: Duration of a refused connection.
+        timeout_ms: Timeout of a call where there is no deadline.
+        queries: Queries in each repeat of a point.
+        repeats: Repeats of each point with new random numbers; they give its interval.
+        queries_per_second: Mean arrival rate of a Poisson process.
+        elapsed_ms: Time that a query has taken before it is reranked.
+        deadlines_ms: Deadlines to compare; a point without one is added.
+        seed: Of the random numbers, which all points share.
+    """
+
+    old_keys: ClassVar[Mapping[str, str]] = {"budgets_ms": "'budgets_ms' is now 'deadlines_ms'"}
+
+    failure_rates: Annotated[tuple[Share, ...], Field(min_length=1)] = FAILURE_RATES
+    failing: Literal["timeout", "connection"] = "timeout"
+    outage_seconds: Annotated[float, Field(ge=0)] = 60.0
+    latency: LatencyModel = LatencyModel()
+    fallback_latency: LatencyModel = LatencyModel()
+    fallback_failure_rate: Share = 0.0
+    connection_ms: Positive = 2.0
+    timeout_ms: Positive = 1000.0
+    queries: Annotated[int, Field(ge=1)] = 5000
+    repeats: Annotated[int, Field(ge=1)] = 8
+    queries_per_second: Positive = 5.0
+    elapsed_ms: Annotated[float, Field(ge=0)] = 100.0
+    deadlines_ms: tuple[Positive, ...] = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0)
+    seed: int = 7
+
+
+#: A provider by its method's name, or as a mapping with ``method``.
+ProviderField: TypeAlias = Annotated[
+    SerializeAsAny[Provider], BeforeValidator(providers.validate_field)
+]
+
+
+class RerankConfig(StrictModel):
+    """What ``--config`` says.
+
+    Attributes:
+        providers: Providers by name.
+        chain: Names of providers in the order they are asked.
+        profile: Settings to start from, see :meth:`RerankSettings.for_profile`.
+        settings: Settings that replace the profile's.
+        simulation: What ``--simulate`` simulates.
+    """
+
+    providers: dict[str, ProviderField] = Field(default_factory=dict)
+    chain: tuple[str, ...] = ()
+    profile: Profile = "bench"
+    settings: dict[str, Any] = Field(default_factory=dict)
+    simulation: SimulationSettings = SimulationSettings()
+
+    def resolved_settings(self, where: str = "settings") -> RerankSettings:
+        """The profile's settings, with the given ones in place of theirs."""
+        return merge_settings(self.profile, self.settings, where)
+
+    def simulated_settings(self) -> RerankSettings:
+        """What a simulation assumes: the production profile unless settings are given."""
+        production = RerankSettings.for_profile("production")
+        return self.resolved_settings() if self.settings else production
+
+    def live_settings(self) -> RerankSettings:
+        """What a service assumes: the production profile unless another one is named."""
+        profile = self.profile if "profile" in self.model_fields_set else "production"
+        return self.model_copy(update={"profile": profile}).resolved_settings()
+
+    def override_simulation(self, changes: Sequence[str]) -> SimulationSettings:
+        """The simulation with ``KEY=VALUE`` put in.
+
+        Raises:
+            ConfigError: A change breaks a rule.
+        """
+        data = set_options(self.simulation.model_dump(), changes)
+        return parse_model(
+            SimulationSettings, data, lambda path: f"--set {'.'.join(map(str, path))}"
+        )
+
+
+def merge_settings(
+    profile: Profile, given: Mapping[str, Any], where: str = "settings"
+) -> RerankSettings:
+    """The settings of a profile, with the given ones in place of theirs.
+
+    Args:
+        profile: The profile.
+        given: Settings as YAML says them.
+        where: Prefix of messages.
+
+    Raises:
+        ConfigError: A setting breaks a rule.
+    """
+    start = RerankSettings.for_profile(profile)
+    base = start.model_dump()
+    if start.deadline is not None:  # what a profile leaves open gives way to what is given
+        base["deadline"] = start.deadline.model_dump(exclude_unset=True)
+    data = merge_mappings(base, given)
+    return parse_model(RerankSettings, data, lambda path: ".".join(map(str, (where, *path))))
+
+
+def read_rerank_config(path: Path | None) -> RerankConfig:
+    """Read a configuration file; None = all defaults.
+
+    Raises:
+        ConfigError: It breaks a rule; names file, line and path.
+    """
+    if path is None:
+        return RerankConfig()
+    source = read_yaml(path)
+    config = parse_model(RerankConfig, source.data, source.where)
+    for i, name in enumerate(config.chain):
+        if name not in config.providers:
+            where = source.where(("chain", i))
+            raise UnknownNameError("provider", name, config.providers, where=where)
+    config.resolved_settings(source.where(("settings",)))
+    return config
+
+
+def select_providers(
+    config: RerankConfig, wanted: str | None, fallbacks: Sequence[str], changes: Sequence[str]
+) -> list[Provider]:
+    """The providers to ask, in order.
+
+    Args:
+        config: What the file says.
+        wanted: Name in the file, a method, or ``package.module:Class``; None = the file's chain.
+        fallbacks: The same, for when the first fails.
+        changes: ``KEY=VALUE`` for the first provider.
+
+    Raises:
+        ConfigError: No provider is named, or a name or a value is wrong.
+    """
+    names = [*config.chain] if wanted is None else [wanted, *fallbacks]
+    if not names:
+        raise ConfigError(
+            f"no provider: name one with --provider (known: {', '.join(_provider_names(config))}), "
+            "or give 'chain' in --config"
+        )
+    return [
+        _build_provider(config, name, changes if i == 0 else ()) for i, name in enumerate(names)
+    ]
+
+
+def _provider_names(config: RerankConfig) -> list[str]:
+    return sorted({*config.providers, *providers.load_all()})
+
+
+def _build_provider(config: RerankConfig, name: str, changes: Sequence[str]) -> Provider:
+    given = {"method": name}
+    if name in config.providers:
+        configured = config.providers[name]
+        given = configured.model_dump(exclude_unset=True) | {"method": configured.method}
+    elif ":" not in name and name not in providers.load_all():
+        raise UnknownNameError("provider", name, _provider_names(config))
+    try:
+        return providers.build(set_options(given, changes))
+    except ConfigError as error:
+        raise ConfigError(f"provider {name!r}: {error} (set it with --set KEY=VALUE)") from None

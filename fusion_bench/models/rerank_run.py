@@ -1,0 +1,461 @@
+"""``fusion-bench rerank`` as functions: score a list, write it, estimate its price."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
+from fusion_bench.io.outputs import check_output, is_earlier_output
+from fusion_bench.io.provenance import ListMeta, write_with_meta
+from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.candidates import (
+    QueryCandidates,
+    ScoringRequest,
+    find_system,
+    prepare_request,
+)
+from fusion_bench.models.ledger import (
+    CostEstimate,
+    estimate_cost,
+    sum_booked_costs,
+    summarize_events,
+)
+from fusion_bench.models.provider_session import (
+    LateReranker,
+    ProviderChain,
+    ProviderSession,
+    RerankAnswer,
+    connect_provider,
+)
+from fusion_bench.models.rerank_config import (
+    RerankConfig,
+    RerankSettings,
+    read_rerank_config,
+    select_providers,
+)
+from fusion_bench.models.rerank_simulation import SimulationResult, measure_outcomes, run_simulation
+from fusion_bench.models.reranker_protocol import Reranker
+from fusion_bench.models.rerankers import HttpProvider, Provider
+from fusion_bench.models.score_store import ScoreStore, lock_models
+from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import require_folder
+from fusion_bench.util.formatting import Columns, TableView, pluralize
+
+log = logging.getLogger("fusion_bench.rerank")
+
+#: Called with queries done, queries in all, and the cost so far.
+OnProgress = Callable[[int, int, float], None]
+
+
+def run_key(work: ScoringRequest, provider: Provider) -> str:
+    """Key of a run in the ledger, the same when it is resumed."""
+    who = provider.model_identity
+    facts = [work.dataset, work.fingerprint, work.system.name, work.depth, work.split]
+    return json.dumps([*facts, who.provider, who.model, who.endpoint])
+
+
+async def score_queries(
+    work: ScoringRequest,
+    providers: Sequence[Provider],
+    settings: RerankSettings,
+    store: ScoreStore,
+    *,
+    max_cost: float | None,
+    on_progress: OnProgress,
+) -> tuple[ProviderChain, dict[str, RerankAnswer]]:
+    """Score everything that is not in the store yet.
+
+    Args:
+        work: What is scored.
+        providers: In the order they are asked.
+        settings: Timeouts, retries, breaker.
+        store: Stored scores.
+        max_cost: Stop before the cost, earlier runs included, exceeds this.
+        on_progress: Called after each query.
+
+    Returns:
+        The chain with the models that it resolved, and the answer for each query.
+
+    Raises:
+        CostLimitError: The limit was reached; scores are stored.
+        ProviderError: A refusal, when settings are strict.
+    """
+    run = run_key(work, providers[0])
+    budget = Budget(max_cost, sum_booked_costs(store.read_events(run)))
+    deadline = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
+    answers: dict[str, RerankAnswer] = {}
+    errors: list[FusionBenchError] = []
+    queries = iter(work.queries)
+
+    async def score_waiting(chain: ProviderChain) -> None:
+        """Take one query after the other until an error stops all workers."""
+        while not errors and (query := next(queries, None)) is not None:
+            try:
+                answers[query.id] = await _score_query(query, chain, deadline, store, run)
+            except FusionBenchError as error:
+                errors.append(error)
+            on_progress(len(answers), len(work.queries), budget.spent)
+
+    async with AsyncExitStack() as stack:
+        rerankers = await _open_rerankers(providers, settings, deadline, stack)
+        sessions = []
+        for provider, reranker in zip(providers, rerankers, strict=True):
+            configured = provider.model_identity
+            if reranker.identity.model != provider.model and configured != reranker.identity:
+                store.save_model(configured, reranker.identity.model)
+            session = ProviderSession(
+                reranker, settings, provider=provider, store=store, run=run, budget=budget
+            )
+            if isinstance(reranker, LateReranker):
+                session.breaker.open_now()
+            sessions.append(session)
+        chain = ProviderChain(sessions, settings)
+        on_progress(0, len(work.queries), budget.spent)
+        # Enough queries to keep the first provider's slots busy.
+        workers = (score_waiting(chain) for _ in range(2 * providers[0].concurrency))
+        await asyncio.gather(*workers)
+    if errors:
+        raise errors[0]
+    return chain, answers
+
+
+async def _open_rerankers(
+    providers: Sequence[Provider],
+    settings: RerankSettings,
+    deadline: float | None,
+    stack: AsyncExitStack,
+) -> list[Reranker]:
+    """Connect all providers; one that cannot be connected is an error if no other one can be.
+
+    Args:
+        providers: In the order they are asked.
+        settings: Their ``timeout_ms`` is the limit of each.
+        deadline: Seconds, another limit of each.
+        stack: Releases the connections.
+    """
+    limit = settings.timeout_ms / 1e3
+    rerankers: list[Reranker] = []
+    errors: list[ProviderError] = []
+    for provider in providers:
+        is_remote = isinstance(provider, HttpProvider)  # to load a model takes its time
+        seconds = min(limit, deadline or limit) if is_remote else None
+        try:
+            rerankers.append(await connect_provider(provider, seconds, stack))
+        except ProviderError as error:
+            if error.kind == "refused" and settings.strict:
+                raise
+            errors.append(error)
+            rerankers.append(LateReranker(provider, limit, stack))
+    if len(errors) == len(providers):
+        raise errors[0]
+    for failure in errors:
+        log.warning("not connected, so another provider is asked: %s", failure)
+    return rerankers
+
+
+async def _score_query(
+    query: QueryCandidates,
+    chain: ProviderChain,
+    deadline: float | None,
+    store: ScoreStore,
+    run: str,
+) -> RerankAnswer:
+    started = time.monotonic()
+    texts = [candidate.text for candidate in query.candidates]
+    answer = await chain.score_documents(query.text, texts, deadline)
+    if answer.documents_asked or answer.failures:
+        event = {
+            "kind": "query",
+            "query": query.id,
+            "provider": answer.provider_label,
+            "candidates": len(texts),
+            "asked": answer.documents_asked,
+            "latency_ms": 1e3 * (time.monotonic() - started),
+            "degraded": answer.degraded_reason,
+            "unread": [position + 1 for position in answer.unread],
+        }
+        store.record_event(run, event)
+    return answer
+
+
+#: A list of which a greater share of the scores could not be read is degraded.
+MOST_UNREAD = 0.05
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenList(TableView):
+    """A list on disk.
+
+    Attributes:
+        path: The list.
+        meta: Its provenance, which stands beside it.
+        dataset_entry: The lines that make it part of the ``dataset.yaml``.
+        scores: How many it has.
+    """
+
+    path: Path
+    meta: ListMeta
+    dataset_entry: str
+    scores: int = 0
+
+    def _summary(self) -> str:
+        parts = [f"{pluralize(len(ids), 'query')} by {name}" for name, ids in self._scored.items()]
+        unscored, unread = len(self.meta.unscored), self.meta.unread_count
+        parts += [f"{unscored} not by {self.meta.asked}"] if unscored else []
+        parts += [f"{pluralize(unread, 'score')} not readable"] if unread else []
+        return f"WrittenList({str(self.path)!r}, {', '.join(parts)})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a provider, with how many queries it scored."""
+        rows = list(self._scored.items())[:limit]
+        return {"provider": [n for n, _ in rows], "queries": [len(ids) for _, ids in rows]}
+
+    @property
+    def _scored(self) -> dict[str, tuple[str, ...]]:
+        return self.meta.providers
+
+
+def build_list(
+    request: ScoringRequest,
+    chain: ProviderChain,
+    answers: Mapping[str, RerankAnswer],
+    events: Iterable[dict[str, object]],
+    settings: dict[str, object],
+) -> tuple[bytes, ListMeta]:
+    """The list as JSON Lines, and its provenance.
+
+    Args:
+        request: What was to be scored.
+        chain: Who was asked.
+        answers: By query, one for each query of the request.
+        events: Of the ledger.
+        settings: Of the run, as the provenance states them.
+
+    Raises:
+        DataError: No query was scored.
+    """
+    asked, space = chain.first_identity.label, chain.score_space
+    rows: list[str] = []
+    providers: dict[str, tuple[str, ...]] = {}
+    degraded: dict[str, str] = {}
+    unread = _unread_positions({query.id: answers[query.id] for query in request.queries})
+    for query in request.queries:
+        answer = answers[query.id]
+        label = answer.provider_label
+        providers[label] = (*providers.get(label, ()), query.id)
+        if label != asked or answer.degraded_reason:
+            degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
+        for candidate, score in zip(query.candidates, answer.scores_in(space), strict=False):
+            row = {"query": query.id, "document": candidate.id, "score": score}
+            rows.append(f"{json.dumps(row, ensure_ascii=False)}\n")
+    if not rows:
+        why = next(iter(degraded.values()), "no query has candidates")
+        raise DataError(f"{request.dataset}: no query was scored: {why}")
+    if sum(map(len, unread.values())) > MOST_UNREAD * len(rows):
+        degraded = _describe_unread(unread, answers) | degraded
+    data = "".join(rows).encode()
+    return data, ListMeta(
+        list_sha256=hashlib.sha256(data).hexdigest(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        dataset=request.dataset,
+        system=request.system.name,
+        depth=request.depth,
+        score_space=space,
+        asked=asked,
+        providers=providers,
+        degraded=degraded,
+        unread=unread,
+        settings=settings,
+        ledger=summarize_events(events) | _count_trials(request),
+    )
+
+
+def _count_trials(request: ScoringRequest) -> dict[str, int]:
+    """Says in the ledger that a query has the candidates of several trials, which cost more."""
+    return {"trials": request.trials} if request.trials > 1 else {}
+
+
+def _unread_positions(answers: Mapping[str, RerankAnswer]) -> dict[str, tuple[int, ...]]:
+    """Query → the 1-based positions of its scores that could not be read."""
+    return {
+        query: tuple(position + 1 for position in answer.unread)
+        for query, answer in answers.items()
+        if answer.unread
+    }
+
+
+def _describe_unread(
+    unread: Mapping[str, tuple[int, ...]], answers: Mapping[str, RerankAnswer]
+) -> dict[str, str]:
+    """Query → how many of its scores could not be read."""
+    counts = {query: len(answers[query].scores or ()) for query in unread}
+    return {
+        query: f"{len(positions)} of {pluralize(counts[query], 'score')} could not be read"
+        for query, positions in unread.items()
+    }
+
+
+@dataclass(frozen=True)
+class RerankOptions:
+    """What is reranked, and how.
+
+    Attributes:
+        dataset: The ``dataset.yaml``.
+        system: Name of a system of the experiment, of a run, or of a fusion method.
+        experiment: The experiment's YAML file; None = only runs and fusion methods are known.
+        config: YAML file with providers, chain and settings; None = the defaults.
+        overrides: ``KEY=VALUE`` for the first provider, or for the simulation.
+        provider: Name in the configuration, or a method; None = the configured chain.
+        fallbacks: The same, for when the first provider fails.
+        depth: Candidates per query and trial.
+        split: Only queries of this split; None = all judged queries.
+        out: The list; None = ``rerank/SYSTEM-PROVIDER.jsonl`` beside the ``dataset.yaml``.
+        store: The score store.
+        max_cost: Stop before the price exceeds this; None = no limit.
+        measure: Measure of a simulation.
+        reranker: Its stored list of the first provider; None = the system's own.
+        fallback_list: Its stored list of a second provider; None = there is none.
+    """
+
+    dataset: Path
+    system: str
+    experiment: Path | None
+    config: Path | None
+    overrides: Sequence[str]
+    provider: str | None
+    fallbacks: Sequence[str]
+    depth: int
+    split: str | None
+    out: Path | None
+    store: Path
+    max_cost: float | None
+    measure: str
+    reranker: str | None
+    fallback_list: str | None
+
+
+@dataclass(frozen=True)
+class _CheckedRun:
+    """A run whose inputs and options were checked; nothing has been asked yet."""
+
+    path: Path
+    request: ScoringRequest
+    providers: list[Provider]
+    config: RerankConfig
+
+
+def _check_run(options: RerankOptions) -> _CheckedRun:
+    system = find_system(options.system, options.dataset, options.experiment)
+    config = read_rerank_config(options.config)
+    providers = select_providers(config, options.provider, options.fallbacks, options.overrides)
+    name = safe_file_name(f"{system.name}-{providers[0].method}")
+    path = options.out or options.dataset.parent / "rerank" / f"{name}.jsonl"
+    if path.suffix != ".jsonl" or path.is_dir():
+        raise ConfigError(
+            f"--out {path}: a rerank list is a .jsonl file: name a file, not a folder"
+        )
+    require_folder(path.parent)
+    check_output(path, is_owned=is_earlier_output(path))
+    unpriced = [provider.model_identity.label for provider in providers if provider.price is None]
+    if options.max_cost is not None and unpriced:
+        raise ConfigError(
+            f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
+            "--set price.per_1000_searches=… or price.per_million_tokens=…"
+        )
+    request = prepare_request(options.dataset, system, depth=options.depth, split=options.split)
+    return _CheckedRun(path, request, providers, config)
+
+
+def estimate_list(options: RerankOptions) -> CostEstimate:
+    """What :func:`score_list` would ask for and cost; asks nobody.
+
+    Raises:
+        FusionBenchError: An input or an option breaks a rule.
+    """
+    run = _check_run(options)
+    with closing(ScoreStore(options.store)) as store:
+        return estimate_cost(run.request, run.providers[0], store)
+
+
+def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
+    """Score every candidate that the store does not know, and write the list.
+
+    Waits for another run that asks the same model and keeps its scores in the same store.
+
+    Args:
+        options: What is reranked, and how.
+        on_progress: Called with queries done, queries in all, and the price so far.
+
+    Raises:
+        FusionBenchError: An input or an option breaks a rule, no query could be scored, the price
+            limit was reached, or the list cannot be written. Scores stay in the store.
+    """
+    run = _check_run(options)
+    # The ledger counts retries; without a handler each would print its event's bare name.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
+    identities = [provider.model_identity for provider in run.providers]
+    with lock_models(options.store, identities), closing(ScoreStore(options.store)) as store:
+        scoring = score_queries(
+            run.request,
+            run.providers,
+            run.config.resolved_settings(),
+            store,
+            max_cost=options.max_cost,
+            on_progress=on_progress,
+        )
+        chain, answers = asyncio.run(scoring)
+        events = store.read_events(run_key(run.request, run.providers[0]))
+    data, meta = build_list(run.request, chain, answers, events, _settings_record(run, chain))
+    write_with_meta(run.path, data, meta)
+    whole, root = resolve_path(run.path), resolve_path(options.dataset.parent)
+    place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
+    entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
+    return WrittenList(run.path, meta, f"rerank:\n  {entry}", data.count(b"\n"))
+
+
+def simulate_list(
+    options: RerankOptions, on_progress: Callable[[int, int], None]
+) -> SimulationResult:
+    """Replay a stored list under failures and deadlines.
+
+    Args:
+        options: What is replayed.
+        on_progress: Called with the points done and the points in all.
+
+    Raises:
+        ConfigError: An input breaks a rule.
+    """
+    config = read_rerank_config(options.config)
+    spec = config.override_simulation(options.overrides)
+    outcomes = measure_outcomes(
+        options.dataset,
+        find_system(options.system, options.dataset, options.experiment),
+        options.measure,
+        reranker=options.reranker,
+        fallback=options.fallback_list,
+    )
+    return run_simulation(outcomes, spec, config.simulated_settings(), on_progress)
+
+
+def safe_file_name(name: str) -> str:
+    """A name as a part of a file's name."""
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
+
+
+def _settings_record(run: _CheckedRun, chain: ProviderChain) -> dict[str, object]:
+    return {
+        "profile": run.config.profile,
+        "split": run.request.split,
+        "providers": [provider.model_dump(mode="json") for provider in run.providers],
+        "identities": [asdict(session.identity) for session in chain.sessions],
+        "settings": run.config.resolved_settings().model_dump(mode="json"),
+    }

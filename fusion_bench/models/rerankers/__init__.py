@@ -1,0 +1,11 @@
+"""Clients of rerankers; :data:`providers` finds them by name."""
+
+from fusion_bench.models.rerankers._base import (
+    ConnectedProvider,
+    HttpProvider,
+    Price,
+    Provider,
+    providers,
+)
+
+__all__ = ["ConnectedProvider", "HttpProvider", "Price", "Provider", "providers"]

@@ -1,7 +1,0 @@
-"""Scaling of scores per query: one file a family of normalizers, found by name."""
-
-from fusion_bench.normalize._base import AnyNormalizer as AnyNormalizer
-from fusion_bench.normalize._base import Normalizer as Normalizer
-from fusion_bench.normalize._base import ScoreLists as ScoreLists
-from fusion_bench.normalize._base import normalizers as normalizers
-from fusion_bench.normalize._base import search_parameters as search_parameters

@@ -1,0 +1,1 @@
+"""Any system ranked, exactly: many at once by counting, or one with its whole final lists."""

@@ -1,0 +1,215 @@
+"""The final lists of any system, document by document, with where each one comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.alignment import align
+from fusion_bench.data.grouped_rows import (
+    IdVocabulary,
+    count_within_queries,
+    query_of_rows,
+    to_offsets,
+)
+from fusion_bench.data.ordering import (
+    FloatArray,
+    IntArray,
+    make_readonly,
+)
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.run import Run
+from fusion_bench.experiment.system import System
+from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import (
+    SystemRanking,
+    list_scores,
+    rank_candidates,
+    ranked_lists,
+)
+
+
+def list_parts(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> list[tuple[IntArray, AlignedRuns, IntArray]]:
+    """For each part of the queries: their indices, a view, and positions; 0 = not returned.
+
+    Args:
+        system: Fitted, where it has trained parts.
+        runs: Aligned runs.
+        spaces: Score space of each rerank list.
+    """
+    parts = []
+    for index, plain, part in plain_systems(system, runs, spaces):
+        view, (before_cut, _) = ranked_lists(plain, part, spaces)
+        parts.append((index, view, cut_positions(before_cut, plain.top_k)))
+    return parts
+
+
+def cut_positions(before_cut: IntArray, top_k: int | None) -> IntArray:
+    """The same positions, 0 beyond ``top_k``; None = no cut."""
+    return before_cut if top_k is None else np.where(before_cut > top_k, 0, before_cut)
+
+
+def rank_queries(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> Iterator[tuple[IntArray, SystemRanking]]:
+    """Rankings that together cover every query, each with the indices of its queries."""
+    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
+        yield index, rank_candidates(plain, part, spaces)
+
+
+@dataclass(frozen=True, eq=False)
+class FinalLists:
+    """The final lists of one system: L rows, grouped by query, best first.
+
+    Attributes:
+        system: Its name.
+        queries: The Q query ids.
+        offsets: Shape (Q+1,).
+        vocabulary: Document ids, sorted by bytes.
+        documents: Shape (L,): codes into ``vocabulary``.
+        scores: Shape (L,): they fall, or stay equal, along each list; see ``list_scores``.
+        sources: Names of the S lists that it is made from, rerank lists last.
+        source_ranks: Shape (S, L): 1-based rank in each of them; 0 = not in it.
+        source_scores: Shape (S, L): score in each of them; NaN = not in it.
+    """
+
+    system: str
+    queries: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: IdVocabulary
+    documents: IntArray
+    scores: FloatArray
+    sources: tuple[str, ...]
+    source_ranks: IntArray
+    source_scores: FloatArray
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                make_readonly(value)
+
+    @property
+    def ranks(self) -> IntArray:
+        """(L,): 1-based."""
+        return count_within_queries(self.offsets)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """The query of each row."""
+        return [self.queries[q] for q in query_of_rows(self.offsets).tolist()]
+
+    @property
+    def document_ids(self) -> list[str]:
+        """The document of each row."""
+        known = list(self.vocabulary)
+        return [known[code] for code in self.documents.tolist()]
+
+    def to_run(self) -> Run:
+        """The lists as a run under the system's name; queries without a document are left out."""
+        is_answered = np.diff(self.offsets) > 0
+        queries = (q for q, is_kept in zip(self.queries, is_answered, strict=True) if is_kept)
+        return Run(
+            name=self.system,
+            queries=tuple(queries),
+            offsets=to_offsets(np.diff(self.offsets)[is_answered]),
+            vocabulary=self.vocabulary,
+            documents=self.documents,
+            scores=self.scores,
+            ranks=self.ranks,
+        )
+
+
+def align_all_queries(
+    runs: Sequence[Run],
+    *,
+    rerankers: Sequence[Run] = (),
+    queries: Mapping[str, Query] | None = None,
+    ties: Ties = "trec",
+) -> AlignedRuns:
+    """Align lists over every query that one of the runs answers, judged or not.
+
+    Args:
+        runs: The sources; at least one.
+        rerankers: Rerank lists.
+        queries: Types and groups, by query id.
+        ties: The tie rule.
+
+    Raises:
+        AlignmentError: As for :func:`~fusion_bench.data.alignment.align`.
+    """
+    answered = tuple(dict.fromkeys(query for run in runs for query in run.queries))
+    nothing = np.zeros(0, dtype=np.int64)
+    offsets = np.zeros(len(answered) + 1, dtype=np.int64)
+    unjudged = Qrels(answered, offsets, runs[0].vocabulary, nothing, nothing.copy())
+    return align(unjudged, runs, rerankers=rerankers, queries=queries, ties=ties)
+
+
+def make_final_lists(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
+) -> FinalLists:
+    """Rank the candidates of every query as a system does.
+
+    Args:
+        system: The system.
+        runs: Aligned runs.
+        spaces: Score space of each rerank list.
+
+    Raises:
+        AlignmentError: The system does not fit these lists.
+        ConfigError: As above.
+    """
+    names = (*system.runs, *sorted(system.reranker_names))
+    parts = [
+        _ranked_rows(ranking, index, names)
+        for index, ranking in rank_queries(system, runs, spaces or {})
+    ]
+    query, documents, scores, ranks, source_scores = (
+        np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)
+    )
+    order = np.argsort(query, kind="stable")  # each part has its queries in order
+    return FinalLists(
+        system=system.name,
+        queries=runs.queries,
+        offsets=to_offsets(np.bincount(query, minlength=len(runs.queries))),
+        vocabulary=runs.vocabulary,
+        documents=documents[order],
+        scores=scores[order],
+        sources=names,
+        source_ranks=ranks[:, order],
+        source_scores=source_scores[:, order],
+    )
+
+
+def _ranked_rows(
+    ranking: SystemRanking, index: IntArray, names: Sequence[str]
+) -> tuple[IntArray, IntArray, FloatArray, IntArray, FloatArray]:
+    """Query, document, score of each row, and its ranks and scores in each list.
+
+    Args:
+        ranking: Of the queries ``index``.
+        index: Shape (q,).
+        names: Of the S lists; one that took no part has rank 0 everywhere.
+    """
+    runs = ranking.runs
+    rows = np.flatnonzero(ranking.positions > 0)
+    rows = rows[np.lexsort((ranking.positions[rows], runs.query_index[rows]))]
+    ranks = np.zeros((len(names), len(rows)), dtype=np.int64)
+    scores = np.full((len(names), len(rows)), np.nan)
+    tables = (
+        (runs.sources, runs.ranks, runs.scores),
+        (runs.rerankers, runs.rerank_ranks, runs.rerank),
+    )
+    for known, rank_table, score_table in tables:
+        for s, name in enumerate(known):
+            if name in names:
+                place = names.index(name)
+                ranks[place], scores[place] = rank_table[s, rows], score_table[s, rows]
+    query = index[runs.query_index[rows]]
+    return query, runs.documents[rows], list_scores(ranking, rows), ranks, scores

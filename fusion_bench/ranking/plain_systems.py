@@ -1,0 +1,408 @@
+"""Any system as plain ones, by query class, policy, switched sources."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.config.query_types import (
+    BY_TYPE,
+    PREDICTED_CONFIDENCE,
+    PREDICTED_TYPE,
+    UNSURE,
+    ClassKey,
+    TypeSource,
+)
+from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.records import Query, ScoreSpace, Switch
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.system import System, source_roles
+from fusion_bench.methods.fuse import CrossFitted, Fusion, Trainable
+from fusion_bench.methods.normalize.linear import BySource
+from fusion_bench.methods.policies import Choice, QueryFeatures
+from fusion_bench.ranking.system_ranking import (
+    fused_list,
+    list_scores,
+    name_owner_in_errors,
+    name_system_in_errors,
+    rank_candidates,
+)
+
+
+def choose_class(system: System, query: Query) -> str | None:
+    """The query type or intent whose numbers a query gets; None = one set for all.
+
+    With ``types: predicted`` a predicted type among its fields counts before its type, which in a
+    live query is a prediction anyway.
+    """
+    key, known = system.class_key, system.query_classes
+    if key is None or known is None:
+        return None
+    value, confidence = query.value_of(key.field), query.confidence
+    if key is BY_TYPE and system.types == "hybrid":
+        value, confidence = UNSURE, None
+    elif key is BY_TYPE and system.types == "predicted" and PREDICTED_TYPE in query.fields:
+        value = query.fields[PREDICTED_TYPE]
+        confidence = _parse_confidence(query.fields.get(PREDICTED_CONFIDENCE))
+    return key.class_of(value, confidence, known)
+
+
+def _parse_confidence(text: str | None) -> float | None:
+    return None if text is None else float(text)
+
+
+def _types_of(
+    runs: AlignedRuns, types: TypeSource | None
+) -> tuple[tuple[str | None, ...], tuple[float | None, ...]]:
+    """(Q,) types and (Q,) confidences that count."""
+    if types == "hybrid":
+        return (UNSURE,) * len(runs.queries), (None,) * len(runs.queries)
+    if types == "predicted":
+        texts = runs.values_of(PREDICTED_CONFIDENCE)
+        return runs.values_of(PREDICTED_TYPE), tuple(map(_parse_confidence, texts))
+    return runs.types, runs.confidences
+
+
+def resolve_classes(
+    runs: AlignedRuns, key: ClassKey, known: Collection[str], types: TypeSource | None = None
+) -> NDArray[np.str_]:
+    """(Q,): the query type or intent whose numbers each query gets.
+
+    Args:
+        runs: Aligned runs.
+        key: What decides.
+        known: The classes that have numbers.
+        types: Which types count, where types decide; None = those that are given.
+    """
+    values, confidences = runs.values_of(key.field), runs.confidences
+    if key is BY_TYPE:
+        values, confidences = _types_of(runs, types)
+    pairs = zip(values, confidences, strict=True)
+    return np.array([key.class_of(value, confidence, known) for value, confidence in pairs])
+
+
+def runs_of_class(
+    runs: AlignedRuns,
+    name: str,
+    key: ClassKey,
+    known: tuple[str, ...],
+    types: TypeSource | None = None,
+) -> AlignedRuns | None:
+    """The queries that get the numbers of a class; None = there are none.
+
+    Args:
+        runs: Aligned runs.
+        name: One of the known classes.
+        key: What decides.
+        known: The classes that have numbers.
+        types: Which types count; see :func:`resolve_classes`.
+    """
+    is_present = (resolve_classes(runs, key, known, types) == name).any()
+    return runs_of_resolved_class(runs, name, key, known, types) if is_present else None
+
+
+@cached_by_view()
+def runs_of_resolved_class(
+    runs: AlignedRuns, name: str, key: ClassKey, known: tuple[str, ...], types: TypeSource | None
+) -> AlignedRuns:
+    """The queries that get the numbers of a class, of which there is one at least."""
+    return runs.subset(resolve_classes(runs, key, known, types) == name)
+
+
+#: Views of the queries with one choice that a view remembers.
+PARTS_KEPT = 128
+
+
+def query_features(system: System, runs: AlignedRuns) -> QueryFeatures:
+    """What the policy of a system may look at.
+
+    Args:
+        system: A system with a policy.
+        runs: All sources of the dataset.
+    """
+    names = system.runs
+    depth = system.depth if isinstance(system.depth, dict) else dict.fromkeys(names, system.depth)
+    view = runs.restrict(names, depth)
+    weights = system.fusion.source_weights(view.sources, view.roles)
+
+    def fuse() -> tuple[FloatArray, IntArray, IntArray]:
+        active = system.active_runs(runs)
+        fused = fused_list(active, system.fusion)
+        return fused.scores, fused.positions, active.offsets
+
+    return QueryFeatures(runs=view, weights=weights, fuse=fuse)
+
+
+def choose_variants(system: System, runs: AlignedRuns) -> Choice:
+    """The variant that the system's policy picks for each query.
+
+    Raises:
+        AlignmentError: A feature that the policy reads is not known of a query, or it is trained
+            and not fitted.
+        ConfigError: The system has no policy, or the sources do not fit it.
+    """
+    if system.policy is None:
+        raise ConfigError(f"system {system.name!r} has no policy")
+    choice = system.policy.choose(query_features(system, runs))
+    make_readonly(choice.codes)
+    return choice
+
+
+def runs_of_choice(runs: AlignedRuns, keep: BoolArray) -> AlignedRuns:
+    """Only the queries where ``keep``, (Q,), is true; the runs themselves where all are."""
+    return runs if keep.all() else _subset(runs, keep)
+
+
+@cached_by_view(keep=PARTS_KEPT, key=lambda keep: keep.tobytes())
+def _subset(runs: AlignedRuns, keep: BoolArray) -> AlignedRuns:
+    return runs.subset(keep)
+
+
+Roles = Sequence[frozenset[str]]
+
+
+def remove_sources(system: System, removed: Collection[str], roles: Roles) -> System:
+    """The system of the other sources, with the weights and numbers that they have in it.
+
+    A system of which no source with a weight above 0 would be left keeps those: where all of
+    them are off, none returns a document.
+
+    Args:
+        system: A plain system.
+        removed: Names of sources.
+        roles: Of each of the system's sources, (S,).
+
+    Raises:
+        ConfigError: The sources do not fit the fusion, with or without these.
+    """
+    system.fusion.check_sources(system.runs, roles)
+    weights = system.fusion.source_weights(system.runs, roles).tolist()
+    weighed = [name for name, weight in zip(system.runs, weights, strict=True) if weight > 0]
+    kept = [name for name in system.runs if name not in removed]
+    if not set(kept) & set(weighed):
+        kept = weighed
+    stages = {name: stage for name, stage in (system.stages or {}).items() if name in kept}
+    kept_roles = [role for name, role in zip(system.runs, roles, strict=True) if name in kept]
+    by_name = dict(zip(system.runs, weights, strict=True))
+    fusion = _keep_numbers(system.fusion, kept, kept_roles, by_name)
+    fusion.check_sources(kept, kept_roles)
+    changed = {"runs": tuple(kept), "fusion": fusion, "stages": stages or None}
+    return system.model_copy(update=changed)
+
+
+def _keep_numbers(
+    fusion: Fusion, kept: Sequence[str], roles: Roles, weights: Mapping[str, float]
+) -> Fusion:
+    """The fusion without the numbers of sources that are gone."""
+    present = {*kept, *(role for names in roles for role in names)}
+    changed: dict[str, Any] = {}
+    for name in ("weights", *fusion.per_source):
+        numbers = getattr(fusion, name, None)
+        if isinstance(numbers, Mapping):
+            changed[name] = {key: value for key, value in numbers.items() if key in present}
+    scale = getattr(fusion, "normalize", None)
+    if isinstance(scale, BySource):
+        scales = {key: value for key, value in scale.sources.items() if key in present}
+        changed["normalize"] = scale.model_copy(update={"sources": scales})
+    if "weights" in type(fusion).model_fields and getattr(fusion, "alpha", None) is not None:
+        changed |= {"alpha": None, "weights": {name: weights[name] for name in kept}}
+    return fusion.model_copy(update=changed) if changed else fusion
+
+
+def split_by_switches(
+    system: System, runs: AlignedRuns
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    """The system without the sources that are off: query indices, system, runs.
+
+    A source that is off for a query weighs 0 for it, so that neither a sum of weights nor a
+    greatest possible score counts it. A trained fusion knows its sources by their number: it sees
+    a source that is off as one that returned nothing.
+
+    Args:
+        system: A plain system.
+        runs: All sources of the dataset and its stages.
+
+    Raises:
+        ConfigError: The sources that are on do not fit the fusion.
+    """
+    is_trained = isinstance(system.fusion, CrossFitted | Trainable)
+    if is_trained or not any(runs.switches[row] for row in _switch_rows(runs, system)):
+        yield np.arange(len(runs.queries)), system, runs
+        return
+    for removed, keep in _list_patterns(runs, system.runs):
+        part = runs if keep.all() else _queries_of(runs, system.runs, removed)
+        if not removed:
+            yield np.flatnonzero(keep), system, part
+            continue
+        roles = [runs.roles[i] for i in runs.rows(system.runs)]
+        try:
+            plain = remove_sources(system, removed, roles)
+        except ConfigError as error:
+            first = runs.queries[int(np.argmax(keep))]
+            raise ConfigError(
+                f"system {system.name!r}: {', '.join(removed)} off for {keep.sum():,} queries "
+                f"(for example {first!r}): {error}"
+            ) from None
+        yield np.flatnonzero(keep), plain, part
+
+
+def _switch_rows(runs: AlignedRuns, system: System) -> list[int]:
+    """The rows of the system's sources; empty where no source has a switch."""
+    return runs.rows(system.runs) if runs.switches else []
+
+
+@cached_by_view()
+def _list_patterns(
+    runs: AlignedRuns, sources: tuple[str, ...]
+) -> tuple[tuple[tuple[str, ...], BoolArray], ...]:
+    """Each set of sources that is off for some queries, and which queries, (Q,)."""
+    patterns, codes = np.unique(runs.off[runs.rows(sources)], axis=1, return_inverse=True)
+    names = np.array(sources, dtype=object)
+    return tuple(
+        (tuple(names[is_off]), codes.reshape(-1) == code) for code, is_off in enumerate(patterns.T)
+    )
+
+
+@cached_by_view()
+def _queries_of(
+    runs: AlignedRuns, sources: tuple[str, ...], removed: tuple[str, ...]
+) -> AlignedRuns:
+    """The queries for which just these of the sources are off."""
+    [keep] = [keep for names, keep in _list_patterns(runs, sources) if names == removed]
+    return runs.subset(keep)
+
+
+#: Sets of stages whose lists a view remembers.
+STAGES_KEPT = 8
+
+
+def plain_systems(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    """Plain systems that together cover every query: query indices, system, runs.
+
+    Args:
+        system: Any system.
+        runs: All sources of the dataset.
+        spaces: Score space of each rerank list; only stages with a blend need them.
+    """
+    if system.policy is not None:  # it may look at the lists of stages, too
+        for index, plain, part in _split_by_policy(system, runs_with_stages(system, runs, spaces)):
+            yield from _split_part(index, plain, part)
+        return
+    for index, plain, part in _split_by_class(system, runs):
+        yield from _split_part(index, plain, runs_with_stages(plain, part, spaces))
+
+
+def _split_part(
+    index: IntArray, system: System, runs: AlignedRuns
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    """The plain systems of some queries, each without the sources that are off for them."""
+    for inner, plain, part in split_by_switches(system, runs):
+        yield index[inner], plain, part
+
+
+def _split_by_class(
+    system: System, runs: AlignedRuns
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    key, known = system.class_key, system.query_classes
+    if key is None or known is None:
+        yield np.arange(len(runs.queries)), system, runs
+        return
+    classes = resolve_classes(runs, key, known, system.types)
+    for name in sorted(set(classes.tolist())):
+        part = runs_of_resolved_class(runs, name, key, known, system.types)
+        yield np.flatnonzero(classes == name), system.of_class(name), part
+
+
+def _split_by_policy(
+    system: System, runs: AlignedRuns
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    with name_system_in_errors(system):
+        codes, variants = choose_variants(system, runs)
+        for code in np.unique(codes).tolist():
+            keep = codes == code
+            plain = system.with_variant(variants[code])
+            yield np.flatnonzero(keep), plain, runs_of_choice(runs, keep)
+
+
+def plain_system_of(
+    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace]
+) -> tuple[System, AlignedRuns]:
+    """The plain system that ranks a query, and the runs of that query alone.
+
+    Args:
+        system: Any system.
+        runs: All sources of the dataset.
+        query: Id of one of the queries.
+        spaces: Score space of each rerank list.
+    """
+    row = runs.queries.index(query)
+    for index, plain, part in plain_systems(system, runs, spaces):
+        if row in index:
+            return plain, part.subset(index == row)
+    raise AssertionError("plain systems cover every query")
+
+
+def runs_with_stages(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
+) -> AlignedRuns:
+    """The runs with one more source for each stage of the system; themselves where it has none.
+
+    Raises:
+        ConfigError: A stage cannot be ranked; names system and stage.
+    """
+    if not system.stages:
+        return runs
+    with name_owner_in_errors(system):
+        return add_stages(runs, system.stages, spaces or {})
+
+
+def _stages_key(
+    stages: Mapping[str, System], spaces: Mapping[str, ScoreSpace]
+) -> tuple[object, ...]:
+    systems = tuple((name, stage.model_dump_json()) for name, stage in stages.items())
+    return (*systems, *sorted(spaces.items()))
+
+
+@cached_by_view(keep=STAGES_KEPT, key=_stages_key)
+def add_stages(
+    runs: AlignedRuns, stages: Mapping[str, System], spaces: Mapping[str, ScoreSpace]
+) -> AlignedRuns:
+    """The runs with one more source for each stage: its final list."""
+    for name, stage in stages.items():
+        shared = source_roles(stage, dict(zip(runs.sources, runs.roles, strict=True))).values()
+        ranks, scores = _stage_list(stage, runs, spaces)
+        switch = _stage_switch(stage, runs)
+        runs = runs.add_source(name, frozenset.intersection(*shared), ranks, scores, switch)
+    return runs
+
+
+def _stage_switch(stage: System, runs: AlignedRuns) -> Switch | None:
+    """A stage is on where one of the runs that it reads is on."""
+    if not runs.switches:
+        return None
+    on = [runs.switches[row] for row in runs.rows(stage.base_runs)]
+    known = [switch.queries for switch in on if switch is not None]
+    return Switch(frozenset().union(*known)) if len(known) == len(on) else None
+
+
+def _stage_list(
+    stage: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> tuple[IntArray, FloatArray]:
+    """(N,) ranks, 0 = not in the list, and (N,) scores, which stand in their order."""
+    ranks: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
+    scores: FloatArray = np.full(len(runs.documents), np.nan)
+    for index, plain, part in plain_systems(stage, runs, spaces):
+        ranking = rank_candidates(plain, part, spaces)
+        view = ranking.runs
+        rows = np.flatnonzero(ranking.positions > 0)
+        rows = rows[np.lexsort((ranking.positions[rows], view.query_index[rows]))]
+        places = runs.find_rows(index[view.query_index[rows]], view.documents[rows])
+        ranks[places] = ranking.positions[rows]
+        scores[places] = list_scores(ranking, rows)
+    return ranks, scores

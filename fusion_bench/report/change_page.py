@@ -1,0 +1,435 @@
+"""The page of two reports: what changed in configuration, in numbers, in queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from fusion_bench.checks.judges import find_judge_warnings
+from fusion_bench.checks.query_warnings import warn_synthetic
+from fusion_bench.checks.records import DataWarning
+from fusion_bench.evaluation.compared_reports import explain_untested
+from fusion_bench.evaluation.report_changes import (
+    CollectionChange,
+    ReportChange,
+    SettingChange,
+    SystemChange,
+)
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.report.answer_texts import (
+    describe_few_changes,
+    find_answer_tone,
+    format_adjusted_p,
+    format_answer,
+    format_compared_interval,
+)
+from fusion_bench.report.data_warnings import v2_findings
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.stats.comparison import BETTER, WORSE
+from fusion_bench.util.formatting import (
+    format_coverage,
+    format_difference,
+    format_number,
+    pluralize,
+)
+
+ABSENT = "absent"
+#: What the intervals of changes account for.
+PAIRED = "they hold together for all systems that both reports have"
+
+
+def change_section(change: ReportChange, min_gain: float) -> Section:
+    """The section of a page.
+
+    Args:
+        change: From the last report to this one.
+        min_gain: The least gain, as answers name it.
+    """
+    findings = tuple(_describe_changes(change))
+    tables = tuple(_tables(change, min_gain))
+    title = f"Since the report of {change.then}"
+    return Section(title, findings=findings, parts=tables, key="change")
+
+
+def _describe_changes(change: ReportChange) -> Iterator[Finding]:
+    if not change.is_changed:
+        yield Finding("No setting, system, list or value changed.", key="change")
+    for each in change.collections:
+        yield from describe_collection(each)
+
+
+def describe_collection(change: CollectionChange) -> Iterator[Finding]:
+    """What changed on one collection, and what speaks against comparing it."""
+    if change.status != "both":
+        text = "is new" if change.status == "new" else "is not evaluated any more"
+        yield Finding(f"{change.name} {text}.", key="change")
+        return
+    systems = [system for system in change.systems if system.is_changed]
+    if systems or change.queries.changed:
+        yield Finding(
+            f"{change.name}: {pluralize(len(systems), 'system')} of {len(change.systems):,} and "
+            f"the values of {pluralize(change.queries.changed, 'query')} changed.",
+            key="change",
+        )
+    if change.data:
+        yield Finding(
+            f"{change.name}: the contents of {', '.join(change.data)} changed.", "warning", "change"
+        )
+    if change.queries_added or change.queries_removed:
+        yield Finding(
+            f"{change.name}: {pluralize(change.queries_added, 'query')} added, "
+            f"{change.queries_removed:,} removed. Differences are over those of both reports.",
+            "warning",
+            "change",
+        )
+
+
+def _tables(change: ReportChange, min_gain: float) -> Iterator[Table]:
+    settings = setting_table(change)
+    if settings is not None:
+        yield settings
+    for collection in change.collections:
+        yield from value_tables(collection, min_gain)
+
+
+def setting_table(change: ReportChange) -> Table | None:
+    """Every value of a configuration that changed; systems that changed alike share a row."""
+    owners: dict[SettingChange, list[str]] = {}
+    for kind, changes in (("setting", change.settings), ("version", change.versions)):
+        for each in changes:
+            owners.setdefault(each, []).append(kind)
+    for collection in change.collections:
+        for system in collection.systems:
+            for each in system.config:
+                names = owners.setdefault(each, [])
+                names += [] if system.name in names else [system.name]
+    rows = tuple(
+        Row((", ".join(names), each.path, each.then or ABSENT, each.now or ABSENT))
+        for each, names in owners.items()
+    )
+    title = "Configuration then and now"
+    return Table(title, _text_columns("of", "path", "then", "now"), rows) if rows else None
+
+
+def value_tables(
+    collection: CollectionChange, min_gain: float, *, alpha: float = 0.05
+) -> Iterator[Table]:
+    """The systems that changed, and the queries.
+
+    Args:
+        collection: What changed on it.
+        min_gain: The least gain, as answers name it.
+        alpha: 1 − coverage of the intervals, where there are some.
+    """
+    systems = [system for system in collection.systems if system.is_changed]
+    if systems:
+        yield _system_table(collection, systems, min_gain, alpha)
+    if collection.queries.rows:
+        yield _query_table(collection)
+
+
+def _text_columns(*headers: str) -> tuple[Column, ...]:
+    return tuple(Column(header, is_text=True) for header in headers)
+
+
+def _system_table(
+    collection: CollectionChange, systems: Sequence[SystemChange], min_gain: float, alpha: float
+) -> Table:
+    """Columns that no row fills are left out."""
+    columns = (
+        Column("system", is_text=True),
+        *map(Column, ("then", "now", "difference", "interval", "adj. p", "better", "worse")),
+        *_text_columns("change", "verdict then", "verdict now"),
+    )
+    rows = tuple(_system_row(system, min_gain, alpha) for system in systems)
+    note = (
+        "Means over all queries of each report; the difference is now - then over the queries that "
+        "both have. better, worse = queries whose value is greater or less now."
+    )
+    comparisons = [row.comparison for row in collection.systems if row.comparison is not None]
+    coverage = format_coverage(alpha)
+    notes = [note, describe_few_changes(comparisons, coverage)]
+    if comparisons:
+        notes.insert(1, f"interval, adj. p = paired by query; {PAIRED}.")
+    title = f"{collection.measure} on {collection.name}"
+    return Table(title, columns, rows, tuple(filter(None, notes))).without_empty_columns()
+
+
+def _system_row(system: SystemChange, min_gain: float, alpha: float) -> Row:
+    then, now = (
+        ABSENT if mean is None else format_number(mean) for mean in (system.then, system.now)
+    )
+    difference, counts = "", ("", "")
+    if system.difference is not None:
+        difference = format_number(system.difference, signed=True)
+        counts = (f"{system.better:,}", f"{system.worse:,}")
+    comparison, tested = system.comparison, ("", "")
+    if comparison is not None:
+        p = format_adjusted_p(comparison, alpha)
+        tested = (format_compared_interval(comparison), p)
+    answers = (
+        format_answer(answer, min_gain, alpha=alpha)
+        for answer in (system.answer, system.answer_then, system.answer_now)
+    )
+    answer = system.answer_now if comparison is None else system.answer
+    cells = (system.name, then, now, difference, *tested, *counts, *answers)
+    return Row(cells, find_answer_tone(answer))
+
+
+def _query_table(collection: CollectionChange) -> Table:
+    rows = tuple(
+        Row(
+            (
+                row.query,
+                row.system,
+                format_number(row.then),
+                format_number(row.now),
+                format_number(row.now - row.then, signed=True),
+            )
+        )
+        for row in collection.queries.rows
+    )
+    columns = (*_text_columns("query", "system"), *map(Column, ("then", "now", "difference")))
+    count = pluralize(collection.queries.changed, "changed query")
+    note = f"Of {count}, each with the system on which it changed most."
+    return Table(f"Queries of {collection.name} that changed most", columns, rows, (note,))
+
+
+def grade_section(old: Report, new: Report) -> tuple[Section, ...]:
+    """Machine judges and synthetic queries of both reports; none where people gave all of both.
+
+    A warning of only one report names it.
+    """
+    before, after = ({each.text: each.key for each in _find_warnings(side)} for side in (old, new))
+    findings = []
+    for text, key in (before | after).items():
+        start = ""
+        if text not in after:
+            start = "In the old report: "
+        elif text not in before:
+            start = "In the new report: "
+        findings.append(Finding(f"{start}{text}", "warning", key))
+    return (Section(findings=tuple(findings), key="judge"),) if findings else ()
+
+
+def _find_warnings(report: Report) -> Iterator[DataWarning]:
+    """Of several collections each is named."""
+    for collection in report.collections:
+        start = f"{collection.name}: " if len(report.collections) > 1 else ""
+        for warning in (
+            *find_judge_warnings(collection.judge, collection.runs),
+            *warn_synthetic(collection.synthetic_queries),
+        ):
+            yield DataWarning(key=warning.key, text=f"{start}{warning.text}")
+
+
+def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Finding:
+    """The verdict over all collections.
+
+    Args:
+        change: With its paired comparisons.
+        min_gain: The least gain, as answers name it.
+        alpha: 1 − coverage of the intervals.
+    """
+    shared = [each for each in change.collections if each.status == "both"]
+    if not shared:
+        return Finding("The reports have no collection in common.", "warning", "decision")
+    verdicts = [_describe_verdict(each, min_gain, alpha) for each in shared]
+    if len(verdicts) == 1:
+        return verdicts[0]
+    tones = {finding.tone for finding in verdicts}
+    lines = tuple(line for finding in verdicts for line in (finding.text, *finding.details))
+    tone = tones.pop() if len(tones) == 1 else "plain"
+    return Finding(f"Changes on {len(verdicts)} collections:", tone, "decision", lines)
+
+
+def change_number(change: ReportChange) -> str:
+    """The verdict in a few words: ``2 better, 1 worse``."""
+    rows = [row for each in change.collections for row in each.systems]
+    if all(row.difference is None for row in rows):
+        return "not comparable"
+    if all(row.comparison is None for row in rows):
+        changed = sum(row.is_changed for row in rows)
+        return f"{pluralize(changed, 'system')} changed" if changed else "no change"
+    better, worse = (len(_with_answer(rows, answers)) for answers in (BETTER, WORSE))
+    if better or worse:
+        return f"{better:,} better, {worse:,} worse"
+    is_moved = any(row.better or row.worse for row in rows)
+    return "no difference shown" if is_moved else "no value changed"
+
+
+def _with_answer(rows: Sequence[SystemChange], answers: Sequence[str]) -> list[SystemChange]:
+    return [row for row in rows if row.answer in answers]
+
+
+def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -> Finding:
+    """Counts, then the greatest gain and loss, then the best system then and now."""
+    rows = [row for row in change.systems if row.status == "both"]
+    moved = [row for row in rows if row.better or row.worse]
+    where = f"{change.measure} on {change.name}"
+    lines = (*_describe_extremes(moved, min_gain, alpha), *_describe_best(change))
+    if all(row.difference is None for row in rows):
+        missing = "query with values of the measure" if rows else "system"
+        text = f"{where} cannot be compared: the reports have no {missing} in common."
+        return Finding(text, "warning", "decision")
+    if not moved:
+        text = f"No value of {pluralize(len(rows), 'system')} changed in {where}."
+        return Finding(text, "plain", "decision", lines)
+    if all(row.comparison is None for row in rows):
+        text = f"{len(moved):,} of {pluralize(len(rows), 'system')} changed in {where}: not tested."
+        return Finding(text, "warning", "decision", lines)
+    better, worse = _with_answer(moved, BETTER), _with_answer(moved, WORSE)
+    open_count = len(moved) - len(better) - len(worse)
+    text = (
+        f"{len(better):,} better, {len(worse):,} worse, {open_count:,} changed but not decided, "
+        f"{len(rows) - len(moved):,} with the same values: {where}."
+    )
+    tone: Tone = "plain"
+    if better and not worse:
+        tone = "better"
+    if worse and not better:
+        tone = "worse"
+    return Finding(text, tone, "decision", lines)
+
+
+def _describe_extremes(
+    moved: Sequence[SystemChange], min_gain: float, alpha: float
+) -> Iterator[str]:
+    """The systems that gained and lost most."""
+    known = [row for row in moved if row.difference is not None]
+    gain = max(known, key=lambda row: row.difference or 0, default=None)
+    loss = min(known, key=lambda row: row.difference or 0, default=None)
+    for name, row, sign in (("gain", gain, 1), ("loss", loss, -1)):
+        if row is not None and row.difference is not None and row.difference * sign > 0:
+            size = format_number(row.difference, signed=True)
+            if row.comparison is not None:
+                size = format_difference(row.difference, row.low, row.high)
+            answer = format_answer(row.answer, min_gain, alpha=alpha)
+            verdict = f": {answer}" if answer else ""
+            yield (
+                f"Greatest {name}: {row.name}, {format_number(row.then)} → "
+                f"{format_number(row.now)} ({size}){verdict}."
+            )
+
+
+def _describe_best(change: CollectionChange) -> Iterator[str]:
+    """The highest means; they need not be proven."""
+    then = [row for row in change.systems if row.then is not None]
+    now = [row for row in change.systems if row.now is not None]
+    if not then or not now:
+        return
+    before = max(then, key=lambda row: row.then or 0)
+    after = max(now, key=lambda row: row.now or 0)
+    means = f"{format_number(before.then)} then, {format_number(after.now)} now"
+    if before.name == after.name:
+        yield f"The highest mean is that of {after.name} in both reports: {means}."
+    else:
+        yield (
+            f"The highest mean is that of {after.name}, {format_number(after.now)}; it was that of "
+            f"{before.name}, {format_number(before.then)}."
+        )
+
+
+SAME_SETTINGS = (
+    "Nothing: the settings of the experiment, and of each system that both reports have, are the "
+    "same."
+)
+
+
+def build_change_page(
+    change: ReportChange, old: Report, new: Report, origins: Sequence[str] = ()
+) -> Page:
+    """Verdict, who gave the grades, configuration then and now, each collection, provenance last.
+
+    Args:
+        change: From the old to the new report, with its paired comparisons.
+        old: The report before.
+        new: The report now.
+        origins: Where each report comes from, the old one first.
+    """
+    before = {each.name: each for each in old.collections}
+    after = {each.name: each for each in new.collections}
+    sections = [
+        _collection_section(each, before.get(each.name), after.get(each.name), new)
+        for each in change.collections
+    ]
+    return Page(
+        f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
+        (*grade_section(old, new), _configuration(change, old, new), *sections),
+        change_headline(change, new.min_gain, new.alpha),
+        _provenance(old, new, origins),
+    )
+
+
+def shared_collections(change: ReportChange) -> tuple[CollectionChange, ...]:
+    """Those that a browser draws: with systems and queries of both reports, of which one moved."""
+    return tuple(
+        each
+        for each in change.collections
+        if each.status == "both" and any(row.better or row.worse for row in each.systems)
+    )
+
+
+def mount_views(page: Page, change: ReportChange) -> Page:
+    """The same page with a place for the views of each collection that has some."""
+    names = [each.name for each in shared_collections(change)]
+    sections = tuple(
+        replace(section, key=f"collection {names.index(section.title)}")
+        if section.title in names
+        else section
+        for section in page.sections
+    )
+    return replace(page, sections=sections)
+
+
+def _configuration(change: ReportChange, old: Report, new: Report) -> Section:
+    table = setting_table(change)
+    sides = {"the old report": old, "the new report": new}
+    switch = {name: report.provenance.v2_enabled for name, report in sides.items()}
+    findings = [*v2_findings(switch)]
+    if table is None:
+        findings.insert(0, Finding(SAME_SETTINGS))
+    for each in change.collections:
+        for status, text in (("new", "Only in the new report"), ("gone", "Only in the old one")):
+            names = [row.name for row in each.systems if row.status == status]
+            if names and each.status == "both":
+                findings.insert(0, Finding(f"{text}, on {each.name}: {', '.join(names)}."))
+    parts = () if table is None else (replace(table, title="Settings then and now"),)
+    return Section("What changed in the configuration", findings=tuple(findings), parts=parts)
+
+
+def _collection_section(
+    change: CollectionChange, old: Collection | None, new: Collection | None, report: Report
+) -> Section:
+    findings = [*describe_collection(change)]
+    if old is not None and new is not None:
+        findings += _describe_untested(old, new)
+    if not findings:
+        findings.append(Finding("No value of any system changed."))
+    tables = tuple(value_tables(change, report.min_gain, alpha=report.alpha))
+    return Section(change.name, findings=tuple(findings), parts=tables)
+
+
+def _describe_untested(old: Collection, new: Collection) -> Iterator[Finding]:
+    reason = explain_untested(old, new)
+    if reason is not None:
+        text = f"{new.name}: {reason}, so no difference has an interval or a verdict."
+        yield Finding(text, "warning", "not tested")
+
+
+def _provenance(old: Report, new: Report, origins: Sequence[str]) -> Section:
+    facts: dict[str, str] = {}
+    for i, (side, report) in enumerate((("then", old), ("now", new))):
+        provenance = report.provenance
+        facts |= {
+            f"{side}: report": f"{report.name}, {provenance.created}",
+            **({f"{side}: file": origins[i]} if origins else {}),
+            f"{side}: experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
+            **({f"{side}: --set": ", ".join(provenance.overrides)} if provenance.overrides else {}),
+            f"{side}: versions": ", ".join(f"{k} {v}" for k, v in provenance.versions.items()),
+            f"{side}: data": ", ".join(
+                f"{each.name} {each.fingerprint[:12]}" for each in report.collections
+            ),
+        }
+    return Section("Provenance", facts=facts)

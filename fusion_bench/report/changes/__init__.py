@@ -1,1 +1,0 @@
-"""The page of two reports: what changed in configuration, in numbers and in queries."""

@@ -1,0 +1,471 @@
+"""What speaks against the numbers of a page: data, judges, unjudged documents, lint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from shlex import join
+from typing import Final, TypeAlias
+
+from fusion_bench.checks.judges import JUDGE_KEYS, find_judge_warnings
+from fusion_bench.checks.list_warnings import find_data_warnings
+from fusion_bench.checks.query_warnings import (
+    find_grade_warnings,
+    warn_near_duplicates,
+    warn_synthetic,
+)
+from fusion_bench.checks.records import DataWarning, LintFinding
+from fusion_bench.checks.unjudged import SPARSE
+from fusion_bench.evaluation.dataset_facts import warn_first_trial, warn_ignored
+from fusion_bench.evaluation.lint import LintReport, WitnessedFinding, WitnessRecord
+from fusion_bench.evaluation.report_file import Provenance, Report
+from fusion_bench.evaluation.report_records import Collection, CompletionBounds
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.stats.comparison import MAX_UNJUDGED
+from fusion_bench.util.formatting import format_number, format_percent, list_names, pluralize
+
+#: Documents to judge at a time.
+JUDGING_BUDGET: Final = 50
+#: The suffixes of an experiment's file.
+EXPERIMENT_SUFFIXES: Final = (".yaml", ".yml")
+#: Where ``try`` saves lists that have no experiment.
+SAVED_EXPERIMENT: Final = "mine/experiment.yaml"
+SAVE_FIRST: Final = " (after 'fusion-bench try' with '--save mine', which writes that file)"
+
+
+@dataclass(frozen=True)
+class JudgePlace:
+    """What is judged: one dataset of an experiment.
+
+    Attributes:
+        experiment: The experiment's file; what is no such file stands for lists without one.
+        dataset: One of its datasets; None = it has one only.
+        overrides: Values that ``--set`` replaced.
+    """
+
+    experiment: str
+    dataset: str | None = None
+    overrides: Sequence[str] = ()
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is an experiment's file."""
+        return self.experiment.endswith(EXPERIMENT_SUFFIXES)
+
+    @classmethod
+    def of_report(cls, provenance: Provenance, collection: str, collections: int) -> JudgePlace:
+        """One collection of a report.
+
+        Args:
+            provenance: Of the report.
+            collection: Name of the collection.
+            collections: How many the report has.
+        """
+        dataset = collection if collections > 1 else None
+        return cls(provenance.experiment_file, dataset, provenance.overrides)
+
+
+def format_judge_line(
+    place: JudgePlace, candidate: str | None = None, baseline: str | None = None
+) -> str:
+    """``fusion-bench judge experiments/mine.yaml --candidate NAME --next 50``.
+
+    Args:
+        place: What is judged.
+        candidate: The system whose difference is to be decided; None = the best.
+        baseline: The system that it differs from; None = the experiment's.
+    """
+    options = {"--baseline": baseline, "--candidate": candidate, "--next": str(JUDGING_BUDGET)}
+    return _format_line(place, options)
+
+
+def format_pool_line(place: JudgePlace, system: str) -> str:
+    """``fusion-bench judge experiments/mine.yaml --system NAME --order pool``.
+
+    Args:
+        place: What is judged.
+        system: The system whose documents are to be judged.
+    """
+    return _format_line(place, {"--system": system, "--order": "pool"})
+
+
+def _format_line(place: JudgePlace, options: Mapping[str, str | None]) -> str:
+    words = ["fusion-bench", "judge", place.experiment if place.is_file else SAVED_EXPERIMENT]
+    for option, name in {"--dataset": place.dataset, **options}.items():
+        words += [] if name is None else [option, name]
+    for text in place.overrides:
+        words += ["--set", text]
+    return join(words) + ("" if place.is_file else SAVE_FIRST)
+
+
+def judge_section(warnings: Iterable[DataWarning]) -> tuple[Section, ...]:
+    """The first section of a page whose grades a model gave; none where people gave them.
+
+    Args:
+        warnings: All warnings; those about other things are left out.
+    """
+    keys = {each.text: each.key for each in warnings if each.key in JUDGE_KEYS}
+    findings = tuple(Finding(text, "warning", key) for text, key in keys.items())
+    return (Section(findings=findings, key="judge"),) if findings else ()
+
+
+def drop_judge_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings without those that :func:`judge_section` shows."""
+    return tuple(finding for finding in findings if finding.key not in JUDGE_KEYS)
+
+
+#: Header of the least and the greatest mean over completions.
+BOUNDS_HEADER = "if judged"
+#: What that column means.
+BOUNDS_NOTE = (
+    f"{BOUNDS_HEADER} = least and greatest mean if each unjudged document of the system in its "
+    "top k had some grade of the scale, ideals computed again."
+)
+
+
+@dataclass(frozen=True)
+class JudgedColumns:
+    """``Judged@10`` and ``if judged`` of the rows of a table; none with complete judgments.
+
+    Attributes:
+        rows: What is known of each row; None = nothing.
+    """
+
+    rows: tuple[CompletionBounds | None, ...]
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[CompletionBounds | None]) -> JudgedColumns:
+        """The columns of a table with these rows."""
+        return cls(tuple(rows))
+
+    @cached_property
+    def _known(self) -> list[CompletionBounds]:
+        return [bounds for bounds in self.rows if bounds is not None]
+
+    @cached_property
+    def _has_ends(self) -> bool:
+        return any(bounds.low is not None for bounds in self._known)
+
+    @property
+    def share_header(self) -> str:
+        """``Judged@10``, or ``Judged@k`` where the depths of the rows differ."""
+        depths = {bounds.depth for bounds in self._known}
+        return f"Judged@{depths.pop() if len(depths) == 1 else 'k'}"
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The share; the least and greatest mean, where some row has them."""
+        headers = [self.share_header] * bool(self._known) + [BOUNDS_HEADER] * self._has_ends
+        return tuple(Column(header, is_optional=True) for header in headers)
+
+    def cells(self, bounds: CompletionBounds | None) -> tuple[str, ...]:
+        """The cells of one row; blank where nothing is known."""
+        cells = ("", "") if bounds is None else (format_percent(bounds.judged), format_ends(bounds))
+        return cells[: len(self.columns)]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the columns mean, in one note; empty where there are none."""
+        if not self.columns:
+            return ()
+        depth = "; k is the measure's cutoff, or 10" if self.share_header.endswith("k") else ""
+        share = f"{self.share_header} = share of judged documents{depth}."
+        return (f"{share} {BOUNDS_NOTE}" if self._has_ends else share,)
+
+
+def format_ends(bounds: CompletionBounds) -> str:
+    """``0.4167…1.0000``; blank where they are not known."""
+    if bounds.low is None:
+        return ""
+    return f"{format_number(bounds.low)}…{format_number(bounds.high)}"
+
+
+def describe_judged(bounds: CompletionBounds) -> str:
+    """``Judged@10 86.0 %, if judged 0.4167…1.0000``."""
+    share = f"Judged@{bounds.depth} {format_percent(bounds.judged)}"
+    return share if bounds.low is None else f"{share}, {BOUNDS_HEADER} {format_ends(bounds)}"
+
+
+def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> Iterator[str]:
+    """That no completions are known of some measures.
+
+    Args:
+        bounds: Measures, and what is known of a system on each.
+    """
+    unknown = {name: None for name, each in bounds if each is not None and each.low is None}
+    if unknown:
+        yield f"{BOUNDS_HEADER} is not known for {list_names([*unknown])}."
+
+
+_V1 = "rrf_v2 ran as rrf without weights and bonus, and position_aware as replace."
+V2_DISABLED = f"RAG_FUSION_V2_ENABLED is off: {_V1}"
+
+
+def v2_findings(sides: Mapping[str, bool]) -> Iterator[Finding]:
+    """A warning where the switch was off; nothing where it was on everywhere.
+
+    Args:
+        sides: What is compared, such as ``baseline`` and ``candidate`` → whether version 2 ran.
+    """
+    off = [name for name, enabled in sides.items() if not enabled]
+    on = [name for name in sides if name not in off]
+    if off and on:
+        text = (
+            f"RAG_FUSION_V2_ENABLED was on for {' and '.join(on)} and off for "
+            f"{' and '.join(off)}: there {_V1} Their difference contains that of the switch."
+        )
+        yield Finding(text, "warning", "v2 differs")
+    elif off:
+        yield Finding(V2_DISABLED, "warning", "v2 disabled")
+
+
+def unjudged_warnings(
+    shares: Mapping[str, float], judgments: str | None, *, is_sparse: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Key and text where too many documents are unjudged to trust a measure.
+
+    Args:
+        shares: System → share of unjudged documents in its top 10.
+        judgments: What an unjudged document means; None = not declared.
+        is_sparse: Whether no document is judged not relevant.
+    """
+    many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
+    if many and judgments != "complete":
+        sparse = f" {SPARSE}" if is_sparse else ""
+        yield (
+            "unjudged",
+            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*many])} "
+            f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
+            f"not relevant.{sparse}",
+        )
+
+
+def describe_decided(collection: Collection, place: JudgePlace) -> str:
+    """Which differences unjudged documents decide, with both others; empty = none.
+
+    Args:
+        collection: What was compared.
+        place: What is judged.
+    """
+    decided = [c for c in collection.ranked_comparisons if c.answer == "unjudged decide"]
+    if not decided:
+        return ""
+    first, names = decided[0], [each.candidate for each in decided]
+    # The experiment that try saves may have another baseline.
+    baseline = None if place.is_file else first.baseline
+    views = "" if first.unjudged is None else f": {first.unjudged.description}"
+    return (
+        f"Unjudged documents decide the difference of {list_names(names)} from the baseline. "
+        f"{first.candidate} differs by {format_number(first.difference, signed=True)}{views}. "
+        "If unlisted documents are not relevant, set judgments: complete. "
+        f"Judge these first: {format_judge_line(place, first.candidate, baseline)}"
+    )
+
+
+#: Warn where ties decide the value of more of the queries than this.
+MAX_TIED = 0.05
+
+#: A key for programs, and the text.
+Warnings: TypeAlias = Iterator[tuple[str, str]]
+
+
+def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
+    """Whatever a reader should know before trusting a number."""
+    yield from list_findings(find_judge_warnings(collection.judge, collection.runs))
+    yield from list_findings(
+        find_grade_warnings(
+            collection.grades,
+            collection.binary_relevance,
+            is_machine=collection.judge is not None,
+        )
+    )
+    yield from list_findings(warn_synthetic(collection.synthetic_queries))
+    ignored = warn_ignored(collection.ignored_queries, len(collection.queries))
+    yield from list_findings(ignored)
+    yield from setting_warnings(report.settings, report.provenance)
+    configs = {row.name: row.config or {} for row in collection.ranked_systems}
+    queries = len(collection.queries)
+    warnings_of_lists = find_data_warnings(collection.runs, queries, configs, collection.measures)
+    yield from list_findings(warnings_of_lists)
+    yield from list_findings(warn_near_duplicates(collection.near_duplicates))
+    yield from list_findings(warn_first_trial(collection.first_trial))
+    warnings = (
+        *_unjudged_warnings(
+            collection,
+            JudgePlace.of_report(report.provenance, collection.name, len(report.collections)),
+        ),
+        *_tie_warnings(collection),
+    )
+    yield from (Finding(text, "warning", key) for key, text in warnings)
+
+
+def setting_warnings(settings: Mapping[str, object], provenance: Provenance) -> Iterator[Finding]:
+    """What the experiment says against its numbers, and version 2 that is switched off."""
+    if settings.get("caveat"):
+        yield Finding(str(settings["caveat"]), "warning", "caveat")
+    yield from v2_findings({"all systems": provenance.v2_enabled})
+
+
+def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
+    """Warnings as findings of a page."""
+    return (Finding(warning.text, "warning", warning.key) for warning in warnings)
+
+
+def _unjudged_warnings(collection: Collection, place: JudgePlace) -> Warnings:
+    """Too many unjudged documents to trust a measure, and answers that they decide."""
+    shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
+    is_sparse = not collection.has_irrelevant_judgments
+    yield from unjudged_warnings(shares, collection.judgments, is_sparse=is_sparse)
+    if decided := describe_decided(collection, place):
+        yield "unjudged decide", decided
+
+
+def _tie_warnings(collection: Collection) -> Warnings:
+    """Ties in final lists, and inside the lists that systems read, that decide many values."""
+    total, primary = len(collection.queries), collection.primary_measure
+    results = {row.name: row.measures[primary] for row in collection.ranked_systems}
+    final = {name: result.ties for name, result in results.items()}
+    inside = {name: result.source_ties for name, result in results.items()}
+    for key, ties in (("ties", final), ("source ties", inside)):
+        counts = {name: each.affected_queries for name, each in ties.items() if each}
+        yield from tie_warnings(key, counts, primary, total)
+
+
+def tie_warnings(key: str, counts: Mapping[str, int], measure: str, total: int) -> Warnings:
+    """Ties that decide the value of many queries.
+
+    Args:
+        key: ``ties`` of the final lists, or ``source ties`` inside the lists that are read.
+        counts: System → queries whose value depends on them.
+        measure: The measure.
+        total: Queries.
+    """
+    tied = {name: count for name, count in counts.items() if count > MAX_TIED * total}
+    where = "in the final lists" if key == "ties" else "inside the lists that are read"
+    if tied:
+        yield (
+            key,
+            f"The order of documents with equal scores {where} changes {measure} on more than "
+            f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
+            f"{max(tied.values()):,} of {total:,}).",
+        )
+
+
+LINT_TONES: dict[str, Tone] = {"warning": "warning", "note": "plain"}
+
+
+def lint_lines(findings: Sequence[LintFinding]) -> tuple[Finding, ...]:
+    """One line a rule: ``lint ID: message [systems] (docs/lint.md#ID)``; warnings last."""
+    by_id: dict[str, list[LintFinding]] = {}
+    for finding in findings:
+        by_id.setdefault(finding.id, []).append(finding)
+    lines = [_merge_lint_findings(same) for same in by_id.values()]
+    return tuple(sorted(lines, key=lambda line: line.tone == "warning"))
+
+
+def lint_section(findings: Sequence[LintFinding]) -> tuple[Section, ...]:
+    """The lines as a section of a page; none where nothing was found."""
+    return (Section(findings=lint_lines(findings)),) if findings else ()
+
+
+def _merge_lint_findings(findings: Sequence[LintFinding]) -> Finding:
+    """The first finding of a rule, and how many others it has."""
+    first, *others = findings
+    more = f"; {pluralize(len(others), 'more configuration')}" if others else ""
+    text = f"lint {first.id}: {first.message} [{_describe_lint_scope(first)}{more}] ({first.docs})"
+    return Finding(text, LINT_TONES[first.severity], f"lint {first.id}")
+
+
+def _describe_lint_scope(finding: LintFinding) -> str:
+    """The first system, how many more, and the query types where it is not of all queries."""
+    first, *others = finding.systems
+    more = f" and {len(others)} more" if others else ""
+    types = f", query type {', '.join(finding.query_types)}" if finding.query_types else ""
+    types += f", intent {', '.join(finding.intents)}" if finding.intents else ""
+    return f"{first}{more}{types}"
+
+
+def build_lint_page(report: LintReport) -> Page:
+    """The page of a lint report: each finding with its witness."""
+    sections = tuple(_build_lint_section(finding) for finding in report.findings)
+    notes = tuple(Finding(text, key=key) for key, text in _list_lint_notes(report))
+    if notes:
+        sections = (*sections, Section(findings=notes))
+    return Page(
+        f"Lint: {report.experiment}",
+        sections,
+        Finding(_describe_lint_result(report), _lint_tone(report)),
+    )
+
+
+def _lint_tone(report: LintReport) -> Tone:
+    return "warning" if any(f.severity == "warning" for f in report.findings) else "passed"
+
+
+def _describe_lint_result(report: LintReport) -> str:
+    """How many warnings and notes there are, and in how many systems."""
+    systems = pluralize(len(report.systems), "system")
+    severities = [finding.severity for finding in report.findings]
+    warnings = pluralize(severities.count("warning"), "warning")
+    notes = pluralize(severities.count("note"), "note")
+    return f"{warnings} and {notes} in {systems}."
+
+
+def _list_lint_notes(report: LintReport) -> Iterator[tuple[str, str]]:
+    """What was not looked at."""
+    if report.unchecked:
+        text = "No dataset is known. Not checked, because these need its dataset.yaml:"
+        yield "unchecked", f"{text} {', '.join(report.unchecked)}."
+    if report.unchecked_systems:
+        names = ", ".join(report.unchecked_systems)
+        yield "unchecked systems", f"Not checked, because their weights need roles: {names}."
+    if report.untranslated:
+        systems = ", ".join(f"{name} ({why})" for name, why in report.untranslated.items())
+        yield "untranslated", f"Not looked at for {report.engine}: {systems}."
+    if report.ignored:
+        yield "ignored", f"Ignored by the experiment: {', '.join(report.ignored)}."
+
+
+def _build_lint_section(finding: WitnessedFinding) -> Section:
+    text = f"{finding.severity}: {finding.message}"
+    details = (
+        f"systems: {', '.join(finding.systems)}",
+        *((f"query types: {', '.join(finding.query_types)}",) if finding.query_types else ()),
+        *((f"intents: {', '.join(finding.intents)}",) if finding.intents else ()),
+        f"at {finding.where}; see {finding.docs}",
+    )
+    return Section(
+        title=finding.id,
+        findings=(Finding(text, LINT_TONES[finding.severity], finding.id, details),),
+        parts=(_witness_table(finding.witness),),
+    )
+
+
+def _witness_table(witness: WitnessRecord) -> Table:
+    """The documents with their ranks, as the real system orders them."""
+    sources = tuple(dict.fromkeys(name for row in witness.documents for name in row.ranks))
+    columns = (
+        Column("document", is_text=True),
+        *(Column(f"{name} rank") for name in sources),
+        *(Column(f"{name} score", is_optional=True) for name in sources),
+        *map(Column, ("rerank", "final score", "final rank")),
+    )
+    rows = tuple(
+        Row(
+            (
+                row.document,
+                *(str(row.ranks.get(name, "–")) for name in sources),
+                *(_format_witness_score(row.scores.get(name)) for name in sources),
+                "" if row.rerank is None else _format_witness_score(row.rerank),
+                _format_witness_score(row.final_score),
+                "dropped" if row.final_rank is None else str(row.final_rank),
+            )
+        )
+        for row in witness.documents
+    )
+    return Table(f"Witness: {witness.claim}.", columns, rows).without_empty_columns()
+
+
+def _format_witness_score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.4f}"

@@ -1,0 +1,349 @@
+"""The failures of an experiment's systems as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fusion_bench.checks.judges import find_judge_warnings
+from fusion_bench.checks.list_warnings import find_list_warnings
+from fusion_bench.evaluation.report_records import format_scope
+from fusion_bench.explain.diagnosis import (
+    ChangeRecord,
+    DiagnosedCollection,
+    Diagnosis,
+    FailureCount,
+    FailureRecord,
+)
+from fusion_bench.explain.failures import KINDS, FailureKind
+from fusion_bench.report.data_warnings import judge_section, list_findings, setting_warnings
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.util.formatting import (
+    UNADJUSTED,
+    format_coverage,
+    format_interval,
+    format_number,
+    format_percent,
+    pluralize,
+)
+
+PLURALS: dict[FailureKind, str] = {
+    "dilution": "dilutions",
+    "burial": "burials",
+    "miss": "misses",
+    "inversion": "inversions",
+}
+#: So many systems are named; more are counted.
+MAX_NAMES = 4
+
+
+def pluralize_failures(count: int, kind: FailureKind) -> str:
+    """A number of failures with their name: ``1 miss``, ``2 burials``."""
+    return f"{count:,} {kind if count == 1 else PLURALS[kind]}"
+
+
+def name_systems(names: Sequence[str]) -> str:
+    """Their names, or the first and how many more."""
+    if len(names) <= MAX_NAMES:
+        return ", ".join(names)
+    return f"{names[0]} and {pluralize(len(names) - 1, 'other')}"
+
+
+#: A column of nothing else is left out.
+NOTHING = {"", "–", "0"}
+
+LIST_COLUMNS = (
+    Column("query", is_text=True),
+    Column("document", is_text=True, is_name=True),
+    Column("grade", is_optional=True),
+    *map(Column, ("fused rank", "rank", "baseline rank")),
+    Column("relevant above", is_optional=True),
+    Column("not relevant above"),
+    Column("unjudged above"),
+    Column("notes", is_text=True),
+)
+
+
+def build_failure_lists(collection: DiagnosedCollection, kind: FailureKind) -> Iterator[Table]:
+    """One table a system, with its first failures."""
+    for system in collection.systems:
+        count = system.count(kind)
+        if count.worst:
+            rows = tuple(Row(_failure_cells(failure)) for failure in count.worst)
+            more = count.failures - len(rows)
+            notes = (f"{more:,} more: --top {count.failures} lists all.",) if more else ()
+            title = f"{system.name}: {pluralize_failures(count.failures, kind)}, the worst first"
+            kept = {i for row in rows for i, cell in enumerate(row.cells) if cell not in NOTHING}
+            yield Table(title, LIST_COLUMNS, rows, notes).select_columns(kept.__contains__)
+
+
+def _failure_cells(failure: FailureRecord) -> tuple[str, ...]:
+    """The cells of :data:`LIST_COLUMNS`."""
+    marks = ["tied"] if failure.is_tied else []
+    if failure.is_caused is not None:
+        marks.insert(0, "caused" if failure.is_caused else "as the baseline")
+    ranks = (failure.fused_rank, failure.rank, failure.baseline_rank)
+    above = (failure.relevant_above, failure.not_relevant_above, failure.unjudged_above)
+    return (
+        failure.query,
+        failure.document,
+        str(failure.grade),
+        *("–" if rank is None else f"{rank:,}" for rank in ranks),
+        *(f"{count:,}" for count in above),
+        ", ".join(marks),
+    )
+
+
+#: Below this number of changed queries an interval is marked.
+MIN_CHANGED = 10
+#: Stands beside such an interval.
+FEW_CHANGED = "‡"
+#: Optional columns of what a system cures and causes; left out where every number is 0.
+LEGENDS = {
+    "no gain": "cures whose final rank is no better than under {baseline}",
+    "no loss": "causes whose final rank is no worse than under {baseline}",
+    "behind relevant": "failures with relevant documents only above",
+    "undecided": "failures with unjudged documents above and none that is judged not relevant",
+    "tied": "failures that another order of tied documents would undo",
+}
+
+
+def build_change_table(
+    diagnosis: Diagnosis, collection: DiagnosedCollection, kind: FailureKind
+) -> Table | None:
+    """What each system cures and causes; None where none does either.
+
+    Systems that change nothing are named below the table.
+    """
+    counts = {system.name: system.count(kind) for system in collection.systems}
+    changes = {name: count.change for name, count in counts.items() if count.change is not None}
+    rows = [
+        _change_row(name, counts[name], change)
+        for name, change in changes.items()
+        if change.cures or change.causes
+    ]
+    if not rows:
+        return None
+    unchanged = [name for name, change in changes.items() if not change.cures + change.causes]
+    interval = f"{format_coverage(float(diagnosis.settings['alpha']))} interval{UNADJUSTED}"
+    columns = (
+        Column("system", is_text=True),
+        Column(PLURALS[kind], is_optional=True),
+        *map(Column, ("cures", "causes", "difference", interval)),
+        Column("fewer/same/more", is_optional=True),
+        *(Column(name, is_optional=True) for name in LEGENDS),
+    )
+    table = Table("", columns, tuple(rows)).select_columns(
+        lambda i: columns[i].header not in LEGENDS or any(row.cells[i] != "0" for row in rows)
+    )
+    notes = [*_change_notes(collection, kind, table)]
+    if unchanged:
+        notes.append(f"Without any change: {name_systems(unchanged)}.")
+    title = f"What each system cures and causes: {PLURALS[kind]} against {collection.baseline}"
+    return Table(title, table.columns, table.rows, tuple(notes))
+
+
+def _change_row(name: str, count: FailureCount, change: ChangeRecord) -> Row:
+    changed = change.improved_queries + change.worsened_queries
+    mark = FEW_CHANGED if changed < MIN_CHANGED else ""
+    same = change.queries - changed
+    cells = (
+        name,
+        "n/a" if count.not_applicable is not None else f"{count.failures:,}",
+        f"{change.cures:,}",
+        f"{change.causes:,}",
+        format_number(change.difference, signed=True),
+        f"{format_interval(change.low, change.high, signed=True)}{mark}",
+        f"{change.improved_queries:,}/{same:,}/{change.worsened_queries:,}",
+        *(f"{n:,}" for n in (change.cures_without_gain, change.causes_without_loss)),
+        *(f"{n:,}" for n in (count.behind_relevant, count.undecided, count.tied)),
+    )
+    return Row(cells, "plain" if mark else _change_tone(change))
+
+
+def _change_tone(change: ChangeRecord) -> Tone:
+    if change.high is not None and change.high < 0:
+        return "better"
+    return "worse" if change.low is not None and change.low > 0 else "plain"
+
+
+def _change_notes(
+    collection: DiagnosedCollection, kind: FailureKind, table: Table
+) -> Iterator[str]:
+    base = collection.baseline
+    groups = ""
+    if collection.groups < collection.queries:
+        groups = f", by {pluralize(collection.groups, 'group')}"
+    yield (
+        f"Cures = fails under {base} and not here; causes = the reverse. Difference = "
+        f"{PLURALS[kind]} per query, system - {base}, paired{groups}: below 0 is fewer. "
+        f"{UNADJUSTED} not adjusted for the number of systems."
+    )
+    if any(FEW_CHANGED in cell for row in table.rows for cell in row.cells):
+        yield (
+            f"{FEW_CHANGED} fewer than {MIN_CHANGED} queries differ: the interval is not reliable."
+        )
+    headers = {column.header for column in table.columns}
+    shown = [f"{name} = {text}" for name, text in LEGENDS.items() if name in headers]
+    if shown:
+        yield f"{'; '.join(shown).replace('{baseline}', base)}."
+    if kind == "burial" and collection.system(base).count(kind).not_applicable is not None:
+        yield (
+            f"{base} has no reranker, so it buries nothing. To compare reranked systems: "
+            "--set baseline=NAME."
+        )
+
+
+def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None) -> Page:
+    """The failures of every system, and what each cures and causes.
+
+    Args:
+        diagnosis: What was found.
+        listed: The kind whose failures are listed, and the only one whose changes are shown; None =
+            the changes of every kind, and lists for those who unfold them.
+    """
+    sections = [
+        section
+        for collection in diagnosis.collections
+        for section in judge_section(find_judge_warnings(collection.judge, collection.runs))
+    ]
+    for collection in diagnosis.collections:
+        sections.append(_build_section(diagnosis, collection, listed))
+        for kind in KINDS if listed is None else (listed,):
+            tables = tuple(build_failure_lists(collection, kind))
+            if tables:
+                title = f"List of {PLURALS[kind]} on {collection.name}"
+                sections.append(Section(title, parts=tables, is_folded=listed is None))
+    first, *others = (
+        line
+        for collection in diagnosis.collections
+        for line in _describe(collection, is_alone=len(diagnosis.collections) == 1)
+    )
+    headline = Finding(first, key="decision", details=tuple(others))
+    return Page(f"Diagnosis: {diagnosis.name}", tuple(sections), headline, _provenance(diagnosis))
+
+
+def _provenance(diagnosis: Diagnosis) -> Section:
+    settings, provenance = diagnosis.settings, diagnosis.provenance
+    origin = f"{provenance.source}, {provenance.created}"
+    values = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha")]
+    values += [] if provenance.v2_enabled else ["RAG_FUSION_V2_ENABLED off"]
+    values += [f"--set {override}" for override in provenance.overrides]
+    facts = {
+        "created": provenance.created,
+        "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
+        "settings": ", ".join(values),
+        "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
+        **{f"fingerprint of {item.name}": item.fingerprint for item in diagnosis.collections},
+    }
+    return Section("Provenance", summary=f"{origin}; {', '.join(values)}", facts=facts)
+
+
+def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[str]:
+    """The baseline's failures, then for each kind the systems with the fewest and the most."""
+    baseline = collection.system(collection.baseline)
+    counts = ", ".join(
+        f"{pluralize_failures(count.failures, count.kind)} of {count.exposed:,}"
+        for count in baseline.counts
+        if count.not_applicable is None
+    )
+    yield f"{baseline.name} on {collection.name}: {counts}."
+    for kind in KINDS:
+        systems = [s for s in collection.systems if s.count(kind).not_applicable is None]
+        totals = {system.name: system.count(kind).failures for system in systems}
+        if len(set(totals.values())) > 1:
+            few, many = (
+                f"{extreme:,} ({name_systems([n for n in totals if totals[n] == extreme])})"
+                for extreme in (min(totals.values()), max(totals.values()))
+            )
+            place = "" if is_alone else f" on {collection.name}"
+            yield f"{kind}{place}: from {few} to {many}."
+
+
+def _build_section(
+    diagnosis: Diagnosis, collection: DiagnosedCollection, listed: FailureKind | None
+) -> Section:
+    shown = [kind for kind in KINDS if _is_applicable(collection, kind)]
+    changes = [kind for kind in shown if listed in (None, kind)]
+    tables = (build_change_table(diagnosis, collection, kind) for kind in changes)
+    scope = format_scope(collection.split, collection.query_type, collection.where)
+    queries = pluralize(collection.queries, "query")
+    return Section(
+        title=f"{collection.name} {collection.version}{scope}: {queries}, "
+        f"{pluralize(collection.relevant, 'relevant document')}",
+        findings=(
+            *_list_findings(collection),
+            *setting_warnings(diagnosis.settings, diagnosis.provenance),
+            *list_findings(find_list_warnings(collection.runs, collection.queries)),
+        ),
+        parts=(
+            _count_table(diagnosis, collection, shown),
+            *(table for table in tables if table is not None),
+        ),
+    )
+
+
+def _is_applicable(collection: DiagnosedCollection, kind: FailureKind) -> bool:
+    return any(system.count(kind).not_applicable is None for system in collection.systems)
+
+
+def _list_findings(collection: DiagnosedCollection) -> Iterator[Finding]:
+    """What no table says: kinds that cannot occur, and what no list has."""
+    baseline = collection.system(collection.baseline)
+    if collection.trial is not None:
+        yield Finding(f"The failures are those of {collection.trial}.", key="trial")
+    for kind in KINDS:
+        reason = baseline.count(kind).not_applicable
+        if not _is_applicable(collection, kind):
+            text = f"{kind}: not applicable to any system: {reason}."
+            yield Finding(text, key="not_applicable")
+        elif len(collection.systems) > 1 and (finding := _find_no_change(collection, kind)):
+            yield finding
+    if collection.missed_by_all:
+        share = format_percent(collection.missed_by_all / collection.relevant)
+        documents = pluralize(collection.missed_by_all, "relevant document")
+        text = f"No list that these systems read has {documents} ({share}): no fusion finds them."
+        yield Finding(text, key="missed_by_all")
+
+
+def _find_no_change(collection: DiagnosedCollection, kind: FailureKind) -> Finding | None:
+    """Why no table compares a kind; None where one does."""
+    base = collection.baseline
+    changes = [system.count(kind).change for system in collection.systems]
+    known = [change for change in changes if change is not None]
+    if not known:
+        reason = collection.system(base).count(kind).not_applicable
+        why = f"not applicable to {base}: {reason}" if reason else f"applicable to {base} alone"
+        return Finding(f"{kind}: not compared, as it is {why}.", key="not_compared")
+    if not any(change.cures + change.causes for change in known):
+        return Finding(f"{kind}: no system cures or causes any against {base}.", key="no_change")
+    return None
+
+
+def _count_table(
+    diagnosis: Diagnosis, collection: DiagnosedCollection, kinds: Sequence[FailureKind]
+) -> Table:
+    columns = (Column("system", is_text=True), *(Column(PLURALS[kind]) for kind in kinds))
+    rows = []
+    for system in collection.systems:
+        cells = (_count_cell(system.count(kind)) for kind in kinds)
+        tone: Tone = "baseline" if system.name == collection.baseline else "plain"
+        rows.append(Row((system.name, *cells), tone))
+    notes = [f"{kind} = {diagnosis.definitions[kind]}." for kind in kinds]
+    notes.append(
+        "Each cell: relevant documents that fail, of those that could. Relevant = grade "
+        f"{collection.binary_relevance} or above."
+    )
+    reasons: dict[str, list[str]] = {}
+    for system in collection.systems:
+        for kind in kinds:
+            reason = system.count(kind).not_applicable
+            if reason is not None:
+                reasons.setdefault(f"{kind} not applicable: {reason}", []).append(system.name)
+    notes += [f"{reason}: {name_systems(names)}." for reason, names in reasons.items()]
+    return Table("Failures", columns, tuple(rows), tuple(notes))
+
+
+def _count_cell(count: FailureCount) -> str:
+    if count.not_applicable is not None:
+        return "n/a"
+    return f"{count.failures:,} of {count.exposed:,}"

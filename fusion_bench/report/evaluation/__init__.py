@@ -1,1 +1,0 @@
-"""The page of an evaluation: tables, findings and warnings from the stored report."""

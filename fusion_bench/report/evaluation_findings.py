@@ -1,0 +1,429 @@
+"""What the numbers of a collection say, in sentences.
+
+"Not shown" is not "no difference", and the highest mean is not a proven best: a sentence
+claims no more than was tested.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    FusionResult,
+    NarrowingResult,
+    SystemResult,
+    TrialsResult,
+)
+from fusion_bench.evaluation.results import has_idle_reranker
+from fusion_bench.experiment.system import System
+from fusion_bench.report.answer_texts import (
+    answer_findings,
+    format_adjusted_p,
+    format_answer,
+    format_margin,
+)
+from fusion_bench.report.data_warnings import (
+    JudgePlace,
+    data_warnings,
+    format_judge_line,
+    format_pool_line,
+)
+from fusion_bench.report.evaluation_tables import paired_difference
+from fusion_bench.report.page import Column, Finding, Row, Table, Tone
+from fusion_bench.stats.comparison import NOT_SHOWN, SHOWN
+from fusion_bench.stats.trial_variance import ENOUGH_TRIALS, FEW_TRIALS
+from fusion_bench.util.formatting import (
+    format_change,
+    format_coverage,
+    format_difference,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_rounded,
+    is_known,
+    list_names,
+    pluralize,
+)
+
+#: A finding names so many systems that disagree with themselves; the table has all.
+MOST_NAMED = 3
+
+
+def trial_findings(collection: Collection) -> Iterator[Finding]:
+    """Which systems have trials, how they disagree, and what narrows the first comparison."""
+    rows = _repeated_rows(collection)
+    if not rows:
+        return
+    queries, measure = len(collection.queries), collection.primary_measure
+    counts = sorted({len(trials.means) for _, trials in rows})
+    details = [
+        f"{row.name} disagrees with itself on {trials.disagreeing_pair:,} of "
+        f"{pluralize(queries, 'query')} ({measure} of trials 1 and 2)."
+        for row, trials in sorted(rows, key=lambda pair: -pair[1].disagreeing_pair)[:MOST_NAMED]
+    ]
+    few = [row.name for row, trials in rows if len(trials.means) <= FEW_TRIALS]
+    yield Finding(
+        f"Values are means over {' or '.join(map(str, counts))} trials of "
+        f"{list_names([row.name for row, _ in rows])}. Their intervals are for new trials and new "
+        f"queries. {describe_few_trials(list_names(few)) if few else ''}"
+        f"{_describe_fixed(collection)}Documents of single queries, lists left out and "
+        "depths are those of trial 1.",
+        key="trials",
+        details=tuple(details),
+    )
+    for item in collection.ranked_comparisons:
+        if item.narrowing is not None:
+            yield _advise_narrowing(item, item.narrowing)
+            return
+
+
+def describe_few_trials(names: str) -> str:
+    """How many trials the named systems or lists need, as they have 2 or 3."""
+    return (
+        f"{FEW_TRIALS} trials or fewer hardly tell how far a trial moves all queries together: "
+        f"against a list of one trial the intervals are wide for it, others can be too narrow. "
+        f"{ENOUGH_TRIALS} trials of {names} are needed. "
+    )
+
+
+def _describe_fixed(collection: Collection) -> str:
+    """Which systems have one trial, and what that means; empty = none."""
+    names = [row.name for row in collection.ranked_systems if row.trials is None]
+    if not names:
+        return ""
+    verb, counts = ("has", "counts") if len(names) == 1 else ("have", "count")
+    return f"{list_names(names)} {verb} one trial and {counts} as fixed. "
+
+
+def _advise_narrowing(item: ComparisonResult, plan: NarrowingResult) -> Finding:
+    """What narrows an interval most, for as many answers."""
+    queries = f"{pluralize(plan.added_queries, 'more query')}, for as many answers,"
+    trial, others = (
+        _describe_narrowing(plan.now, width) for width in (plan.one_trial, plan.more_queries)
+    )
+    text = f"one more trial of each narrows it by {trial}, {queries} by {others}"
+    if not plan.prefers_trials:
+        text = f"{queries} narrow it by {others}, one more trial of each by {trial}"
+    name = f"{item.candidate} - {item.baseline}"
+    return Finding(f"To narrow the interval of {name}: {text}.", key="narrowing")
+
+
+def _describe_narrowing(now: float, then: float) -> str:
+    """The part of an interval that goes, in percent."""
+    return format_percent(1 - then / now if now > 0 else 0.0)
+
+
+def trial_tables(collection: Collection) -> Iterator[Table]:
+    """A table of the systems of several trials, and one of their comparisons."""
+    if rows := _repeated_rows(collection):
+        yield _spread_table(collection, rows)
+    if comparisons := [item for item in collection.ranked_comparisons if item.narrowing]:
+        yield _narrowing_table(comparisons)
+
+
+def _repeated_rows(collection: Collection) -> list[tuple[SystemResult, TrialsResult]]:
+    """The systems of several trials, the best first."""
+    rows = ((row, row.trials) for row in collection.ranked_systems)
+    return [(row, trials) for row, trials in rows if trials is not None]
+
+
+def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, TrialsResult]]) -> Table:
+    columns = (
+        Column("system", is_text=True),
+        *map(Column, ("trials", "lowest", "highest", "sd of means")),
+        *map(Column, ("% queries", "% trials", "% both")),
+        *map(Column, ("disagree (1, 2)", "disagree (any)")),
+    )
+    rows = []
+    for row, trials in pairs:
+        shares = (trials.query_share, trials.trial_share, trials.residual_share)
+        cells = (
+            row.name,
+            f"{len(trials.means):,}×",
+            *(format_number(end) for end in (min(trials.means), max(trials.means), trials.sd)),
+            *(format_rounded(None if share is None else 100 * share) for share in shares),
+            *(f"{count:,}" for count in (trials.disagreeing_pair, trials.disagreeing)),
+        )
+        rows.append(Row(cells))
+    measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
+    notes = (
+        f"lowest, highest, sd of means = {measure} of each trial over all queries.",
+        "% = parts of the variance of one value: queries differ (queries), a trial differs on all "
+        "queries together (trials), a trial differs on one query (both). Crossed random effects.",
+        f"disagree = of {count}, those whose value differs between trials 1 and 2, and between any "
+        "two.",
+    )
+    return Table("Repeated trials", columns, tuple(rows), notes)
+
+
+def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
+    columns = (
+        Column("difference", is_text=True),
+        *map(Column, ("% from trials", "± now", "± 1 more trial", "queries", "± more queries")),
+        *(Column(name, is_optional=True) for name in ("± any trials", "± any queries")),
+    )
+    rows = []
+    for item in comparisons:
+        if (plan := item.narrowing) is None:
+            continue
+        widths = (plan.more_queries, plan.all_trials, plan.all_queries)
+        share = item.trial_share
+        cells = (
+            f"{item.candidate} - {item.baseline}",
+            format_rounded(None if share is None else 100 * share),
+            *(format_number(width) for width in (plan.now, plan.one_trial)),
+            f"+{plan.added_queries:,}",
+            *(format_number(width) if width else "" for width in widths),
+        )
+        rows.append(Row(cells))
+    notes = (
+        "% from trials = part of the variance that trials of all queries together cause; 0 = the "
+        "plain paired test of means over trials is right.",
+        "± = expected half width of this interval alone: now, with one more trial of each system "
+        "of several, with so many more queries (as many answers), with any number of either. "
+        "Blank = 0.",
+    )
+    return Table("What narrows the differences", columns, tuple(rows), notes)
+
+
+FUSION_TONES: dict[str, Tone] = {
+    "pays": "better",
+    "loses": "worse",
+    "not shown": "plain",
+    "unjudged decide": "warning",
+}
+
+
+def fusion_finding(report: Report, collection: Collection) -> Finding | None:
+    """Whether fusion pays; None where there is no fusion, or no source alone."""
+    result = collection.fusion
+    if result is None:
+        return None
+    label = "fusion with a reranker" if result.is_reranked else "fusion"
+    single = "the single source" if result.sources == 1 else "every single source"
+    claims = {
+        "pays": f"{label.capitalize()} pays: {result.fusion} is better than {single}"
+        f"{collection.condition}.",
+        "loses": f"{label.capitalize()} loses: the source {result.source} alone is better than "
+        f"{'the fusion' if result.fusions == 1 else f'all {result.fusions:,} fusions'}"
+        f"{collection.condition}.",
+        "not shown": f"Whether {label} pays is not shown.",
+        "unjudged decide": f"Unjudged documents decide whether {label} pays.",
+    }
+    text = f"{claims[result.verdict]} {_describe_pair(report, result)}"
+    if result.unjudged is not None:
+        pair = " against ".join(result.contradicted)
+        text += f" They decide it in {pair}: {result.unjudged.description}."
+    if result.is_reranked:
+        text += " No fusion without a reranker was evaluated."
+    if has_idle_reranker(collection.system(result.fusion).config):
+        text += f" In {result.fusion} the reranker weighs 0."
+    if result.unjudged is not None:
+        text += f" Judge these first: {_judge_line(report, collection, *result.contradicted)}"
+    return Finding(text, FUSION_TONES[result.verdict], "fusion")
+
+
+def _judge_line(report: Report, collection: Collection, fusion: str, source: str) -> str:
+    """The comparison of both where a system is the source alone; else what the fusion returns."""
+    place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
+    plain = System(name=source, runs=(source,)).model_dump(mode="json", exclude={"name"})
+    for row in collection.ranked_systems:
+        config = {key: value for key, value in (row.config or {}).items() if key != "name"}
+        if config == plain:
+            return format_judge_line(place, fusion, row.name)
+    return format_pool_line(place, fusion)
+
+
+def _describe_pair(report: Report, result: FusionResult) -> str:
+    """The means of the fusion and the source, and their difference."""
+    means = f"{format_number(result.fusion_mean)} against {format_number(result.source_mean)}"
+    difference = format_difference(result.difference, result.low, result.high)
+    p = format_p_value(result.p_adjusted, alpha=report.alpha)
+    family = pluralize(result.fusions * result.sources, "comparison")
+    return (
+        f"{result.fusion} against {result.source}: {means} ({difference}, "
+        f"{format_coverage(report.alpha)} interval, adjusted p {p}; {family}, fusions × sources)."
+    )
+
+
+def group_finding(report: Report, collection: Collection) -> Finding | None:
+    """The design effects of the differences from the baseline; None without groups.
+
+    Where the dataset says which groups are searched, that is said even if there are none.
+    """
+    queries, groups = len(collection.queries), len(set(collection.groups))
+    chosen = CHOSEN_GROUPING.get(collection.grouping, "")
+    if groups == queries:
+        return Finding(chosen, key="groups") if chosen else None
+    primary = collection.primary_measure
+    baseline = collection.system(collection.baseline).measures[primary].values
+    estimates = [
+        paired_difference(report, collection, row.measures[primary].values, baseline)
+        for row in collection.ranked_systems
+        if row.name != collection.baseline
+    ]
+    effects = [e.design_effect for e in estimates if e is not None and e.design_effect is not None]
+    text = f"{chosen} {pluralize(queries, 'query')} in {pluralize(groups, 'group')}".strip()
+    if not effects:
+        return Finding(f"{text}.", key="groups")
+    ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(effects), max(effects))))
+    return Finding(
+        f"{text}: design effect {ends} (variance of the difference on {primary} by group ÷ by "
+        "query).",
+        key="groups",
+    )
+
+
+def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
+    """What to know about a collection: findings, then warnings."""
+    comparisons = collection.ranked_comparisons
+    counts = Counter(_describe_answer(report, each) or "not tested" for each in comparisons)
+    verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
+    systems = f"{len(comparisons):,} compared systems{collection.condition}"
+    text = f"Verdicts on {systems}: {verdicts}."
+    findings = (
+        decision_finding(report, collection),
+        Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
+        *compared_findings(collection),
+        fusion_finding(report, collection),
+        _power_finding(collection, comparisons),
+        _headroom(collection),
+        group_finding(report, collection),
+        *trial_findings(collection),
+    )
+    warnings = data_warnings(report, collection)
+    return (*(finding for finding in findings if finding is not None), *warnings)
+
+
+def compared_findings(collection: Collection) -> Iterator[Finding]:
+    """The first group, and what qualifies the answers."""
+    return answer_findings(
+        collection.ranked_comparisons,
+        collection.first_group,
+        systems=len(collection.competitors),
+        queries=len(collection.queries),
+        groups=len(set(collection.groups)),
+    )
+
+
+def decision_finding(report: Report, collection: Collection) -> Finding:
+    """Whether a system is better than the baseline, which one, and which has the highest mean."""
+    comparisons = collection.ranked_comparisons
+    baseline, top = collection.baseline, collection.ranked_systems[0].name
+    better = collection.best_improvement
+    if not comparisons:
+        system = _describe_system(report, collection, top)
+        return Finding(f"{system} is the only system on {collection.name}.", key="decision")
+    if better is None:
+        text = (
+            f"No system is shown to be better than the baseline {baseline} on {collection.name} "
+            f"({pluralize(len(collection.queries), 'query')}). {_advise_on_baseline(comparisons)}"
+        )
+    else:
+        text = _describe_gain(report, collection, better)
+    if better is None or top != better.candidate:
+        system = _describe_system(report, collection, top)
+        text += f" The highest {collection.primary_measure} is that of {system}."
+    return Finding(text, "plain" if better is None else "better", "decision")
+
+
+def _advise_on_baseline(comparisons: Sequence[ComparisonResult]) -> str:
+    """What to do where no system is shown to be better."""
+    decided = sum(each.answer == "unjudged decide" for each in comparisons)
+    if not decided:
+        return "Keep the baseline."
+    return (
+        "Keep the baseline until more documents are judged: unjudged documents decide "
+        f"{decided:,} of {pluralize(len(comparisons), 'comparison')}."
+    )
+
+
+def _describe_answer(report: Report, item: ComparisonResult) -> str:
+    return format_answer(item.answer, report.min_gain, alpha=report.alpha)
+
+
+def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
+    """``a is better than the baseline b on c: nDCG@10 0.5 → 0.6, +20.0 %: … (+0.1 […], p …)``."""
+    before, after = (
+        format_number(collection.system(name).measures[item.measure].mean)
+        for name in (item.baseline, item.candidate)
+    )
+    small = "" if item.answer == "better" else f", by less than {format_margin(report.min_gain)},"
+    return (
+        f"{item.candidate} is better than the baseline {item.baseline}{small} on "
+        f"{collection.name}{collection.condition}: "
+        f"{item.measure} {before} → {after}, {_describe_change(collection, item)} "
+        f"({_describe_difference(report, item)})."
+    )
+
+
+def _describe_change(collection: Collection, item: ComparisonResult) -> str:
+    """``+17.8 %: 25 queries better, 8 worse of 60``."""
+    return format_change(
+        item.difference,
+        collection.system(item.baseline).measures[item.measure].mean,
+        wins=item.wins,
+        losses=item.losses,
+        queries=item.wins + item.ties + item.losses,
+    )
+
+
+def _describe_difference(report: Report, item: ComparisonResult) -> str:
+    """``+0.0100 [+0.0020, +0.0180], adjusted p .012``."""
+    difference = format_difference(item.difference, item.low, item.high)
+    return f"{difference}, adjusted p {format_adjusted_p(item, report.alpha)}"
+
+
+def _describe_system(report: Report, collection: Collection, name: str) -> str:
+    """``name (nDCG@10 0.6000, +1.7 %: …; +0.0100 [+0.0020, +0.0180], adjusted p .012; …)``."""
+    primary = collection.primary_measure
+    mean = format_number(collection.system(name).measures[primary].mean)
+    item = collection.comparison(name, primary)
+    if item is None:
+        return f"{name} ({primary} {mean})"
+    condition = collection.condition if item.answer in SHOWN else ""
+    verdict = "" if item.answer == "better" else f"; {_describe_answer(report, item)}{condition}"
+    difference = f"{_describe_difference(report, item)}{verdict}"
+    return f"{name} ({primary} {mean}, {_describe_change(collection, item)}; {difference})"
+
+
+def _power_finding(
+    collection: Collection, comparisons: Sequence[ComparisonResult]
+) -> Finding | None:
+    """Whether there were too few queries to detect the observed difference."""
+    if not comparisons or collection.best_improvement is not None:
+        return None
+    first = comparisons[0]
+    detectable = first.min_detectable_difference or 0.0
+    if first.answer not in NOT_SHOWN or detectable <= abs(first.difference):
+        return None
+    queries, groups = len(collection.queries), len(set(collection.groups))
+    within = "" if groups == queries else f" in {pluralize(groups, 'group')}"
+    return Finding(
+        f"Too few queries for {first.candidate}: the minimum detectable difference (80 % power) "
+        f"with {pluralize(queries, 'query')}{within} is "
+        f"{format_number(detectable)}; observed: {format_number(first.difference, signed=True)}.",
+        key="power",
+    )
+
+
+def _headroom(collection: Collection) -> Finding | None:
+    """How far the best system is from the best ceiling."""
+    primary = collection.primary_measure
+    best = collection.ranked_systems[0].measures[primary].mean
+    ceilings = [
+        (row.measures[primary].mean or 0.0, row)
+        for row in collection.reference_rows
+        if row.kind == "ceiling" and is_known(row.measures[primary].mean)
+    ]
+    if not is_known(best) or not ceilings:
+        return None
+    mean, row = max(ceilings, key=lambda pair: pair[0])
+    gap = format_number(mean - (best or 0.0), signed=True)
+    text = f"Headroom: {row.name} reaches {format_number(mean)}, {gap} above the best system"
+    return Finding(f"{text} ({row.note}).", key="headroom")

@@ -1,0 +1,363 @@
+"""The page of an evaluation, with its shorter form for a first try."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Final
+
+from fusion_bench.checks.judges import find_judge_warnings
+from fusion_bench.checks.records import DataWarning, ListInfo
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    CragResult,
+    SystemResult,
+    VerdictCount,
+    format_scope,
+)
+from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.data_warnings import (
+    data_warnings,
+    drop_judge_findings,
+    judge_section,
+    lint_section,
+)
+from fusion_bench.report.evaluation_findings import (
+    collection_findings,
+    compared_findings,
+    decision_finding,
+    trial_tables,
+)
+from fusion_bench.report.evaluation_tables import (
+    input_table,
+    judged_notes,
+    primary_table,
+    secondary_table,
+    slice_tables,
+    validity_table,
+)
+from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
+from fusion_bench.util.formatting import (
+    UNADJUSTED,
+    format_coverage,
+    format_interval,
+    format_number,
+    format_percent,
+    format_rounded,
+    pluralize,
+)
+
+COST_NOTE: Final = (
+    "From the runs that scored the lists. p50 and p95: latency of reranking one query. Price "
+    "and tokens are for 1,000 queries. degraded = queries that the provider did not score."
+)
+
+
+def cost_table(collection: Collection) -> Table | None:
+    """Quality against cost and latency of the rerank lists; None where no list has a ledger."""
+    runs = {run.name: run for run in collection.runs if run.ledger and run.trial in {None, 1}}
+    rows, notes = [], [COST_NOTE]
+    for row in collection.ranked_systems:
+        blend = (row.config or {}).get("blend")
+        run = runs.get(str(blend.get("reranker"))) if isinstance(blend, dict) else None
+        if run is not None:
+            rows.append(_cost_row(collection, row, run))
+            if trials := (run.ledger or {}).get("trials"):
+                notes.append(
+                    f"{run.name}: scored for the candidates of {trials} trials together. Latency, "
+                    "price and tokens of one trial are lower."
+                )
+    columns = (
+        Column("system", is_text=True),
+        Column("scored by", is_text=True),
+        *map(Column, (collection.primary_measure, "difference", "p50 ms", "p95 ms")),
+        *map(Column, ("price / 1,000", "tokens / 1,000", "calls", "retries", "degraded")),
+    )
+    title = "Quality against cost and latency"
+    return Table(title, columns, tuple(rows), tuple(dict.fromkeys(notes))) if rows else None
+
+
+def _cost_row(collection: Collection, row: SystemResult, run: ListInfo) -> Row:
+    ledger = run.ledger or {}
+    latency = ledger.get("query_ms") or {}
+    queries = ledger.get("queries_answered") or 0
+    factor = 1000 / queries if queries else math.nan
+    cost = ledger.get("cost")
+    comparison = collection.comparison(row.name, collection.primary_measure)
+    cells = (
+        format_number(row.measures[collection.primary_measure].mean),
+        "" if comparison is None else format_number(comparison.difference, signed=True),
+        *(format_rounded(latency.get(key)) for key in ("p50", "p95")),
+        "not known" if cost is None else format_number(factor * float(cost)),
+        format_rounded(factor * float(ledger.get("tokens", math.nan))),
+        *(format_rounded(ledger.get(key)) for key in ("calls", "retries")),
+        f"{run.degraded_queries:,}",
+    )
+    return Row((row.name, run.provider or "unknown", *cells))
+
+
+def crag_tables(report: Report, collection: Collection) -> Iterator[Table]:
+    """The verdicts on each list with absolute scores, then the replay of refined queries."""
+    if not collection.crag:
+        return
+    yield _verdict_table(collection.crag)
+    if any(result.refined is not None for result in collection.crag):
+        yield _refined_table(report, collection)
+
+
+def _verdict_table(results: tuple[CragResult, ...]) -> Table:
+    interval = Column("95 % interval", is_optional=True)
+    columns = (
+        Column("list", is_text=True),
+        *map(Column, ("correct", "precision")),
+        interval,
+        *map(Column, ("ambiguous", "with relevant")),
+        *map(Column, ("incorrect", "precision")),
+        interval,
+        Column("web search"),
+    )
+    rows = []
+    for result in results:
+        ambiguous, total = result.ambiguous, len(result.verdicts)
+        share = ambiguous.relevant / ambiguous.queries if ambiguous.queries else None
+        cells = (
+            result.title,
+            *_verdict_cells(result.correct),
+            _format_count(ambiguous),
+            format_percent(share),
+            *_verdict_cells(result.incorrect),
+            f"{result.needs_web_search:,} ({format_percent(result.needs_web_search / total)})",
+        )
+        rows.append(Row(cells))
+    rule = results[0]
+    notes = (
+        f"By the best rerank score in the top {rule.top} of a list: correct from {rule.upper:g}, "
+        f"incorrect up to {rule.lower:g}, ambiguous between them. A web search is recommended "
+        "unless the verdict is correct.",
+        f"precision = share of the verdicts that are right: correct with a document of grade "
+        f"{rule.grade} or more in the top {rule.top}, incorrect without one. Queries count singly.",
+    )
+    return Table("CRAG: which lists can be answered from?", columns, tuple(rows), notes)
+
+
+def _format_count(count: VerdictCount) -> str:
+    return f"{count.queries:,} ({format_percent(count.share)})"
+
+
+def _verdict_cells(count: VerdictCount) -> tuple[str, str, str]:
+    """Number and share, precision, interval."""
+    interval = format_interval(count.low, count.high)
+    return (_format_count(count), format_number(count.precision), interval)
+
+
+def _refined_table(report: Report, collection: Collection) -> Table:
+    primary = collection.primary_measure
+    columns = (
+        Column("list", is_text=True),
+        *map(Column, ("queries", "before", "after", "difference")),
+        Column(f"{format_coverage(report.alpha)} interval{UNADJUSTED}"),
+        *map(Column, ("correct after", "relevant before", "relevant after")),
+        Column("all queries", is_optional=True),
+    )
+    rows = []
+    for result in collection.crag:
+        refined = result.refined
+        if refined is None:
+            continue
+        cells = (
+            result.title,
+            f"{len(refined.queries):,}",
+            format_number(refined.before),
+            format_number(refined.after),
+            format_number(refined.difference, signed=True),
+            format_interval(refined.low, refined.high, signed=True),
+            f"{refined.verdicts.count('correct'):,}",
+            f"{refined.relevant_before:,}",
+            f"{refined.relevant_after:,}",
+            f"{format_number(refined.mean_before)} → {format_number(refined.mean_after)}",
+        )
+        rows.append(Row(cells))
+    names = " or ".join(report.settings.get("crag", {}).get("refine", ()))
+    notes = (
+        f"The lists of the refined query in place of the original one's, for the queries whose "
+        f"verdict is {names} and that have some. before and after = mean {primary} over these "
+        "queries; all queries = over all of the collection.",
+        "relevant = lists with a relevant document in the top.",
+        f"{UNADJUSTED} Not adjusted for the number of lists; no verdict rests on it.",
+    )
+    return Table(
+        f"CRAG: {display_measure(primary)} with refined queries", columns, tuple(rows), notes
+    )
+
+
+#: Settings that decide the numbers of a page.
+SHOWN_SETTINGS = ("ties", "alpha", "correction", "min_gain", "resamples", "seed")
+
+
+def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page:
+    """The page of an evaluation: for each collection its findings, tables and inputs.
+
+    Args:
+        report: What to show.
+        figures: For each collection the figures beside its page; empty = none.
+    """
+    description = " ".join(str(report.settings.get("description") or "").split())
+    sections = [*judge_section(_judge_warnings(report))]
+    sections += [Section(text=description)] if description else []
+    sections += lint_section(report.lint)
+    for i, collection in enumerate(report.collections):
+        section = _collection_section(report, collection, figures[i] if figures else ())
+        sections.append(replace(section, key=f"collection {i}"))
+    sections += [_details(report, collection) for collection in report.collections]
+    return Page(report.name, tuple(sections), _headline(report), _provenance(report))
+
+
+def _judge_warnings(report: Report) -> Iterator[DataWarning]:
+    """What speaks against the judge of each collection; of several, the collection comes first."""
+    for collection in report.collections:
+        start = f"{collection.name}: " if len(report.collections) > 1 else ""
+        for warning in find_judge_warnings(collection.judge, collection.runs):
+            yield DataWarning(key=warning.key, text=f"{start}{warning.text}")
+
+
+def _headline(report: Report) -> Finding | None:
+    """The decision on the collection, or on each of several."""
+    decisions = [decision_finding(report, collection) for collection in report.collections]
+    if len(decisions) == 1:
+        return decisions[0]
+    tones = {finding.tone for finding in decisions}
+    text = f"Results on {len(decisions)} collections:"
+    details = tuple(finding.text for finding in decisions)
+    return Finding(text, tones.pop() if len(tones) == 1 else "plain", "decision", details)
+
+
+def _provenance(report: Report) -> Section:
+    """Where the numbers come from, and how they were computed."""
+    settings, provenance = report.settings, report.provenance
+    v2 = "on" if provenance.v2_enabled else "off: v2 ran as v1"
+    summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
+    if not provenance.v2_enabled:
+        summary.append("RAG_FUSION_V2_ENABLED off")
+    summary += [f"data {item.fingerprint[:12]}" for item in report.collections]
+    overrides = {"--set": ", ".join(provenance.overrides)} if provenance.overrides else {}
+    summary += [f"{option} {values}" for option, values in overrides.items()]
+    shown = [key for key in SHOWN_SETTINGS if key in settings]
+    facts = {
+        "created": provenance.created,
+        "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
+        **overrides,
+        "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
+        "RAG_FUSION_V2_ENABLED": v2,
+        **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
+    }
+    origin = f"{provenance.source}, {provenance.created}"
+    text = "; ".join(filter(None, (origin, ", ".join(summary))))
+    return Section("Provenance", summary=text, facts=facts)
+
+
+def _collection_section(
+    report: Report, collection: Collection, figures: Sequence[Figure]
+) -> Section:
+    optional = (*slice_tables(report, collection), cost_table(collection))
+    scope = format_scope(collection.split, collection.query_type, collection.where)
+    queries = pluralize(len(collection.queries), "query")
+    return Section(
+        title=f"{collection.name} {collection.version}{scope}: {queries}",
+        findings=tuple(
+            finding
+            for finding in drop_judge_findings(collection_findings(report, collection))
+            if finding.key != "decision"  # the headline
+        ),
+        parts=(
+            *figures[:1],
+            primary_table(report, collection),
+            *figures[1:],
+            *(table for table in optional if table is not None),
+            *trial_tables(collection),
+            *crag_tables(report, collection),
+            validity_table(collection),
+            *(secondary_table(report, collection, name) for name in collection.measures[1:]),
+        ),
+    )
+
+
+def _details(report: Report, collection: Collection) -> Section:
+    """What it takes to repeat the run: every option resolved, every input named."""
+    systems = {row.name: row.config for row in collection.systems if row.config is not None}
+    groups = pluralize(len(set(collection.groups)), "group")
+    return Section(
+        title=f"Configuration and inputs of {collection.name}",
+        facts={
+            "queries": f"{len(collection.queries):,} in {groups}, "
+            f"{collection.queries_without_relevant:,} without a relevant document",
+            "split": collection.split or "none: all judged queries",
+            "query type": collection.query_type or "all",
+            **{name: ", ".join(values) for name, values in collection.where.items()},
+            "best single source chosen on": collection.tuning_split or "the evaluated queries",
+            "judgments": f"{collection.judgments or 'not declared'}, relevant from grade "
+            f"{collection.binary_relevance}",
+            "fingerprint": f"{collection.fingerprint} ({', '.join(collection.digests)})",
+        },
+        parts=(
+            input_table(collection),
+            YamlBlock("Resolved systems", {"systems": systems}),
+            YamlBlock("Settings", report.settings),
+            YamlBlock("SHA-256 of each part", collection.digests),
+        ),
+        is_folded=True,
+    )
+
+
+def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
+    """The page of a starter comparison.
+
+    Args:
+        report: With one collection.
+        notes: What the systems' names stand for, what was guessed, what was left out.
+    """
+    (collection,) = report.collections
+    full_page = build_page(report)
+    systems = Section(
+        title=f"{collection.name}: {pluralize(len(collection.queries), 'query')}",
+        findings=(
+            Finding(describe_power(report, collection), key="power"),
+            *compared_findings(collection),
+        ),
+        parts=(_systems_table(report, collection, notes),),
+    )
+    warnings = Section(findings=tuple(data_warnings(report, collection)))
+    title = f"Starter systems against {collection.baseline}"
+    return Page(
+        title,
+        (*lint_section(report.lint), systems, warnings),
+        full_page.headline,
+        full_page.provenance,
+    )
+
+
+def describe_power(report: Report, collection: Collection) -> str:
+    """Which differences the queries suffice to see, by the rule of the table."""
+    primary, queries = collection.primary_measure, pluralize(len(collection.queries), "query")
+    known = [
+        comparison.min_detectable_difference
+        for comparison in collection.ranked_comparisons
+        if comparison.min_detectable_difference is not None
+    ]
+    if not known:
+        return f"With {queries} no difference can be shown: too few queries changed."
+    middle, least, most = map(format_number, (median(known), min(known), max(known)))
+    return (
+        f"With {queries} you can see differences of ≥ {middle} in {primary}: the median minimum "
+        f"detectable difference (80 % power, all comparisons together at level {report.alpha:g}; "
+        f"{least} to {most} by system)."
+    )
+
+
+def _systems_table(report: Report, collection: Collection, notes: Sequence[str]) -> Table:
+    """The primary measure of the systems alone, with what their names stand for."""
+    table = primary_table(report, collection)
+    rows = tuple(row for row in table.rows if row.tone != "reference")
+    return replace(table, rows=rows, notes=(table.notes[0], *judged_notes(collection), *notes))

@@ -1,0 +1,321 @@
+"""A page as Markdown: the whole of it, a summary of at most 40 lines, bars of text characters.
+
+The verdict comes first, then the table that it rests on, and the provenance last.
+
+One line a difference: its bar begins at 0, a thin line goes on to its bound, and a mark stands at
+the largest drop that is allowed::
+
+    attack / nDCG@10  -0.0173  ├─██████┊███████│
+    attack / RR@10    +0.0020          ┊      ├│██
+                               -0.019          0          +0.019
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import yaml
+from rich.cells import cell_len, set_cell_size
+
+from fusion_bench.report.page import (
+    Column,
+    Figure,
+    Finding,
+    Page,
+    Part,
+    Row,
+    Section,
+    Table,
+    Tone,
+    YamlBlock,
+)
+from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
+
+SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
+#: At the start of a paragraph these would make it a list.
+LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")
+#: GitHub makes a link or a mention of what stands around these places: addresses of the web and of
+#: mail, ``@team``, ``#12`` and ``GH-12``. ``nDCG@10`` is none.
+LIVE = re.compile(
+    r"(?<=[a-z]:)(?=//)|(?<=\bwww)(?=\.)|(?<![a-z0-9]@)(?<=@)(?=[a-z0-9])"
+    r"|(?<=[\w.+-]@)(?=[\w-]+\.[a-z0-9])|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)",
+    re.IGNORECASE,
+)
+#: Stands for a break until all else is escaped; escaped text holds no control character.
+BREAK = "\0"
+#: At the edges of a text spaces would be dropped, undo emphasis or make it code.
+EDGES = re.compile(r"^ +| +$")
+#: Characters of width 0, and those that turn the direction of text; YAML writes them as they are.
+INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+#: Of longer tables the middle is folded.
+MAX_ROWS = 15
+#: Before the first cell of a row, and before a finding.
+MARKS: dict[Tone, str] = {"passed": "✅ ", "failed": "❌ ", "inconclusive": "❔ "}
+FACT_COLUMNS = (Column("", is_text=True), Column("", is_text=True))
+EMPHASIS: dict[Tone, str] = {"baseline": "**", "reference": "*"}
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it is, in a line or in a table cell.
+
+    GitHub makes no link, mention or reference of it: a space of width 0 breaks each.
+    """
+    escaped = SPECIAL.sub(r"\\\1", LIVE.sub(BREAK, escape_control_chars(text)))
+    escaped = escaped.replace(BREAK, "&#8203;")
+    return EDGES.sub(lambda spaces: "&#32;" * len(spaces[0]), escaped)
+
+
+def _escape_paragraph(text: str) -> str:
+    """Text that Markdown shows as it is where a paragraph begins."""
+    return LEADING.sub(r"\1\\", escape_markdown(text))
+
+
+def render_page(page: Page) -> str:
+    """The whole page; figures are linked by their file names."""
+    mark = "" if page.headline is None else MARKS.get(page.headline.tone, "")
+    lines = [f"# {mark}{_escape_paragraph(page.title)}", ""]
+    if page.headline is not None:
+        lines += [f"**{escape_markdown(page.headline.text)}**", ""]
+        details = [f"- {_escape_paragraph(line)}" for line in page.headline.details]
+        lines += [*details, ""] if details else []
+    for section in page.sections:
+        lines += _section_lines(section)
+    if page.provenance is not None:
+        lines += _section_lines(page.provenance)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section_lines(section: Section) -> Iterator[str]:
+    if section.is_folded:
+        yield from ("<details>", f"<summary>{escape_markdown(section.title)}</summary>", "")
+    elif section.title:
+        yield from (f"## {_escape_paragraph(section.title)}", "")
+    if section.text:
+        yield from (_escape_paragraph(section.text), "")
+    yield from _finding_lines(section.findings)
+    if section.facts:
+        rows = tuple(Row((name, section.facts[name])) for name in section.facts)
+        yield from (*format_table(Table("", FACT_COLUMNS, rows)), "")
+    for part in section.parts:
+        yield from _part_lines(part)
+    if section.is_folded:
+        yield from ("</details>", "")
+
+
+def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    """A list, then an alert with the warnings."""
+    warnings = [finding for finding in findings if finding.tone == "warning"]
+    others = [finding for finding in findings if finding.tone != "warning"]
+    for finding in others:
+        yield f"- {MARKS.get(finding.tone, '')}{_escape_paragraph(finding.text)}"
+        yield from (f"  - {_escape_paragraph(line)}" for line in finding.details)
+    if others:
+        yield ""
+    if warnings:
+        yield from ("> [!WARNING]", *(f"> - {_escape_paragraph(w.text)}" for w in warnings), "")
+
+
+def _part_lines(part: Part) -> Iterator[str]:
+    match part:
+        case Table():
+            yield from (f"### {_escape_paragraph(part.title)}", "")
+            yield from format_table(part.shorten(MAX_ROWS))
+            yield ""
+            if len(part.shorten(MAX_ROWS).rows) < len(part.rows):
+                yield from ("<details>", f"<summary>All {len(part.rows):,} rows</summary>", "")
+                yield from (*format_table(part), "", "</details>", "")
+            for note in part.notes:
+                yield from (_escape_paragraph(note), "")
+        case Figure():
+            if part.caption:
+                yield from (f"### {_escape_paragraph(part.title)}", "")
+                yield from (_escape_paragraph(part.caption), "")
+            yield from (f"![{escape_markdown(part.title)}]({part.file})", "")
+        case YamlBlock():
+            yield from (f"{_escape_paragraph(part.title)}:", "", *_yaml_lines(part.data))
+
+
+def format_table(table: Table) -> Iterator[str]:
+    """The lines of a table, without its title and notes; reference rows stand apart."""
+    yield _table_line([escape_markdown(column.header) for column in table.columns])
+    yield _table_line([":--" if column.is_text else "--:" for column in table.columns])
+    is_apart = False
+    for row in table.rows:
+        if row.tone == "reference" and not is_apart:
+            is_apart = True
+            yield _table_line(["*Reference points*", *("" for _ in table.columns[1:])])
+        emphasis = EMPHASIS.get(row.tone, "")
+        cells = [f"{emphasis}{escape_markdown(c)}{emphasis}" if c else "" for c in row.cells]
+        yield _table_line([f"{MARKS.get(row.tone, '')}{cells[0]}", *cells[1:]])
+
+
+def _table_line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text with invisible characters, so that they can be escaped."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if INVISIBLE.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _yaml_lines(data: object) -> Iterator[str]:
+    """A YAML block whose fence is longer than any run of backticks in it."""
+    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).rstrip()
+    text = INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (f"{fence}yaml", text, fence, "")
+
+
+MAX_SUMMARY_LINES = 40
+#: Sections, rows of a table and findings; the first that fit into the lines are taken.
+SUMMARY_LIMITS = (
+    *((99, 20, 6), (99, 12, 5), (99, 8, 4)),
+    *((6, 6, 3), (4, 5, 2), (3, 4, 2), (2, 3, 1), (1, 3, 1), (0, 0, 0)),
+)
+#: Of several collections' decisions so many are listed.
+MAX_DETAILS = 12
+
+
+def render_summary(page: Page) -> str:
+    """The headline, the first findings and the first table of each section, and the provenance.
+
+    Optional columns, notes, figures and folded sections are left out; of long tables the first
+    rows, the baseline, the reference rows and the last row stay.
+
+    Args:
+        page: Of any command.
+
+    Returns:
+        Markdown of at most 40 lines.
+    """
+    texts = (_render_shortened(page, *limits) for limits in SUMMARY_LIMITS)
+    return next(text for text in texts if len(text.splitlines()) <= MAX_SUMMARY_LINES)
+
+
+def _render_shortened(page: Page, sections: int, rows: int, findings: int) -> str:
+    shown = [section for section in page.sections if not section.is_folded]
+    short = [_shorten_section(section, rows, findings) for section in shown[:sections]]
+    if len(shown) > sections:
+        more = pluralize(len(shown) - sections, "more section")
+        short.append(Section(text=f"{more} in the full report."))
+    headline = page.headline
+    if headline is not None and len(headline.details) > MAX_DETAILS:
+        more = f"{len(headline.details) - MAX_DETAILS} more in the full report."
+        headline = replace(headline, details=(*headline.details[:MAX_DETAILS], more))
+    short_page = replace(page, sections=tuple(short), headline=headline, provenance=None)
+    text = render_page(short_page)
+    origin = "" if page.provenance is None else page.provenance.summary
+    return f"{text}\n*{escape_markdown(origin)}*\n" if origin else text
+
+
+def _shorten_section(section: Section, rows: int, findings: int) -> Section:
+    short = [replace(finding, details=()) for finding in section.findings]
+    others = [finding for finding in short if finding.tone != "warning"]
+    warnings = [finding for finding in short if finding.tone == "warning"]
+    tables = [
+        replace(table.without_optional_columns().shorten(rows), notes=())
+        for table in section.tables[:1]
+    ]
+    return Section(
+        section.title,
+        text=section.text,
+        findings=(
+            *_limit_findings(others, findings),
+            *_limit_findings(warnings, max(1, findings // 2)),
+        ),
+        parts=tuple(tables),
+    )
+
+
+def _limit_findings(findings: list[Finding], limit: int) -> tuple[Finding, ...]:
+    """The first findings, and how many more there are."""
+    more = len(findings) - limit
+    if more <= 1:
+        return tuple(findings)
+    text = f"{more} more in the full report."
+    tone: Tone = "warning" if findings[0].tone == "warning" else "plain"
+    return (*findings[:limit], Finding(text, tone))
+
+
+#: Characters on each side of 0.
+BAR_HALF_WIDTH = 16
+#: Longer names are cut.
+MAX_BAR_NAME_WIDTH = 40
+ZERO, BAR, LIMIT, LINE, BOUND = "│", "█", "┊", "─", "├"
+
+
+@dataclass(frozen=True)
+class BarRow:
+    """A difference and what it is held to.
+
+    Attributes:
+        name: What was measured.
+        difference: Candidate − baseline.
+        bound: Lower bound of the difference; None = not known.
+        limit: The difference that is still allowed; 0 or less.
+    """
+
+    name: str
+    difference: float
+    bound: float | None
+    limit: float
+
+
+def draw_bars(rows: Sequence[BarRow]) -> list[str]:
+    """One line for each row, all on one scale, which the last line gives.
+
+    Args:
+        rows: At least one; every number finite.
+    """
+    numbers = [
+        abs(number) for row in rows for number in (row.difference, row.bound or 0.0, row.limit)
+    ]
+    scale = max(numbers) or 1.0
+    names = _align_texts([_cut_name(row.name) for row in rows])
+    values = [format_number(row.difference, signed=True) for row in rows]
+    width = max(map(len, values))
+    lines = [
+        f"{name}  {value:>{width}}  {_draw_bar(row, scale)}".rstrip()
+        for name, value, row in zip(names, values, rows, strict=True)
+    ]
+    ends = f"-{scale:.2g}".ljust(BAR_HALF_WIDTH) + "0" + f"+{scale:.2g}".rjust(BAR_HALF_WIDTH)
+    return [*lines, f"{'':{cell_len(names[0])}}  {'':{width}}  {ends}"]
+
+
+def _draw_bar(row: BarRow, scale: float) -> str:
+    """The bar of one difference, 0 in the middle."""
+    zero = BAR_HALF_WIDTH
+    end = zero + round(row.difference / scale * BAR_HALF_WIDTH)
+    cells = [" "] * (2 * BAR_HALF_WIDTH + 1)
+    if row.bound is not None:
+        bound = zero + round(row.bound / scale * BAR_HALF_WIDTH)
+        cells[bound : end + 1] = [BOUND, *LINE * (end - bound)][: end + 1 - bound]
+    first, last = min(zero, end), max(zero, end)
+    cells[first : last + 1] = [BAR] * (last + 1 - first)
+    cells[zero] = ZERO
+    if row.limit < 0:
+        cells[min(zero - 1, zero + round(row.limit / scale * BAR_HALF_WIDTH))] = LIMIT
+    return "".join(cells)
+
+
+def _cut_name(name: str) -> str:
+    shown = escape_control_chars(name)
+    if cell_len(shown) <= MAX_BAR_NAME_WIDTH:
+        return shown
+    return f"{set_cell_size(shown, MAX_BAR_NAME_WIDTH - 1)}…"
+
+
+def _align_texts(texts: Sequence[str]) -> list[str]:
+    """The texts with spaces behind them, all as wide as the widest."""
+    width = max(map(cell_len, texts))
+    return [set_cell_size(text, width) for text in texts]

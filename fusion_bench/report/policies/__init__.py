@@ -1,1 +1,0 @@
-"""The record and the page of a policy study."""

@@ -1,0 +1,219 @@
+"""The record of a policy study, as a page."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fusion_bench.checks.records import DataWarning
+from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.config.models import StrictModel
+from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.report.data_warnings import (
+    JudgePlace,
+    drop_judge_findings,
+    format_pool_line,
+    judge_section,
+    list_findings,
+)
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.util.formatting import pluralize
+
+PolicyVerdict = Literal["pays", "no gain shown", "unjudged decide"]
+
+
+class PolicyResult(StrictModel):
+    """A policy on a collection; every mean is of values on queries that chose nothing.
+
+    Attributes:
+        collection: The dataset.
+        system: Name of the system with the policy.
+        policy: The policy's method.
+        measure: The measure.
+        queries: Q.
+        trials: Parameter sets of the policy that were tried.
+        fixed_trials: Fixed variants that were tried: each stands for all queries.
+        folds: K.
+        default: Mean of the system without the policy.
+        configured: Mean with the policy as it is configured; None = it is trained.
+        fixed: Mean of the fixed variant that the other folds choose.
+        tuned: Mean of the policy with the parameters that the other folds choose.
+        oracle: Mean of the best variant of each query: what no policy can pass.
+        difference: ``tuned`` − ``fixed``.
+        low: Lower end of its 95 % interval, paired.
+        high: Upper end.
+        null_mean: Mean difference where the features are shuffled across queries.
+        null_high: What 97.5 % of the shuffled differences do not exceed.
+        null_p: (1 + shufflings of at least the difference) / (1 + shufflings).
+        shufflings: Number of shufflings of the null; as many others are put to the test.
+        shuffled_above: So many of these others have an interval above 0.
+        shuffled_pays: So many of them pass the whole rule.
+        reranked: Share of the queries that the tuned policy reranks; None = it always does.
+        verdict: See :func:`fusion_bench.tune.policy_study.decide_policy`; ``unjudged
+            decide`` where it pays, and unjudged documents contradict that.
+        unjudged: What unjudged documents could change in the difference of a policy that pays;
+            None otherwise, and with complete judgments.
+    """
+
+    collection: str
+    system: str
+    policy: str
+    measure: str
+    queries: int
+    trials: int
+    fixed_trials: int
+    folds: int
+    default: float
+    configured: float | None
+    fixed: float
+    tuned: float
+    oracle: float
+    difference: float
+    low: float
+    high: float
+    null_mean: float
+    null_high: float
+    null_p: float
+    shufflings: int
+    shuffled_above: int
+    shuffled_pays: int
+    reranked: float | None
+    verdict: PolicyVerdict
+    unjudged: UnjudgedResult | None = None
+
+
+class PolicyStudy(StrictModel):
+    """The policies of an experiment.
+
+    Attributes:
+        format: Always ``fusion-bench-policies``.
+        format_version: Version of this record.
+        name: Of the experiment.
+        settings: Trials, folds, shufflings and seed.
+        results: One for each policy and collection.
+        data_warnings: What speaks against the judges of the collections, and which trial of
+            lists with several is judged.
+        provenance: Of the run.
+    """
+
+    format: Literal["fusion-bench-policies"] = "fusion-bench-policies"
+    format_version: Literal[1] = 1
+    name: str
+    settings: dict[str, object]
+    results: tuple[PolicyResult, ...]
+    data_warnings: tuple[DataWarning, ...] = ()
+    provenance: Provenance
+
+
+NOTES = (
+    "All means are out of fold: the policy's parameters and the fixed variant are those that the "
+    "other folds choose. Fixed variants are the policy's own, each for all queries.",
+    "shuffled = the same with the features shuffled across queries: mean difference, and what "
+    "97.5 % of the shufflings do not exceed. p = share of shufflings that reach the difference.",
+    "A policy pays if its interval is above 0, p is at most .025, and unjudged documents do not "
+    "contradict it.",
+    "oracle = the best variant of each query; no policy can pass it.",
+)
+
+
+def build_policy_page(study: PolicyStudy) -> Page:
+    """Every policy against the fixed numbers.
+
+    Args:
+        study: What was judged.
+    """
+    others = drop_judge_findings([*list_findings(study.data_warnings)])
+    sections = [*judge_section(study.data_warnings)]
+    sections += [Section(findings=others)] if others else []
+    for name in dict.fromkeys(result.collection for result in study.results):
+        results = [result for result in study.results if result.collection == name]
+        sections.append(_build_section(name, results))
+    paying = [result for result in study.results if result.verdict == "pays"]
+    verb = "pays" if len(paying) == 1 else "pay"
+    text = f"{len(paying)} of {pluralize(len(study.results), 'policy')} {verb}."
+    if not paying:
+        text = "No policy is shown to gain over fixed numbers tuned on the same queries."
+    settings, provenance = study.settings, study.provenance
+    facts = {
+        "created": provenance.created,
+        "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
+        "settings": ", ".join(f"{key} {value}" for key, value in settings.items()),
+        "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
+    }
+    details = [*map(_describe, paying)]
+    decided = [r for r in study.results if r.verdict == "unjudged decide"]
+    details += map(_describe_unjudged, decided)
+    if decided:
+        first, collections = decided[0], {result.collection for result in study.results}
+        place = JudgePlace.of_report(provenance, first.collection, len(collections))
+        line = format_pool_line(place, first.system)
+        details.append(f"Judge these first: {line}")
+    summary = f"{provenance.source}, {provenance.created}; {facts['settings']}"
+    return Page(
+        f"Policies: {study.name}",
+        tuple(sections),
+        Finding(text, key="decision", details=tuple(details)),
+        Section("Provenance", summary=summary, facts=facts),
+    )
+
+
+def _describe(result: PolicyResult) -> str:
+    return (
+        f"{result.system} on {result.collection}: {result.measure} {result.fixed:.4f} → "
+        f"{result.tuned:.4f} ({result.difference:+.4f} [{result.low:+.4f}, {result.high:+.4f}])."
+    )
+
+
+def _describe_unjudged(result: PolicyResult) -> str:
+    text = f"{_describe(result)} Unjudged documents decide it"
+    return text + (f": {result.unjudged.description}." if result.unjudged else ".")
+
+
+def _build_section(name: str, results: list[PolicyResult]) -> Section:
+    columns = (
+        Column("system", is_text=True),
+        Column("no policy", is_optional=True),
+        Column("as configured", is_optional=True),
+        Column("tuned fixed"),
+        Column("tuned policy"),
+        Column("difference"),
+        Column("95 % interval"),
+        Column("shuffled", is_optional=True),
+        Column("p"),
+        Column("oracle", is_optional=True),
+        Column("reranked", is_optional=True),
+        Column("verdict", is_text=True, is_name=True),
+    )
+    first = results[0]
+    tested = ", ".join(f"{r.system} {r.shuffled_pays}" for r in results)
+    table = Table(
+        f"{first.measure}: policies against fixed numbers",
+        columns,
+        tuple(map(_build_row, results)),
+        notes=(
+            *NOTES,
+            f"Of {first.shufflings} further shufflings, so many would pay by this rule: {tested}.",
+        ),
+        is_transposable=True,
+    )
+    title = f"{name}, {pluralize(first.queries, 'query')}, {first.folds} folds"
+    return Section(title, parts=(table.without_empty_columns(),))
+
+
+def _build_row(result: PolicyResult) -> Row:
+    tones: dict[str, Tone] = {"pays": "better", "unjudged decide": "warning"}
+    tone = tones.get(result.verdict, "plain")
+    cells = (
+        result.system,
+        f"{result.default:.4f}",
+        "" if result.configured is None else f"{result.configured:.4f}",
+        f"{result.fixed:.4f}",
+        f"{result.tuned:.4f}",
+        f"{result.difference:+.4f}",
+        f"[{result.low:+.4f}, {result.high:+.4f}]",
+        f"{result.null_mean:+.4f}, {result.null_high:+.4f}",
+        f"{result.null_p:.3f}".removeprefix("0"),
+        f"{result.oracle:.4f}",
+        "" if result.reranked is None else f"{100 * result.reranked:.0f} %",
+        result.verdict,
+    )
+    return Row(cells, tone)

@@ -1,1 +1,0 @@
-"""The tables of a page as files of their own, for a paper or a spreadsheet."""

@@ -1,0 +1,191 @@
+"""A page on a terminal, or through a pipe, where every table is as wide as it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from rich.console import Console
+from rich.text import Text
+
+from fusion_bench.report.page import NextStep, Page, Row, Section, Table, Tone
+from fusion_bench.report.table import GAP, TableBlock, TableLayout, fit_table
+from fusion_bench.util.formatting import escape_control_chars
+
+STYLES: dict[Tone, str] = {
+    "plain": "",
+    "baseline": "bold",
+    "reference": "dim",
+    "better": "green",
+    "worse": "red",
+    "warning": "yellow",
+    "passed": "green",
+    "failed": "red",
+    "inconclusive": "yellow",
+}
+#: Tones of findings that are marked with an exclamation mark.
+ALERTS = {"warning", "failed", "inconclusive"}
+#: Begins the line that names the columns that a table lost.
+DROPPED_COLUMNS = "Left out here"
+#: Names of files that have every column of a page; a summary has not.
+FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md", "diagnosis.md")
+#: Wider than any table: a pipe has no edge.
+UNLIMITED_WIDTH = 100_000
+#: For output that is not Unicode.
+ASCII_SUBSTITUTES = str.maketrans(
+    dict(zip("†−–×·“”", '*--x-""', strict=True)) | {"…": "..", "→": "->", "≥": ">="}
+)
+
+
+def print_page(page: Page, console: Console, *, written: Iterable[object] = ()) -> None:
+    """Print a page.
+
+    Args:
+        page: What to print.
+        console: Where to. A terminal drops optional columns that do not fit, and names them; long
+            texts wrap. Nothing is ever cut off.
+        written: The files that were written; the full page among them has every column.
+    """
+    files = [str(path) for path in written]
+    full_page = next((name for name in files if name.endswith(FULL_PAGES)), "")
+    _print_text(console, page.title, style="bold")
+    for section in page.sections:
+        if not section.is_folded:
+            _print_section(section, console, full_page)
+    if files or (page.provenance is not None and page.provenance.summary):
+        console.print()
+    if page.provenance is not None:
+        _print_text(console, page.provenance.summary, style="dim")
+    if files:
+        _print_text(console, f"Written: {', '.join(files)}")
+    if page.headline is not None:
+        console.print()
+        _print_text(console, page.headline.text, style=f"bold {STYLES[page.headline.tone]}")
+        for line in page.headline.details:
+            _print_text(console, f"- {line}")
+    if page.next_steps:
+        console.print()
+        print_next_steps(page.next_steps, console)
+
+
+def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
+    """Commands to copy, each with its purpose as a comment of the shell."""
+    _print_text(console, "Next:", style="bold")
+    for step in steps:
+        command, purpose = (_escape_text(text, console) for text in (step.command, step.purpose))
+        line = Text(f"  {command}  # {purpose}")
+        if console.is_terminal and line.cell_len > console.width:
+            _print_text(console, f"  # {purpose}", style="dim")
+            line = Text(f"  {command}")
+        console.print(line, soft_wrap=True)
+
+
+def _print_section(section: Section, console: Console, full_page: str) -> None:
+    if section.title:
+        console.print()
+        _print_text(console, section.title, style="bold")
+    _print_text(console, section.summary, style="dim")
+    _print_text(console, section.text)
+    for finding in section.findings:
+        bullet = "!" if finding.tone in ALERTS else "-"
+        _print_text(console, f"{bullet} {finding.text}", style=STYLES[finding.tone])
+        for line in finding.details:
+            _print_text(console, f"    {line}", indent=6)
+    for table in section.tables:
+        console.print()
+        print_table(table, console, full_page)
+
+
+def _print_text(console: Console, text: str, *, style: str = "", indent: int = 2) -> None:
+    """A line; wrapped on a terminal, with following lines indented."""
+    if not text:
+        return
+    line = Text(_escape_text(text, console), style=style)
+    if not console.is_terminal:
+        console.print(line, soft_wrap=True)
+        return
+    for i, part in enumerate(line.wrap(console, max(20, console.width - indent))):
+        part.rstrip()
+        console.print(Text(" " * indent if i else "").append_text(part), soft_wrap=True)
+
+
+def _escape_text(text: str, console: Console) -> str:
+    """What the output can encode, without characters that control a terminal."""
+    text = escape_control_chars(text)
+    if console.encoding.lower().startswith("utf"):
+        return text
+    text = text.translate(ASCII_SUBSTITUTES)
+    return text.encode(console.encoding, "replace").decode(console.encoding)
+
+
+def print_table(table: Table, console: Console, full_page: str = "") -> None:
+    """Print title, table and notes.
+
+    Args:
+        table: What to print.
+        console: Where to; a terminal drops optional columns that do not fit, and names them.
+        full_page: The file that has every column; empty = there is none.
+    """
+    _print_text(console, table.title, style="bold")
+    width = console.width if console.is_terminal else UNLIMITED_WIDTH
+    layout = fit_table(_escape_table(table, console), width)
+    for i, block in enumerate(layout.blocks):
+        if i:
+            console.print()
+        _print_block(block, console)
+    for note in table.notes:
+        _print_text(console, note, style="dim")
+    if layout.dropped:
+        _print_text(console, _describe_dropped(layout, full_page), style="dim")
+
+
+def _describe_dropped(layout: TableLayout, full_page: str) -> str:
+    """The columns that were dropped, and where to see them."""
+    place = f"see {full_page}, or " if full_page else ""
+    names = ", ".join(layout.dropped)
+    return f"{DROPPED_COLUMNS}: {names} ({place}use {layout.full_width} columns)."
+
+
+def _escape_table(table: Table, console: Console) -> Table:
+    columns = tuple(
+        replace(column, header=_escape_text(column.header, console)) for column in table.columns
+    )
+    rows = tuple(
+        replace(row, cells=tuple(_escape_text(cell, console) for cell in row.cells))
+        for row in table.rows
+    )
+    return replace(table, columns=columns, rows=rows)
+
+
+def _print_block(block: TableBlock, console: Console) -> None:
+    """Header, rule and rows; reference rows stand apart."""
+    table = block.table
+    rule = _escape_rule(console) * (sum(block.widths) + GAP * (len(block.widths) - 1))
+    _print_row(Row(tuple(column.header for column in table.columns)), block, console, "bold")
+    console.print(Text(rule), soft_wrap=True)
+    for before, row in zip((None, *table.rows), table.rows, strict=False):
+        if before is not None and row.tone == "reference" != before.tone:
+            console.print()
+        _print_row(row, block, console, STYLES[row.tone])
+
+
+def _escape_rule(console: Console) -> str:
+    return "─" if console.encoding.lower().startswith("utf") else "-"
+
+
+def _print_row(row: Row, block: TableBlock, console: Console, style: str) -> None:
+    """The lines of a row: each cell wraps within its column."""
+    columns = []
+    for cell, width in zip(row.cells, block.widths, strict=True):
+        columns.append([*Text(cell).wrap(console, max(1, width), overflow="fold")])
+    for parts in zip_longest(*columns):
+        line = Text(style=style)
+        for part, width, column in zip(parts, block.widths, block.table.columns, strict=True):
+            text = Text() if part is None else part
+            text.rstrip()
+            blank = " " * (width - text.cell_len)
+            line.append(f"{text.plain}{blank}" if column.is_text else f"{blank}{text.plain}")
+            line.append(" " * GAP)
+        line.rstrip()
+        console.print(line, soft_wrap=True)

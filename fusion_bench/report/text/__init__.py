@@ -1,1 +1,0 @@
-"""A page as text: for the terminal, as Markdown, as a short summary."""

@@ -1,0 +1,365 @@
+"""The page of a tuning run: the verdict, the evidence for it, what speaks against it.
+
+It can say "keep the default", and never calls a gain on the tuning queries a gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fusion_bench.checks.query_warnings import CHOSEN_GROUPING, warn_near_duplicates, warn_synthetic
+from fusion_bench.config.query_types import CLASS_KEYS
+from fusion_bench.report.data_warnings import (
+    drop_judge_findings,
+    judge_section,
+    lint_section,
+    list_findings,
+    tie_warnings,
+    unjudged_warnings,
+)
+from fusion_bench.report.evaluation_findings import describe_few_trials
+from fusion_bench.report.page import Figure, Finding, Page, Section, Tone, YamlBlock
+from fusion_bench.report.tuning_records import (
+    ParameterInfo,
+    SimulatedPower,
+    SplitChoice,
+    ThresholdReport,
+    TuningReport,
+)
+from fusion_bench.report.tuning_tables import tuning_tables
+from fusion_bench.report.tuning_texts import (
+    describe_better_effort,
+    describe_claim,
+    describe_floor,
+    describe_look,
+    describe_verdict,
+    format_gain,
+    format_value,
+    pareto_texts,
+    recommend,
+    shown_condition,
+)
+from fusion_bench.stats.trial_variance import FEW_TRIALS
+from fusion_bench.util.formatting import (
+    format_number,
+    format_percent,
+    pluralize,
+)
+
+#: By design, what ``held_out: auto`` did.
+DESIGNS = {
+    "all": "Every query is held out once, by cross-fitting",
+    "share": "Half of the queries is held out",
+}
+
+
+def describe_split(choice: SplitChoice | None) -> str:
+    """What ``held_out: auto`` chose, why, and its power; empty where it did not decide."""
+    if choice is None or choice.asked != "auto" or choice.design == "dataset":
+        return ""
+    text = f"{DESIGNS[choice.design]} (held_out: auto, because {choice.reason})."
+    return " ".join(filter(None, (text, _describe_power(choice.power))))
+
+
+def _describe_power(rows: Sequence[SimulatedPower]) -> str:
+    if not rows:
+        return ""
+    shares = " and ".join(
+        f"{format_percent(row.cross_fitting)} of the samples of {row.collection} (half split: "
+        f"{format_percent(row.half_split)})"
+        for row in rows
+    )
+    return f"Simulated with {rows[0].queries} queries, cross-fitting ships a true gain in {shares}."
+
+
+#: A smaller plateau is a narrow peak, which the tuning queries alone do not support.
+NARROW_PLATEAU = 0.01
+#: Nearer to an end of its range than this share of it: the range may be too narrow.
+END_DISTANCE = 0.02
+TONES: dict[str, Tone] = {
+    "ship": "better",
+    "worse": "worse",
+    "unjudged decide": "warning",
+    "groups decide": "warning",
+}
+#: By selection rule: which trial it takes.
+RULES = {
+    "best": "the highest mean",
+    "shrinkage": "the greatest gain over the default after shrinkage (prior weight 10)",
+    "one_standard_error": "the nearest to the default within one standard error of the best",
+}
+
+
+def tuning_findings(report: TuningReport, tuned: str = "tuned.yaml") -> tuple[Finding, ...]:
+    """The verdict first, then the evidence, then warnings.
+
+    Args:
+        report: What was found.
+        tuned: File of the tuned experiment, as commands name it.
+    """
+    warnings = (Finding(text, "warning", key) for key, text in _warnings(report))
+    return (*_evidence(report, tuned), *warnings, *_data_warnings(report))
+
+
+def _data_warnings(report: TuningReport) -> Iterator[Finding]:
+    """Whatever eval would warn of on the held-out queries."""
+    facts = report.data
+    if facts is None:
+        return
+    yield from list_findings(facts.warnings)
+    shares = unjudged_warnings(facts.unjudged_shares, facts.judgments)
+    warnings = (
+        *(("unjudged share", text) for _, text in shares),
+        *tie_warnings("ties", facts.tied, report.measure, facts.queries),
+        *tie_warnings("source ties", facts.source_tied, report.measure, facts.queries),
+    )
+    yield from (Finding(text, "warning", key) for key, text in warnings)
+
+
+def _evidence(report: TuningReport, tuned: str) -> Iterator[Finding]:
+    yield Finding(describe_verdict(report), _verdict_tone(report), "verdict")
+    yield from _unjudged_finding(report)
+    texts = {
+        "floor": "" if report.verdict == "ship" else describe_floor(report),
+        "recommendation": f"Recommendation: {recommend(report, tuned)}",
+        "better effort": describe_better_effort(report),
+        "split": describe_split(report.split_choice),
+        "list trials": _describe_list_trials(report),
+        "look": describe_look(report.look),
+        "groups": CHOSEN_GROUPING.get(report.grouping, ""),
+        "optimism": _describe_optimism(report),
+        "nested cross-validation": _describe_folds(report),
+        "plateau": _describe_plateau(report),
+        "selection rule": _describe_rule(report),
+    }
+    yield from (Finding(text, key=key) for key, text in texts.items() if text)
+    if report.per_type is not None:
+        verdict, gain_by_class = report.per_type.verdict, report.per_type.over_global
+        gain = format_gain(gain_by_class, report.alpha)
+        title = CLASS_KEYS[report.per_type.key].title
+        claim = describe_claim(verdict, gain_by_class, report.min_gain)
+        condition = shown_condition(verdict, report.per_type.unjudged)
+        text = f"Tuning by {title} {claim} one set of parameters"
+        tone = TONES.get(verdict, "plain")
+        text += f" for all{condition} (held out: {gain})."
+        if report.per_type.unjudged is not None and report.per_type.unjudged.has_unjudged:
+            text += f" Held out, {report.per_type.unjudged.description}."
+        yield Finding(text, tone, "per query type")
+    if report.front is not None:
+        text = f"Quality against effort: {' '.join(pareto_texts(report, report.front))}"
+        yield Finding(text, key="pareto front")
+    for thresholds in report.thresholds:
+        tone = TONES.get(thresholds.verdict, "plain")
+        text = _describe_thresholds(thresholds, report)
+        yield Finding(text, tone, "thresholds")
+
+
+def _describe_list_trials(report: TuningReport) -> str:
+    """What values and intervals mean where lists have several files; empty where they do not."""
+    if report.list_trials == 1:
+        return ""
+    few = describe_few_trials("the lists") if report.list_trials <= FEW_TRIALS else ""
+    return (
+        f"Values are means over {report.list_trials:,} trials of the lists. The intervals are for "
+        f"new trials of them and new queries. {few}"
+    ).rstrip()
+
+
+def _verdict_tone(report: TuningReport) -> Tone:
+    """That of the verdict; a gain is a warning where something untuned does as well."""
+    if report.verdict == "ship" and report.untuned_match is not None:
+        return "warning"
+    return TONES.get(report.verdict, "plain")
+
+
+def _describe_optimism(report: TuningReport) -> str:
+    """How much of the gain on the tuning queries the held-out queries confirm."""
+    if report.is_default_chosen:  # the verdict says so
+        return ""
+    if report.optimism is None:
+        if report.better_trials:
+            return "The chosen trial has no higher mean than the default on the tuning queries."
+        return "The search found nothing better than the default on the tuning queries."
+    gains = (report.tune.difference, report.held_out.difference)
+    tuning, held_out = (format_number(gain, signed=True) for gain in gains)
+    share = 1 - report.optimism
+    ratio = f" ({format_percent(share)} of it)" if share > 0 else ""
+    return (
+        f"Gain on the tuning queries {tuning}, held out {held_out}{ratio}. The first is biased "
+        "upwards, because the trial was chosen by it."
+    )
+
+
+def _describe_folds(report: TuningReport) -> str:
+    if report.nested is None:
+        return ""
+    if not report.nested.wins + report.nested.losses:
+        return (
+            f"Nested cross-validation: no choice of its {len(report.folds)} folds changes a value "
+            "on unseen queries."
+        )
+    positive = sum(fold.unseen > 0 for fold in report.folds)
+    gain = format_number(report.nested.difference, signed=True)
+    folds = f"{positive} of {len(report.folds)} folds" if positive else "no fold"
+    return (
+        f"Nested cross-validation estimates a gain of {gain} on unseen queries; it is positive on "
+        f"{folds}."
+    )
+
+
+def _describe_plateau(report: TuningReport) -> str:
+    if report.plateau is None:
+        return ""
+    share, remark = report.plateau.share, ""
+    if share < NARROW_PLATEAU and not report.is_cross_fitted:
+        remark = " It is a narrow peak; rely on the held-out queries."
+    return (
+        f"Plateau: {format_percent(share)} of {report.plateau.sample:,} random parameter sets are "
+        "within one standard error of the chosen one, by paired differences on the tuning queries."
+        f"{remark}"
+    )
+
+
+def _describe_rule(report: TuningReport) -> str:
+    """Which rule chose a trial other than that of the highest mean."""
+    best = max(report.completed_trials, key=lambda trial: trial.value or 0.0)
+    chosen = report.choice.trial
+    if report.choice.rule == "best" or chosen == best.number:
+        return ""
+    default = " (the default)" if chosen == report.completed_trials[0].number else ""
+    return (
+        f"Trial {chosen}{default} was chosen as {RULES[report.choice.rule]}. The highest mean is "
+        f"that of trial {best.number} ({format_number(best.value)})."
+    )
+
+
+def _describe_thresholds(thresholds: ThresholdReport, report: TuningReport) -> str:
+    rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
+    tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
+    claim = describe_claim(thresholds.verdict, gain, report.min_gain)
+    is_complete = report.data is not None and report.data.judgments == "complete"
+    unjudged = "" if is_complete else " Unjudged documents count as not relevant; no veto by them."
+    return (
+        f"{thresholds.title}: the pair of thresholds {tuned} {claim} "
+        f"{default} at telling whether the top {thresholds.top} has a relevant document: held-out "
+        f"utility {format_number(gain.tuned)} against {format_number(gain.default)} "
+        f"({format_gain(gain, report.alpha)}). The best single threshold "
+        f"(min_score) is {thresholds.min_score.upper:.4g}.{unjudged}"
+    )
+
+
+def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
+    if report.front is not None and report.front.interrupted:
+        text = "The search for quality against effort was interrupted; its points may improve."
+        yield "interrupted", text
+    elif report.interrupted:
+        trials = pluralize(len(report.trials), "trial")
+        yield "interrupted", f"The search was interrupted after {trials}."
+    yield from ((each.key, each.text) for each in warn_near_duplicates(report.near_duplicates))
+    yield from ((each.key, each.text) for each in warn_synthetic(report.synthetic_queries))
+    ends = [
+        f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
+        for parameter in report.parameters
+        if _is_at_range_end(parameter, report)
+    ]
+    if ends:
+        text = f"Chosen at the end of the range: {', '.join(ends)}. A wider range may be better."
+        yield "range end", text
+    losing = (
+        (field, value, gain)
+        for field, gains in report.class_gains.items()
+        for value, gain in gains
+        if gain.high is not None and gain.high < 0
+    )
+    for field, value, gain in losing:
+        absent = "queries without a type" if field == "type" else f"queries without an {field}"
+        name = absent if value is None else f"{field} {value}"
+        text = f"The tuned system loses on {name}: {format_gain(gain, report.alpha)}"
+        yield f"losing {field}", f"{text}, not adjusted for the number of {field}s."
+
+
+def _unjudged_finding(report: TuningReport) -> Iterator[Finding]:
+    """What unjudged documents could change, where there are any."""
+    unjudged, decides = report.unjudged, report.verdict == "unjudged decide"
+    is_shown = unjudged is not None and (unjudged.has_unjudged or decides)
+    if unjudged is None or not is_shown or report.is_default_chosen:
+        return
+    text = f"Held out, {unjudged.description}."
+    if decides:
+        decide = "This contradicts" if unjudged.judged_only is not None else "They decide"
+        text += f" {decide} the measured difference: judge documents before any change."
+    yield Finding(text, "warning" if decides else "plain", "unjudged")
+
+
+def _is_at_range_end(parameter: ParameterInfo, report: TuningReport) -> bool:
+    """Whether a wider range could hold a better value.
+
+    0 is a natural end: a weight or bonus of 0 switches off what it weighs. So are both ends of a
+    share.
+    """
+    value = report.choice.params.get(parameter.path)
+    low, high = parameter.low, parameter.high
+    if parameter.kind == "choice" or low is None or high is None or low == high:
+        return False
+    if not isinstance(value, int | float) or value == 0 or (low, high) == (0, 1):
+        return False
+    margin = END_DISTANCE * (high - low)
+    if parameter.ratio:  # the greatest is 1, wherever the range ends
+        return value <= low + margin
+    is_low = value <= low + margin and not parameter.log
+    return value >= high - margin or is_low or value == low
+
+
+def build_page(
+    report: TuningReport, figures: Sequence[Figure] = (), tuned: str = "tuned.yaml"
+) -> Page:
+    """The page of a tuning run: the verdict, what it rests on, tables and figures.
+
+    Args:
+        report: What to show.
+        figures: The figures beside the page; empty = none.
+        tuned: File of the tuned experiment, as commands name it.
+    """
+    verdict, *findings = tuning_findings(report, tuned)
+    gains, *tables = tuning_tables(report)
+    results = Section(
+        summary=f"{report.dataset}: {report.measure}; {len(report.trials):,} trials; "
+        f"split: {report.split}",
+        findings=drop_judge_findings(findings),
+        parts=(gains, *figures[:1], *tables, *figures[1:]),
+    )
+    systems = Section(
+        title="The systems",
+        parts=(
+            YamlBlock("Default", report.default),
+            YamlBlock(f"Tuned (trial {report.choice.trial})", report.choice.config),
+        ),
+        is_folded=True,
+    )
+    created = report.provenance.created
+    provenance = Section(
+        "Provenance",
+        summary=f"{report.provenance.source}, {created}; {report.dataset}, {report.split}; "
+        f"data {report.fingerprint[:12]}; "
+        f"{len(report.trials):,} trials",
+        facts=_facts(report),
+    )
+    title = f"{report.name}: tuning {report.system} on {report.dataset}"
+    first = judge_section(() if report.data is None else report.data.warnings)
+    sections = (*first, *lint_section(report.lint), results, systems)
+    return Page(title, sections, verdict, provenance)
+
+
+def _facts(report: TuningReport) -> dict[str, str]:
+    seed = "" if report.split_seed is None else f", split seed {report.split_seed!r}"
+    versions, overrides = report.provenance.versions.items(), report.provenance.overrides
+    return {
+        "dataset": report.dataset,
+        "fingerprint": report.fingerprint,
+        "split": f"{report.split}{seed}",
+        "trials run": f"{len(report.trials):,}",
+        **{key: str(value) for key, value in report.settings.items() if value is not None},
+        **({"--set": ", ".join(overrides)} if overrides else {}),
+        "created": report.provenance.created,
+        "versions": ", ".join(f"{name} {version}" for name, version in versions),
+    }

@@ -1,1 +1,0 @@
-"""Rerankers: score candidates once, store the scores, write lists for offline evaluation."""

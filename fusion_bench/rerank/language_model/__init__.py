@@ -1,1 +1,0 @@
-"""What a language model that reranks is asked, and how its answer is read."""

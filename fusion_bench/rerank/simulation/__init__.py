@@ -1,1 +1,0 @@
-"""Simulation: a stored rerank list replayed under failures, latency and deadlines."""

@@ -1,1 +1,0 @@
-"""What the console answers, without HTTP: read-only state, and pure functions of a setting."""

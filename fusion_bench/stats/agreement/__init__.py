@@ -1,1 +1,0 @@
-"""Agreement between the grades of two judges."""

@@ -1,1 +1,0 @@
-"""Differences under random signs, by query or by group."""

@@ -1,0 +1,581 @@
+"""Power: the queries that a difference needs, the difference that given queries can show.
+
+The rule that is planned for says "better" where t = mean ÷ standard error exceeds a critical value.
+With true difference D, t is noncentral t with noncentrality D ÷ standard error (Sakai 2016, "Topic
+set size design", Information Retrieval Journal 19, section 3.1). The normal start of the search is
+his equation for the paired t test.
+
+Each rule has its own critical value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.stats.intervals import POWER, estimate_mean, group_codes
+from fusion_bench.util.formatting import Columns, TableView
+
+#: Below it, the queries that changed say too little about the spread for more than a lower bound.
+MIN_CHANGED_FOR_SPREAD = 30
+#: Significant digits of a number of queries.
+DIGITS = 2
+#: Kurtosis of the normal distribution.
+NORMAL = 3.0
+#: Degrees of freedom at which t is normal.
+NORMAL_FREEDOM = 1e8
+#: Upper tail probability of Student's .975 quantile.
+DEFAULT_TAIL = 0.025
+#: Most steps of the search for N.
+STEPS = 200
+#: No collection is larger; a difference that needs more is out of reach.
+MOST_QUERIES = 10**12
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """Queries that a rule needs to find a difference with the asked power.
+
+    Attributes:
+        queries: N, rounded up to two digits. Where ``at_least``, the lower end of its interval.
+        low: Lower end of the 95 % interval of N, rounded down; None where ``at_least``, and where
+            the standard deviation is assumed, not estimated.
+        high: Upper end, rounded up; None likewise.
+        at_least: Whether fewer than 30 queries changed, so that only a lower bound is known.
+    """
+
+    queries: int
+    low: int | None
+    high: int | None
+    at_least: bool
+
+    def __str__(self) -> str:
+        """For example ``1,200 [930, 1,600]``, ``at least 85``, or ``1,200`` of an assumed sd."""
+        if self.low is None or self.high is None:
+            return f"{'at least ' if self.at_least else ''}{self.queries:,}"
+        return f"{self.queries:,} [{self.low:,}, {self.high:,}]"
+
+
+def needed_queries(
+    difference: float,
+    sd: float,
+    *,
+    queries: int | None,
+    changed: int = 0,
+    kurtosis: float | None = None,
+    critical: float | None = None,
+    power: float = POWER,
+    design_effect: float = 1.0,
+    freedom: float | None = None,
+    groups: int | None = None,
+) -> SampleSize | None:
+    """Queries at which a true difference exceeds the critical value with probability ``power``.
+
+    The standard error at N queries is sd · √(design effect ÷ N). The critical value at N has the
+    tail probability that ``critical`` has at the degrees of freedom at hand. The interval is that
+    of the variance, from its logarithm and the kurtosis (Bonett 2006, "Approximate confidence
+    interval for standard deviation of nonnormal distributions", equation 1).
+
+    Args:
+        difference: True difference; only its size counts.
+        sd: Standard deviation of the differences over queries.
+        queries: Queries that ``sd`` was estimated from; None = it is assumed, then N has no
+            interval, and ``changed``, ``kurtosis`` and ``freedom`` do not count.
+        changed: Those whose difference is not 0.
+        kurtosis: μ₄ ÷ σ⁴ of the differences, or of their sums by group (``estimate_kurtosis``);
+            None = 3, the normal one.
+        critical: Critical value of t at the queries at hand (at infinitely many where ``sd`` is
+            assumed): the two-sided c of a family, or a one-sided quantile. None = Student's .975
+            quantile.
+        power: Above .5 and below 1.
+        design_effect: Variance of the mean by group ÷ by query.
+        freedom: Degrees of freedom of the estimate at hand; None = (queries ÷ design effect) − 1.
+        groups: Groups that the variance was estimated from; None = queries ÷ design effect.
+
+    Returns:
+        None where no spread is known (fewer than two queries, an sd of 0), where the critical
+        value is infinite, or where more than 10¹² queries were needed.
+
+    Raises:
+        ConfigError: A difference of 0, or a power outside its range.
+    """
+    if difference == 0 or not math.isfinite(difference):
+        raise ConfigError(f"difference: must be finite and not 0, not {difference}")
+    _check_power(power)
+    if queries is None:
+        rate, freedom = 1 / design_effect, NORMAL_FREEDOM
+    else:
+        freedom = queries / design_effect - 1 if freedom is None else freedom
+        rate = (freedom + 1) / queries
+    if not (sd > 0 and freedom > 0 and (critical is None or math.isfinite(critical))):
+        return None
+    tail = DEFAULT_TAIL if critical is None else upper_tail(critical, freedom)
+    variance = design_effect * (sd / difference) ** 2
+    middle = _solve_queries(variance, tail, power, rate)
+    if not middle <= MOST_QUERIES:
+        return None
+    if queries is None:
+        return SampleSize(round_queries(middle, up=True), None, None, at_least=False)
+    low, high = (
+        _solve_queries(variance * factor, tail, power, rate)
+        for factor in _variance_factors(groups or queries / design_effect, kurtosis)
+    )
+    least = round_queries(low, up=False)
+    if changed < MIN_CHANGED_FOR_SPREAD or high > MOST_QUERIES:
+        return SampleSize(least, None, None, at_least=True)
+    return SampleSize(
+        round_queries(middle, up=True), least, round_queries(high, up=True), at_least=False
+    )
+
+
+def detectable_difference(
+    standard_error: float, critical: float, *, freedom: float, power: float = POWER
+) -> float | None:
+    """True difference whose t exceeds the critical value with probability ``power``.
+
+    Args:
+        standard_error: Of the mean difference.
+        critical: Critical value of t: the c of a family, or a one-sided quantile.
+        freedom: Degrees of freedom of the standard error.
+        power: Above .5 and below 1.
+
+    Returns:
+        None where no spread is known: a standard error or degrees of freedom of 0, or NaN, and
+        where the critical value is infinite.
+    """
+    from scipy.special import nctdtrinc  # late, as it is slow
+
+    _check_power(power)
+    if not (
+        standard_error > 0 and freedom > 0 and math.isfinite(critical)
+    ):  # written so that NaN ends here too
+        return None
+    return float(nctdtrinc(freedom, 1 - power, critical)) * standard_error
+
+
+def compute_power(
+    difference: float, standard_error: float, critical: float, *, freedom: float
+) -> float:
+    """Probability that t exceeds the critical value at a true difference, between 0 and 1.
+
+    Args:
+        difference: True difference in the direction that is tested.
+        standard_error: Of the mean difference; above 0.
+        critical: Critical value of t.
+        freedom: Degrees of freedom of the standard error.
+    """
+    from scipy.special import nctdtr  # late, as it is slow
+
+    return 1.0 - float(nctdtr(freedom, difference / standard_error, critical))
+
+
+def estimate_kurtosis(values: FloatArray) -> float | None:
+    """Kurtosis μ₄ ÷ σ⁴ about a trimmed mean (Bonett 2006); None below 5 values or without spread.
+
+    The mean is trimmed by 1 ÷ (2·√(Q − 4)) at each end, so that a long tail counts in full.
+
+    Args:
+        values: Shape (Q,), finite.
+    """
+    count = len(values)
+    if count < 5:
+        return None
+    cut = int(count / (2 * math.sqrt(count - 4)))
+    ordered = np.sort(values)
+    inner = ordered[min(cut, (count - 1) // 2) : count - min(cut, (count - 1) // 2)]
+    center, mean = math.fsum(inner.tolist()) / len(inner), math.fsum(ordered.tolist()) / count
+    square = math.fsum(((ordered - mean) ** 2).tolist())
+    if not square > 0:
+        return None
+    return count * math.fsum(((ordered - center) ** 4).tolist()) / square**2
+
+
+def round_queries(queries: float, *, up: bool) -> int:
+    """A number of queries with two digits, rounded up or down."""
+    step: int = 10 ** max(0, math.floor(math.log10(max(queries, 1))) + 1 - DIGITS)
+    return (math.ceil(queries / step) if up else math.floor(queries / step)) * step
+
+
+def upper_tail(critical: float, freedom: float) -> float:
+    """Probability that Student's t exceeds a critical value."""
+    from scipy.special import stdtr  # late, as it is slow
+
+    return float(stdtr(freedom, -critical))
+
+
+def critical_value(tail: float, freedom: float) -> float:
+    """Value that Student's t exceeds with probability ``tail``."""
+    from scipy.special import stdtrit  # late, as it is slow
+
+    return -float(stdtrit(freedom, tail))
+
+
+def _check_power(power: float) -> None:
+    if not 0.5 < power < 1:
+        raise ConfigError(f"power: must be above .5 and below 1, not {power}")
+
+
+def _solve_queries(variance: float, tail: float, power: float, rate: float) -> float:
+    """N where the power is reached, by damped iteration; infinite where no N is found.
+
+    Args:
+        variance: Variance of the differences ÷ squared true difference, design effect included.
+        tail: Upper tail probability of the critical value.
+        power: As asked for.
+        rate: (Degrees of freedom + 1) ÷ queries.
+    """
+    from scipy.special import nctdtrinc, ndtri  # late, as they are slow
+
+    z = -float(ndtri(tail))
+    queries = (z + float(ndtri(power))) ** 2 * variance + z**2 / 2
+    for _ in range(STEPS):
+        freedom = max(rate * queries - 1, 1.0)
+        needed = float(nctdtrinc(freedom, 1 - power, critical_value(tail, freedom)))
+        step = (needed**2 * variance - queries) / 2
+        queries += step
+        if not abs(step) > 1e-6 * queries:  # written so that NaN ends here too
+            break
+    return max(queries, 2 / rate) if math.isfinite(queries) else math.inf
+
+
+def _variance_factors(count: float, kurtosis: float | None) -> tuple[float, float]:
+    """Ends of the 95 % interval of the variance ÷ the variance (Bonett 2006, equation 1)."""
+    from scipy.special import ndtri  # late, as it is slow
+
+    z = float(ndtri(0.975))
+    if not count > z + 1:
+        return 0.0, math.inf
+    spread = max((NORMAL if kurtosis is None else kurtosis) - (count - 3) / count, 0.0)
+    correction = count / (count - z)
+    half = z * correction * math.sqrt(spread / (count - 1))
+    return correction * math.exp(-half), correction * math.exp(half)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much the differences of two systems vary from query to query.
+
+    Attributes:
+        sd: Standard deviation over queries.
+        queries: Q; None = the standard deviation is assumed, and no queries are at hand.
+        design_effect: Variance of the mean by group ÷ by query; 1 without groups.
+        freedom: Degrees of freedom of the standard error; None without queries.
+        changed: Queries with a difference; None where the standard deviation is assumed.
+        kurtosis: μ₄ ÷ σ⁴ of the differences, or of their sums by group; None where the standard
+            deviation is assumed, or nothing tells the kurtosis.
+        groups: Groups of the queries; None without.
+    """
+
+    sd: float
+    queries: int | None = None
+    design_effect: float = 1.0
+    freedom: float | None = None
+    changed: int | None = None
+    kurtosis: float | None = None
+    groups: int | None = None
+
+    @property
+    def standard_error(self) -> float | None:
+        """Of the mean difference over the queries at hand; None without queries."""
+        if self.queries is None:
+            return None
+        return self.sd * math.sqrt(self.design_effect / self.queries)
+
+    def needed_queries(
+        self, difference: float, critical: float | None, *, power: float = POWER
+    ) -> SampleSize | None:
+        """Queries at which a true difference exceeds the critical value; see ``sample_size``.
+
+        Args:
+            difference: True difference.
+            critical: At the queries at hand; at infinitely many where the spread is assumed.
+            power: Above .5 and below 1.
+        """
+        return needed_queries(
+            difference,
+            self.sd,
+            queries=None if self.changed is None else self.queries,
+            changed=self.changed or 0,
+            kurtosis=self.kurtosis,
+            critical=critical,
+            power=power,
+            design_effect=self.design_effect,
+            freedom=self.freedom,
+            groups=self.groups,
+        )
+
+
+def estimate_spread(differences: FloatArray, groups: IntArray | None = None) -> Spread:
+    """The spread of paired differences.
+
+    Args:
+        differences: Shape (Q,), finite.
+        groups: Shape (Q,), integer codes; None = every query alone.
+    """
+    mean = estimate_mean(differences, groups)
+    changed = int((differences != 0).sum())
+    spread = Spread(mean.sd, mean.queries, 1.0, mean.freedom, changed)
+    if groups is None or mean.groups == mean.queries or not mean.sd > 0:
+        return replace(spread, kurtosis=estimate_kurtosis(differences))
+    effect = (mean.standard_error / mean.sd) ** 2 * mean.queries
+    codes, _ = group_codes(groups, mean.queries)
+    sums = np.bincount(codes, weights=differences - mean.mean).astype(np.float64)
+    return replace(
+        spread, design_effect=effect, kurtosis=estimate_kurtosis(sums), groups=mean.groups
+    )
+
+
+def assume_spread(
+    sd: float,
+    queries: int | None = None,
+    groups: int | None = None,
+    design_effect: float | None = None,
+) -> Spread:
+    """A spread that is assumed.
+
+    Args:
+        sd: Standard deviation of the differences over queries.
+        queries: Queries at hand; None = none.
+        groups: Groups among these queries, of equal size; None = every query alone.
+        design_effect: None = the worst that groups can do, queries ÷ groups: a group says no
+            more than one query.
+
+    Raises:
+        ConfigError: A number out of its range, or groups without queries.
+    """
+    if not (sd > 0 and math.isfinite(sd)):
+        raise ConfigError(f"sd: must be above 0, not {sd}")
+    if queries is not None and queries < 2:
+        raise ConfigError(f"queries: at least 2 are needed, not {queries}")
+    if groups is not None and queries is None:
+        raise ConfigError("groups: the number of queries is needed too")
+    if groups is not None and queries is not None and not 2 <= groups <= queries:
+        raise ConfigError(f"groups: from 2 to the number of queries, {queries}, not {groups}")
+    effect = design_effect
+    if effect is None:
+        effect = 1.0 if groups is None or queries is None else queries / groups
+    if not (effect > 0 and math.isfinite(effect)):
+        raise ConfigError(f"design_effect: must be above 0, not {effect}")
+    if queries is None:
+        return Spread(sd, design_effect=effect)
+    freedom = queries / effect - 1 if groups is None else groups - 1
+    return Spread(sd, queries, effect, max(freedom, 1.0), groups=groups)
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """A t test of one command.
+
+    Attributes:
+        name: What it decides.
+        tail: Upper tail probability of its critical value.
+        critical_value: At the queries at hand, where the tail probability does not give it: the
+            c of a family. None = Student's quantile.
+    """
+
+    name: str
+    tail: float
+    critical_value: float | None = None
+
+
+@dataclass(frozen=True)
+class DifferencePlan:
+    """One true difference under one rule.
+
+    Attributes:
+        difference: Above 0.
+        needed: Queries for the asked power; None = out of reach, or no spread is known.
+        power: Of the queries at hand; None without queries or spread.
+    """
+
+    difference: float
+    needed: SampleSize | None
+    power: float | None
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """What one rule needs and can show.
+
+    Attributes:
+        name: What it decides.
+        tail: Upper tail probability of its critical value.
+        critical_value: At the queries at hand, or at infinitely many where there are none.
+        detectable: Smallest difference that the queries at hand show with the asked power; None
+            without queries or spread.
+        differences: By true difference.
+    """
+
+    name: str
+    tail: float
+    critical_value: float
+    detectable: float | None
+    differences: tuple[DifferencePlan, ...]
+
+
+def sidak_tail(systems: int, alpha: float = 0.05) -> float:
+    """Upper tail probability of the two-sided critical value for several compared systems.
+
+    (1 − (1 − α)^(1 / K)) / 2: exact for K independent differences, and an upper bound of the
+    critical value whatever their correlations (Šidák 1967, "Rectangular confidence regions for the
+    means of multivariate normal distributions").
+
+    Args:
+        systems: K ≥ 1, without the baseline.
+        alpha: Family-wise level.
+    """
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha: must be above 0 and below 1, not {alpha}")
+    if systems < 1:
+        raise ConfigError(f"systems: at least 1 is needed, not {systems}")
+    return -math.expm1(math.log1p(-alpha) / systems) / 2
+
+
+def plan_rule(
+    rule: DecisionRule, spread: Spread, differences: Sequence[float], power: float = POWER
+) -> RulePlan:
+    """Queries that a rule needs, and what it shows on the queries at hand.
+
+    Args:
+        rule: The rule.
+        spread: Of the differences.
+        differences: True differences, each above 0.
+        power: Above .5 and below 1.
+
+    Raises:
+        ConfigError: A difference or power out of its range.
+    """
+    wrong = [each for each in differences if not 0 < each < math.inf]
+    if wrong or not differences:
+        raise ConfigError(f"difference: must be above 0, not {wrong[0] if wrong else 'none'}")
+    freedom, error = spread.freedom or NORMAL_FREEDOM, spread.standard_error
+    critical, tail = rule.critical_value, rule.tail
+    if critical is None:
+        critical = critical_value(tail, freedom)
+    else:
+        tail = upper_tail(critical, freedom)
+    planned = critical_value(tail, NORMAL_FREEDOM) if spread.changed is None else critical
+    plans = tuple(
+        DifferencePlan(
+            difference,
+            spread.needed_queries(difference, planned, power=power),
+            compute_power(difference, error, critical, freedom=freedom) if error else None,
+        )
+        for difference in differences
+    )
+    detectable = None
+    if error is not None:
+        detectable = detectable_difference(error, critical, freedom=freedom, power=power)
+    return RulePlan(rule.name, tail, critical, detectable, plans)
+
+
+def power_by_queries(rule: RulePlan, spread: Spread, difference: float, queries: int) -> float:
+    """Power at another number of queries, with the tail probability of the rule's critical value.
+
+    Args:
+        rule: The rule.
+        spread: Of the differences; must be above 0.
+        difference: True difference.
+        queries: N.
+
+    Returns:
+        NaN where N queries leave no degree of freedom, or without a critical value.
+    """
+    at_hand = spread.freedom or NORMAL_FREEDOM
+    rate = 1 / spread.design_effect
+    if spread.queries is not None:
+        rate = (at_hand + 1) / spread.queries
+    freedom = rate * queries - 1
+    if not (freedom >= 1 and math.isfinite(rule.critical_value)):
+        return math.nan
+    critical = critical_value(upper_tail(rule.critical_value, at_hand), freedom)
+    error = spread.sd * math.sqrt(spread.design_effect / queries)
+    return compute_power(difference, error, critical, freedom=freedom)
+
+
+@dataclass(frozen=True)
+class PlannedComparison:
+    """Whose differences tell the spread.
+
+    Attributes:
+        collection: The dataset.
+        measure: Of the differences.
+        baseline: The system compared with.
+        candidate: The compared system.
+    """
+
+    collection: str
+    measure: str
+    baseline: str
+    candidate: str
+
+
+@dataclass(frozen=True)
+class PlanWarning:
+    """What speaks against the values that a plan rests on.
+
+    Attributes:
+        key: For programs.
+        text: A sentence or more.
+    """
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, repr=False)
+class PowerPlan(TableView):
+    """Queries that each rule needs, and what the queries at hand can show.
+
+    Attributes:
+        comparison: Whose differences tell the spread; None where it is assumed.
+        systems: Compared systems of the family, without the baseline.
+        checks: Checks of the gate.
+        alpha: Family-wise level.
+        power: As asked for.
+        spread: Of the differences.
+        rules: One a decision.
+        is_family: The first rule's critical value is that of a report's family; otherwise Šidák's
+            upper bound.
+        warnings: What speaks against the judge of the report; empty where the spread is assumed.
+    """
+
+    comparison: PlannedComparison | None
+    systems: int
+    checks: int
+    alpha: float
+    power: float
+    spread: Spread
+    rules: tuple[RulePlan, ...]
+    is_family: bool
+    warnings: tuple[PlanWarning, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field by name."""
+        return asdict(self)
+
+    def _summary(self) -> str:
+        names = ""
+        if self.comparison is not None:
+            of = self.comparison
+            names = f"{of.candidate} - {of.baseline}, {of.measure}, "
+        return f"PowerPlan({names}sd {self.spread.sd:.4g})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a rule and difference."""
+        rows = [(rule, each) for rule in self.rules for each in rule.differences][:limit]
+        needed = [each.needed for _, each in rows]
+        return {
+            "rule": [rule.name for rule, _ in rows],
+            "difference": [each.difference for _, each in rows],
+            "queries": [None if size is None else size.queries for size in needed],
+            "low": [None if size is None else size.low for size in needed],
+            "high": [None if size is None else size.high for size in needed],
+            "power": [each.power for _, each in rows],
+        }

@@ -1,1 +1,0 @@
-"""Power: detectable differences, and the queries that a difference needs."""

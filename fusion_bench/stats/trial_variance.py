@@ -1,0 +1,468 @@
+"""Trials, that is repeated lists of a system: how far they differ, what they add to a variance.
+
+The model is crossed: every trial t of a system has every query q, and trials belong to one system,
+
+    y_tq = μ + α_q + τ_t + ε_tq,
+
+with random effects of queries, of trials, and of one trial on one query (Brennan 2001,
+"Generalizability Theory", chapter 2; Voorhees, Samarov & Soboroff 2017, "Using Replicates in
+Information Retrieval Evaluation", ACM TOIS 36(2)). τ moves all queries of a trial together. It is
+what averaging over queries does not remove.
+
+The mean over queries and trials of system s has the variance
+(σ²_α + σ²_ε/T) / Q + σ²_τ/T. The variance over queries of the means over trials estimates its
+first part, because ε is in these means. So does it for the paired difference of two systems. Only
+σ²_τ/T of each system is to be added, and where σ²_τ is 0 the plain paired test is right.
+
+Two or three trials estimate σ²_τ too unsurely where nothing else is uncertain in the same way: a
+difference from a fixed list takes the upper limit of σ²_τ/T instead of its estimate.
+
+The variance of a mean or a paired difference, as expected with Q′ queries and T′ trials, is
+
+    V′ = (Q/Q′)·(R + Σ W_s/T′_s) + Σ σ²_τs/T′_s,
+
+where W_s/T_s is what ε_s adds to the variance V_q over queries, and R = V_q − Σ W_s/T_s is the
+rest, at least 0 (a decision study of Brennan 2001, "Generalizability Theory", chapter 2). Where
+σ²_τ/T enters the interval by its upper limit, it does so here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.stats.intervals import (
+    MeanEstimate,
+    bell_mccaffrey_freedom,
+    check_values,
+    cr2_standard_error,
+    exact_mean,
+    group_codes,
+    t_quantile,
+)
+from fusion_bench.stats.power import detectable_difference
+
+
+def paired_sides(
+    first: FloatArray | None, second: FloatArray | None, *, is_shared: bool
+) -> tuple[FloatArray | None, ...]:
+    """The values whose spread over trials enters the variance of first − second.
+
+    Systems that read the same trials of a list, such as an agent and a fusion with this agent,
+    move together: trial t of the one was made from what trial t of the other was made from. Then
+    only their differences, trial by trial, are independent of each other (paired replicates;
+    Brennan 2001, "Generalizability Theory", chapter 4: an effect common to both cancels).
+
+    Args:
+        first: Shape (T, Q); None = one trial.
+        second: Likewise, with its own number of trials.
+        is_shared: Whether both read the trials of one list.
+
+    Returns:
+        The sides for ``make_trial_terms``.
+    """
+    if is_shared and first is not None and second is not None and len(first) == len(second):
+        return (first - second,)
+    return first, second
+
+
+@dataclass(frozen=True)
+class TrialSpread:
+    """The trials of one system, at least 2.
+
+    Attributes:
+        trials: T.
+        means: The mean over queries of each trial, T numbers.
+        between: Sample variance of these means. It estimates σ²_τ + ``within``.
+        within: Variance of a trial's mean that ε alone causes: σ²_ε ÷ Q without groups.
+        within_freedom: Degrees of freedom of ``within``; NaN with one group.
+    """
+
+    trials: int
+    means: tuple[float, ...]
+    between: float
+    within: float
+    within_freedom: float
+
+    @property
+    def variance(self) -> float:
+        """σ²_τ, by the analysis of variance; a negative estimate is 0.
+
+        Searle, Casella & McCulloch 1992, "Variance Components", chapter 4.
+        """
+        return self.between - self.within if self.between > self.within else 0.0
+
+    @property
+    def sd(self) -> float:
+        """Sample standard deviation of the means of the trials."""
+        return float(np.sqrt(self.between))
+
+
+def measure_trial_spread(values: FloatArray, groups: IntArray | None = None) -> TrialSpread:
+    """Compare the trials of one system.
+
+    Residuals of a query that was asked in T trials sum to 0 over the trials, so the sum of their
+    variances is divided by T − 1. With groups the variance of a trial's mean is CR2's.
+
+    Args:
+        values: Shape (T, Q), T ≥ 2, finite.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
+
+    Raises:
+        ConfigError: One trial, or groups of another shape.
+        DataError: No query, or a value that is not finite.
+    """
+    check_values(values, dimensions=2)
+    trials, queries = values.shape
+    if trials < 2:
+        raise ConfigError(f"trials: a spread needs at least 2, not {trials}")
+    codes, count = group_codes(groups, queries)
+    means = np.array([exact_mean(row) for row in values])
+    residuals = values - values[0]  # exactly 0 where trials are equal
+    residuals -= residuals.mean(axis=0)
+    residuals -= residuals.mean(axis=1, keepdims=True)
+    sizes = np.bincount(codes).astype(np.int64)
+    sums = np.stack(
+        [np.bincount(codes, weights=row, minlength=count).astype(np.float64) for row in residuals]
+    )
+    within = float((cr2_standard_error(sums, sizes) ** 2).sum() / (trials - 1))
+    return TrialSpread(
+        trials=trials,
+        means=tuple(means.tolist()),
+        between=0.0 if (means == means[0]).all() else float(means.var(ddof=1)),
+        within=within,
+        within_freedom=(trials - 1) * bell_mccaffrey_freedom(sizes),
+    )
+
+
+#: With so many trials or fewer, a difference from a fixed list takes the upper limit of σ²_τ/T.
+FEW_TRIALS: Final = 3
+#: Trials of each system that keep the level of a family whatever trials do (docs/statistics.md).
+ENOUGH_TRIALS: Final = 6
+#: 1 − the confidence of that limit: with two or three trials, normal effects and queries, and an sd
+#: of trials from 0 to .1, it is the largest with which 95 % intervals cover (docs/statistics.md).
+LIMIT_LEVEL: Final = 0.15
+
+
+@dataclass(frozen=True)
+class TrialTerm:
+    """The trials of one system, as they enter the variance of a mean or a difference.
+
+    Attributes:
+        spread: How far the trials lie apart.
+        factor: 1/T; where another system borrows this spread, 1/T of both.
+        is_limit: The upper limit of σ²_τ/T is added, not its estimate.
+    """
+
+    spread: TrialSpread
+    factor: float
+    is_limit: bool = False
+
+    @property
+    def variance(self) -> float:
+        """What the term adds.
+
+        B·(T − 1) is a χ² with T − 1 degrees of freedom times σ²_τ + W, so that its low quantile
+        gives the upper limit of σ²_τ + W.
+        """
+        if not self.is_limit:
+            return self.factor * self.spread.variance
+        from scipy.special import gammaincinv  # late, as it is slow
+
+        freedom = self.spread.trials - 1
+        quantile = 2 * float(gammaincinv(freedom / 2, LIMIT_LEVEL))
+        limit = freedom * self.spread.between / quantile - self.spread.within
+        return self.factor * max(limit, 0.0)
+
+    @property
+    def squared_error(self) -> float:
+        """Half the variance of ``variance``, each mean square being a scaled χ²; 0 for a limit."""
+        if self.is_limit:
+            return 0.0
+        spread = self.spread
+        squares = spread.between**2 / (spread.trials - 1) + (
+            spread.within**2 / spread.within_freedom
+        )
+        return self.factor**2 * squares
+
+
+def make_trial_terms(
+    sides: Sequence[FloatArray | None], groups: IntArray | None = None, *, borrow: bool = False
+) -> tuple[TrialTerm, ...]:
+    """The terms of a mean (one side) or of a paired difference (two sides).
+
+    The trials of a system with one trial are unknown. It counts as fixed: the interval holds for
+    its list as it is, and two or three trials of the other side add their upper limit. With
+    ``borrow`` it is as unsteady as the other side: one system, changed.
+
+    Args:
+        sides: Of each system the values of its trials, shape (T, Q); None = one trial.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
+        borrow: Whether a side of one trial takes the spread of the other.
+
+    Returns:
+        Only the terms that add something.
+    """
+    repeated = [side for side in sides if side is not None and len(side) > 1]
+    singles = len(sides) - len(repeated)
+    is_fixed = len(repeated) == singles == 1 and not borrow
+    terms = []
+    for side in repeated:
+        spread = measure_trial_spread(side, groups)
+        factor = 1 / spread.trials + (singles if borrow else 0)
+        terms.append(TrialTerm(spread, factor, is_fixed and spread.trials <= FEW_TRIALS))
+    return tuple(term for term in terms if term.variance > 0)
+
+
+def add_trial_variance(
+    estimate: MeanEstimate, terms: Sequence[TrialTerm], *, alpha: float = 0.05
+) -> MeanEstimate:
+    """An estimate that holds for new queries and for new trials.
+
+    The variance is V = V_q + Σ f·σ²_τ, with V_q over queries and f of each term. Its degrees of
+    freedom are Satterthwaite's, V² ÷ (V_q²/ν_q + Σ f²·(B²/(T − 1) + W²/ν_W)), where σ²_τ = B − W
+    (Satterthwaite 1946, "An approximate distribution of estimates of variance components",
+    Biometrics Bulletin 2). A term whose estimate is not above 0 takes no part. With an upper limit
+    they are ν_q, because it is no estimate.
+
+    Args:
+        estimate: Over queries, of the means over trials.
+        terms: From :func:`make_trial_terms`.
+        alpha: 1 − coverage of its interval.
+
+    Returns:
+        The estimate as it is where no term adds anything.
+    """
+    added = math.fsum(term.variance for term in terms)
+    if not added > 0 or math.isnan(estimate.standard_error):
+        return estimate
+    query_variance = estimate.standard_error**2
+    variance = query_variance + added
+    freedom = estimate.freedom
+    if not terms[0].is_limit:
+        squares = query_variance**2 / estimate.freedom
+        squares += math.fsum(term.squared_error for term in terms)
+        # A difference of mean squares can leave less than its coarsest part has.
+        least = min(estimate.freedom, *(term.spread.trials - 1 for term in terms))
+        freedom = max(variance**2 / squares, least)
+    error = math.sqrt(variance)
+    half_width = t_quantile(freedom, 1 - alpha / 2) * error
+    return replace(
+        estimate,
+        low=estimate.mean - half_width,
+        high=estimate.mean + half_width,
+        standard_error=error,
+        freedom=freedom,
+        trial_variance=added,
+    )
+
+
+def move_quantile(t: float, old: float, new: float) -> float:
+    """The quantile of Student's t at ``new`` degrees of freedom where ``old`` has ``t`` ≥ 0."""
+    from scipy.special import stdtr, stdtrit  # late, as it is slow
+
+    if old == new or not 0 < t < math.inf:
+        return t
+    return -float(stdtrit(new, float(stdtr(old, -t))))
+
+
+@dataclass(frozen=True)
+class VarianceComponents:
+    """Variances of the parts of one value, y_tq; they sum to the variance of one value.
+
+    Attributes:
+        queries: σ²_α: how far queries differ.
+        trials: σ²_τ: how far trials differ on all queries together.
+        residual: σ²_ε: how far trials differ on one query.
+    """
+
+    queries: float
+    trials: float
+    residual: float
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Of queries, trials and residual; they sum to 1, or are 0 where nothing varies."""
+        total = self.queries + self.trials + self.residual
+        if total == 0:
+            return 0.0, 0.0, 0.0
+        return self.queries / total, self.trials / total, self.residual / total
+
+
+def split_variance(
+    values: FloatArray, spread: TrialSpread | None = None
+) -> VarianceComponents | None:
+    """Variance components by the analysis of variance; negative estimates are 0.
+
+    With the mean squares of queries, trials and residual, σ²_ε = MS_ε,
+    σ²_τ = (MS_τ − MS_ε) ÷ Q and σ²_α = (MS_α − MS_ε) ÷ T (Brennan 2001, chapter 2).
+
+    Args:
+        values: Shape (T, Q), T ≥ 2, finite.
+        spread: Of the same values, where queries come in groups; by default without groups.
+
+    Returns:
+        None with one query.
+    """
+    trials, queries = values.shape
+    if queries < 2:
+        return None
+    spread = spread or measure_trial_spread(values)
+    by_query = values.mean(axis=0)
+    residuals = values - values[0]  # exactly 0 where trials are equal
+    residuals -= residuals.mean(axis=0)
+    residuals -= residuals.mean(axis=1, keepdims=True)
+    residual = float((residuals**2).sum() / ((trials - 1) * (queries - 1)))
+    between_queries = float(((by_query - exact_mean(by_query)) ** 2).sum() / (queries - 1))
+    return VarianceComponents(
+        queries=max(between_queries - residual / trials, 0.0),
+        trials=spread.variance,
+        residual=residual,
+    )
+
+
+def count_disagreements(values: FloatArray, *, noise: float) -> tuple[int, int]:
+    """Queries on which the first two trials differ, and on which any two do.
+
+    Args:
+        values: Shape (T, Q), T ≥ 2.
+        noise: Differences up to this count as none.
+    """
+    first, second = values[:2]
+    return (
+        int((np.abs(first - second) > noise).sum()),
+        int((np.ptp(values, axis=0) > noise).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class PlannedDesign:
+    """A number of trials and queries, and what the interval would be.
+
+    Attributes:
+        added_trials: Of each system that has trials; inf = as many as one likes.
+        added_queries: inf likewise.
+        half_width: Expected half width of the interval; at most that of today. More queries
+            alone leave fewer degrees of freedom, so that the formula can say more.
+        detectable: The smallest true difference that is found with 80 % power; None where no
+            spread is left.
+    """
+
+    added_trials: float
+    added_queries: float
+    half_width: float
+    detectable: float | None
+
+
+@dataclass(frozen=True)
+class NarrowingPlan:
+    """Ways to narrow one interval.
+
+    Attributes:
+        now: As measured.
+        one_trial: One more trial of each system that has trials.
+        same_cost: More queries instead, for as many answers of these systems.
+        all_trials: What no number of trials falls below.
+        all_queries: What no number of queries falls below.
+    """
+
+    now: PlannedDesign
+    one_trial: PlannedDesign
+    same_cost: PlannedDesign
+    all_trials: PlannedDesign
+    all_queries: PlannedDesign
+
+    @property
+    def prefers_trials(self) -> bool:
+        """Whether one more trial narrows the interval more than as many answers to new queries."""
+        return self.one_trial.half_width < self.same_cost.half_width
+
+
+def plan_narrowing(
+    estimate: MeanEstimate,
+    spreads: Sequence[TrialSpread],
+    *,
+    alpha: float = 0.05,
+    is_fixed: bool = False,
+) -> NarrowingPlan | None:
+    """What one more trial, or more queries, would make of an interval.
+
+    A system of one trial counts as fixed and has no spread.
+
+    Args:
+        estimate: Over queries, of the means over trials, without what trials add.
+        spreads: Of each system with several trials.
+        alpha: 1 − coverage.
+        is_fixed: The one system with trials is compared with a fixed list.
+
+    Returns:
+        None where no system has trials, or no spread over queries is known.
+    """
+    if not spreads or math.isnan(estimate.standard_error):
+        return None
+    answers = sum(spread.trials for spread in spreads)
+    queries = math.ceil(estimate.queries * len(spreads) / answers)
+    now = _plan_design(estimate, spreads, 0, 0, alpha, is_fixed)
+
+    def plan(trials: float, queries: float, less: PlannedDesign = now) -> PlannedDesign:
+        """A design that is no worse than one with less."""
+        design = _plan_design(estimate, spreads, trials, queries, alpha, is_fixed)
+        if design.half_width <= less.half_width:
+            return design
+        return replace(design, half_width=less.half_width, detectable=less.detectable)
+
+    one_trial = plan(1, 0)
+    return NarrowingPlan(
+        now=now,
+        one_trial=one_trial,
+        same_cost=plan(0, queries),
+        all_trials=plan(math.inf, 0, one_trial),
+        all_queries=plan(0, math.inf),
+    )
+
+
+def _plan_design(
+    estimate: MeanEstimate,
+    spreads: Sequence[TrialSpread],
+    trials: float,
+    queries: float,
+    alpha: float,
+    is_fixed: bool,
+) -> PlannedDesign:
+    """The expected interval with so many trials and queries more."""
+    rate = estimate.queries / (estimate.queries + queries)
+    residual = math.fsum(spread.within / spread.trials for spread in spreads)
+    rest = max(estimate.standard_error**2 - residual, 0.0)
+    by_query = rest + math.fsum(spread.within / (spread.trials + trials) for spread in spreads)
+    # Without more of anything it is as measured, though R cannot be below 0.
+    query_variance = rate * (by_query if trials else estimate.standard_error**2)
+    freedom = (estimate.freedom + 1) / rate - 1 if rate else math.inf
+    added, squares = 0.0, query_variance**2 / freedom
+    for spread in spreads:
+        count = spread.trials + trials
+        if is_fixed and count <= FEW_TRIALS:
+            within = rate * spread.within
+            between = spread.between - spread.within + within
+            planned = replace(spread, trials=int(count), between=between, within=within)
+            added += TrialTerm(planned, 1 / count, is_limit=True).variance
+            squares = (query_variance + added) ** 2 / freedom
+        elif spread.variance > 0 and math.isfinite(count):
+            within = rate * spread.within
+            added += spread.variance / count
+            squares += ((spread.variance + within) / count) ** 2 / (count - 1)
+            if within > 0:
+                squares += (within / count) ** 2 / (spread.within_freedom / rate)
+    variance = query_variance + added
+    if not variance > 0:
+        return PlannedDesign(trials, queries, 0.0, None)
+    freedom = variance**2 / squares if squares else math.inf
+    error, critical = math.sqrt(variance), t_quantile(freedom, 1 - alpha / 2)
+    return PlannedDesign(
+        trials, queries, critical * error, detectable_difference(error, critical, freedom=freedom)
+    )

@@ -1,0 +1,395 @@
+"""Evaluation by worker processes, on this machine or on a Dask cluster.
+
+A call names a dataset by its path, some of its queries and a system. The worker opens the dataset,
+keeps it, and returns values per query, equal to those of one process to the last bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fusion_bench.config.models import MOST_WORKERS
+from fusion_bench.config.parameters import Params
+from fusion_bench.data.grouped_rows import encode_ids
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.records import Query
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.experiment.system import System
+from fusion_bench.io.fingerprints import Fingerprint
+from fusion_bench.ranking.fitting import needs_fitting
+from fusion_bench.tune.dask_cluster import (
+    START_SECONDS,
+    DaskExecutor,
+    running_workers,
+    start_cluster,
+)
+from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
+from fusion_bench.util.api_keys import SecretMatcher
+from fusion_bench.util.optional_imports import import_optional
+from fusion_bench.util.worker_processes import WorkerProcess
+
+#: An address that can be read in one way only. A raw ``@``, ``/`` or ``?`` in a password makes
+#: what follows look like a host, a database or an option.
+_ADDRESS: Final = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9_]*(?:\+[a-z0-9_]+)?)://"
+    r"(?:(?P<login>[^@/?#\s]*)@)?"
+    r"(?P<place>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._ -]*)?)"
+    r"(?:\?(?P<options>[^@]*))?"
+)
+#: Options whose value is no secret.
+_OPEN_OPTIONS: Final = {"user", "host", "port", "dbname", "sslmode", "connect_timeout"}
+_FILE: Final = re.compile(r"(?P<scheme>sqlite(?:\+pysqlite)?):///(?P<place>[^?]*)(?:\?.*)?")
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9_]{0,20}(?:\+[a-z0-9_]{1,20})?(?=://)")
+NOT_SHOWN: Final = "(the message is not shown: it may hold the password)"
+
+
+def show_address(url: str) -> str:
+    """Scheme, host, port and database of an address; the scheme alone where it can be misread.
+
+    A word without a scheme may be the password itself, and is not shown.
+    """
+    file = _FILE.fullmatch(url)
+    if file is not None:
+        return f"{file['scheme']}:///{file['place']}"
+    address = _ADDRESS.fullmatch(url)
+    if address is not None:
+        return f"{address['scheme']}://{address['place']}"
+    scheme = _SCHEME.match(url)
+    return "(not shown)" if scheme is None else f"{scheme[0]}://…"
+
+
+def find_database_file(url: str) -> Path | None:
+    """The file of an SQLite address; None = another database, one in memory, or a URI."""
+    file = _FILE.fullmatch(url)
+    place = "" if file is None else file["place"]
+    is_path = bool(place) and place != ":memory:" and not place.startswith("file:")
+    return Path(place) if is_path else None
+
+
+def is_in_memory(url: str) -> bool:
+    """Whether an SQLite database is in memory, so that it ends with its connection."""
+    is_file = find_database_file(url) is not None or (":///file:" in url and "memory" not in url)
+    return url.startswith("sqlite") and "://" in url and not is_file
+
+
+def show_reason(url: str, reason: str) -> str:
+    """The first line of a driver's message, unless it may show a part of the password."""
+    reason = reason.replace(url, show_address(url))
+    if _FILE.fullmatch(url):
+        return reason
+    address = _ADDRESS.fullmatch(url)
+    if address is None and re.search("[@?]", url):
+        return NOT_SHOWN
+    secrets = {url}
+    if address is not None:
+        _, _, password = (address["login"] or "").partition(":")
+        secrets = {password, *_read_options(address["options"] or "")}
+    forms = {form for secret in secrets for form in (secret, urllib.parse.unquote_plus(secret))}
+    is_shown = any(SecretMatcher(form).is_shown_in(reason) for form in forms if form)
+    return NOT_SHOWN if is_shown else reason
+
+
+def _read_options(options: str) -> set[str]:
+    """The values of options that may be secret, as they are written."""
+    pairs = (option.partition("=") for option in re.split("[&;]", options))
+    return {value or name for name, _, value in pairs if name not in _OPEN_OPTIONS}
+
+
+_lock = threading.Lock()  # a Dask worker may have several threads
+_open_objective = cache(ObjectivePaths.open)
+
+
+def run_call(function: Callable[..., Any], argument: Any) -> Any:  # noqa: ANN401
+    """A function's result, or its error in a form that every process can read."""
+    try:
+        with _lock:
+            return function(argument)
+    except FusionBenchError as error:
+        raise FusionBenchError(str(error)) from None
+
+
+@lru_cache(maxsize=32)  # the folds of a search and some types, or some folders
+def _select_queries(paths: ObjectivePaths, rows: bytes) -> TuningObjective:
+    objective, _ = _open_objective(paths)
+    keep = np.isin(np.arange(len(objective.runs.queries)), np.frombuffer(rows, dtype=np.int64))
+    return objective.subset_queries(keep)
+
+
+def clear_caches() -> None:
+    """Forget the datasets that are open."""
+    _open_objective.cache_clear()
+    _select_queries.cache_clear()
+
+
+def call_on_part(call: tuple[Any, ...]) -> object:
+    """What a method returns on some queries of an objective, for a system and its space."""
+    paths, rows, system, parameters, function, argument = call
+    part = _select_queries(paths, rows.tobytes())
+    return function(replace(part, system=system, parameters=parameters), argument)
+
+
+def outline_objective(
+    paths: ObjectivePaths,
+) -> tuple[TuningObjective, ObjectivePaths, Mapping[str, Query]]:
+    """An objective without candidates, its paths and fingerprint, and what is known of queries."""
+    objective, known = _open_objective(paths)
+    runs = objective.runs
+    values = ((item.name, getattr(runs, item.name)) for item in fields(runs))
+    empty: Any = {name: value[..., :0] for name, value in values if isinstance(value, np.ndarray)}
+    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary)
+    paths = replace(paths, fingerprint=objective.fingerprint)
+    return replace(objective, runs=outline, qrels=None, later_trials=()), paths, known
+
+
+#: How often a call is sent before its broken process counts as an error.
+ATTEMPTS: Final = 3
+#: Prefix of an address that starts processes on this machine.
+LOCAL: Final = "local:"
+#: Each worker has some queries, and would learn from these alone.
+TRAINED: Final = "what is trained learns from all queries: tune it in one process (--workers 1)"
+
+
+class WorkerPool:
+    """Executors of one worker each, so that a worker gets the same queries in every batch.
+
+    Args:
+        starters: Start one executor each; called again where one breaks.
+    """
+
+    def __init__(self, starters: Sequence[Callable[[], Executor]]) -> None:
+        self._starters = starters
+        self._executors: list[Executor] = []
+        try:
+            self._executors += (start() for start in starters)
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._executors)
+
+    def run(self, function: Callable[..., Any], calls: Sequence[tuple[int, Any]]) -> list[Any]:
+        """The results of calls, each a worker's number and an argument, in their order.
+
+        Raises:
+            FusionBenchError: A call refused its data, or its worker ended again and again.
+        """
+        results: dict[int, Any] = {}
+        for _ in range(ATTEMPTS):
+            pending = {i: call for i, call in enumerate(calls) if i not in results}
+            results |= self._try_calls(function, pending)
+            if len(results) == len(calls):
+                return [results[i] for i in range(len(calls))]
+            for worker in {calls[i][0] for i in pending if i not in results}:
+                self._executors[worker].shutdown()
+                self._executors[worker] = self._starters[worker]()
+        raise FusionBenchError(
+            f"workers: a process was killed {ATTEMPTS} times in a row (often for lack of memory: "
+            "use fewer --workers, or a cluster with more memory)"
+        )
+
+    def close(self) -> None:
+        """End the executors."""
+        for executor in self._executors:
+            executor.shutdown()
+
+    def _try_calls(self, function: Callable[..., Any], calls: Mapping[int, Any]) -> dict[int, Any]:
+        """The results of the calls whose executor did not break."""
+        futures, results = {}, {}
+        for i, (worker, argument) in calls.items():
+            with contextlib.suppress(BrokenExecutor):  # broken since the last batch
+                futures[i] = self._executors[worker].submit(run_call, function, argument)
+        for i, future in futures.items():
+            with contextlib.suppress(BrokenExecutor):
+                results[i] = future.result()
+        return results
+
+
+@dataclass(frozen=True, eq=False)
+class DistributedObjective(TuningObjective):
+    """An objective whose trials are evaluated by workers.
+
+    Attributes:
+        pool: The W workers.
+        parts: A dataset and rows of its queries, in query order; worker i gets i, i + W, ….
+    """
+
+    pool: WorkerPool = field(kw_only=True)
+    parts: tuple[tuple[ObjectivePaths, IntArray], ...] = field(kw_only=True)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Of the data; where ``runs`` has no candidates, of the folders' data."""
+        whole = super().fingerprint
+        if len(self.runs.documents):
+            return whole
+        for number, (paths, _) in enumerate(self.parts, 1):
+            if paths.fingerprint is not None:
+                whole |= paths.fingerprint.with_prefix(f"folder {number}")
+        return whole
+
+    def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
+        """The measure of each trial on every query, shape (T, Q).
+
+        Raises:
+            ConfigError: A trial is trained, which needs all queries in one process.
+        """
+        if any(map(self._is_trained, trials)):
+            raise ConfigError(TRAINED)
+        values = np.hstack(self._call_workers(TuningObjective.evaluate_params, list(trials)))
+        values[np.isnan(values).any(axis=1)] = np.nan  # a failure on some queries is one on all
+        make_readonly(values)
+        return values
+
+    def evaluate_by_trial(self, system: System) -> FloatArray | None:
+        """The measure of a system on each trial of its lists, (T, Q); None = there is one.
+
+        Raises:
+            ConfigError: The system is trained, or the folders have different numbers of trials.
+        """
+        if needs_fitting(system):
+            raise ConfigError(TRAINED)
+        parts = self._call_workers(TuningObjective.evaluate_by_trial, system)
+        counts = sorted({1 if part is None else len(part) for part in parts})
+        if len(counts) > 1:
+            raise ConfigError(
+                f"cluster: folders with {' and '.join(map(str, counts))} trials of a list: their "
+                "values cannot be put together; give every folder the same number"
+            )
+        return None if counts == [1] else np.hstack(parts)
+
+    def failure_reason(self, params: Params) -> str | None:
+        """Why a trial cannot be computed; None = it can."""
+        if self._is_trained(params):
+            return TRAINED
+        results = self._call_workers(TuningObjective.failure_reason, params)
+        return next((reason for reason in results if reason is not None), None)
+
+    def subset_queries(self, keep: BoolArray) -> TuningObjective:
+        """The same on only the queries where ``keep``, shape (Q,), is true."""
+        if keep.all():
+            return self
+        stops = np.cumsum([len(rows) for _, rows in self.parts])
+        kept = zip(self.parts, np.split(keep, stops[:-1]), strict=True)
+        parts = tuple((paths, rows[part]) for (paths, rows), part in kept)
+        later = tuple(runs.subset(keep) for runs in self.later_trials)
+        return replace(self, runs=self.runs.subset(keep), later_trials=later, parts=parts)
+
+    def _is_trained(self, params: Params) -> bool:
+        """Whether these values make a system that learns from all queries at once."""
+        with contextlib.suppress(FusionBenchError):  # a value that is refused is none that learns
+            return needs_fitting(self.build_system(params))
+        return False
+
+    def _call_workers(self, function: Callable[..., Any], argument: object) -> list[Any]:
+        """What a method returns for each part that has queries."""
+        calls = [
+            (i % len(self.pool), (paths, rows, self.system, self.parameters, function, argument))
+            for i, (paths, rows) in enumerate(self.parts)
+            if len(rows)
+        ]
+        return self.pool.run(call_on_part, calls)
+
+
+def distribute_objective(
+    objective: TuningObjective, paths: ObjectivePaths, pool: WorkerPool
+) -> DistributedObjective:
+    """An objective whose trials are evaluated by workers, each on as many queries."""
+    paths = replace(paths, fingerprint=objective.fingerprint)
+    rows = np.array_split(np.arange(len(objective.runs.queries)), len(pool))
+    values: Any = {item.name: getattr(objective, item.name) for item in fields(TuningObjective)}
+    return DistributedObjective(**values, pool=pool, parts=tuple((paths, part) for part in rows))
+
+
+def join_folders(
+    folders: Sequence[ObjectivePaths], pool: WorkerPool
+) -> tuple[DistributedObjective, dict[str, Query]]:
+    """One objective on the queries of several datasets, whose candidates stay on the workers.
+
+    Returns:
+        The objective, with the queries of each folder in turn, and what is known of them.
+
+    Raises:
+        ConfigError: No folder, or two that share a query or differ in their runs.
+        FusionBenchError: A worker cannot read a folder.
+    """
+    calls = [(i % len(pool), paths) for i, paths in enumerate(folders)]
+    outlines = pool.run(outline_objective, calls)
+    if len({repr((outline.system, outline.parameters)) for outline, _, _ in outlines}) != 1:
+        raise ConfigError("cluster: give at least one folder of queries, and all the same runs")
+    joined: Any = {
+        name: sum((getattr(outline.runs, name) for outline, _, _ in outlines), ())
+        for name in ("queries", "types", "confidences", "groups", "words", "records")
+    }
+    if len(set(joined["queries"])) < len(joined["queries"]):
+        raise ConfigError("cluster: a query is in two folders: put each query into one")
+    offsets = np.zeros(len(joined["queries"]) + 1, dtype=np.int64)
+    first, paths, _ = outlines[0]
+    empty = {"offsets": offsets, "ideal_offsets": offsets, "switches": ()}  # workers have them
+    runs = replace(first.runs, **joined, **empty)
+    parts = tuple((paths, np.arange(len(outline.runs.queries))) for outline, paths, _ in outlines)
+    joint = replace(distribute_objective(first, paths, pool), runs=runs, parts=parts)
+    return joint, {name: query for *_, known in outlines for name, query in known.items()}
+
+
+@contextlib.contextmanager
+def start_processes(count: int) -> Iterator[WorkerPool]:
+    """Worker processes on this machine."""
+    with contextlib.closing(WorkerPool([WorkerProcess] * count)) as pool:
+        yield pool
+
+
+@contextlib.contextmanager
+def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPool]:
+    """The workers of the Dask cluster at an address; ``local:N`` = N processes started here.
+
+    Raises:
+        ConfigError: No cluster answers there, or it has no worker.
+        MissingExtraError: Dask's scheduler is not installed.
+    """
+    distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with contextlib.ExitStack() as stack:
+        target: Any = address
+        workers = 1
+        if address.startswith(LOCAL):
+            workers, timeout = _read_count(address), START_SECONDS
+            target = stack.enter_context(start_cluster(workers))
+        try:
+            client = stack.enter_context(distributed.Client(target, timeout=timeout))
+            client.wait_for_workers(workers, timeout=timeout)
+        except (OSError, ValueError, TypeError, KeyError, ImportError) as error:
+            reason = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
+            raise ConfigError(
+                f"cluster {show_address(address)}: {show_reason(address, reason)} (an address "
+                f"reads tcp://host:8786, as 'dask scheduler' prints it; {LOCAL}4 starts four "
+                "processes here)"
+            ) from None
+        client.run(clear_caches)
+        stack.callback(lambda: client.status == "running" and client.run(clear_caches))
+        addresses: list[str | None] = [*running_workers(client)]
+        start = partial(DaskExecutor, client, addresses)
+        yield WorkerPool([partial(start, number) for number in range(len(addresses))])
+
+
+def _read_count(address: str) -> int:
+    """How many processes ``local:N`` asks for."""
+    count = address.removeprefix(LOCAL)
+    is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
+    if is_short and 0 < int(count) <= MOST_WORKERS:
+        return int(count)
+    raise ConfigError(
+        f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, such as {LOCAL}4"
+    )

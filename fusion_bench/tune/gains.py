@@ -1,0 +1,388 @@
+"""Gains over the default, over untuned systems: intervals, the verdicts of a run as a family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.checks.records import NeededQueries
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.records import drop_final
+from fusion_bench.evaluation.prepared_dataset import (
+    ALL_JUDGED,
+    evaluate_trials,
+    prepare_dataset,
+    trials_of,
+)
+from fusion_bench.evaluation.run_experiment import Progress, load_lists
+from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_trial_bounds
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
+from fusion_bench.stats.comparison import check_skew, decide_answer, paired_difference
+from fusion_bench.stats.corrections import randomization_p_values
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
+from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
+from fusion_bench.stats.power import estimate_spread
+from fusion_bench.stats.trial_variance import (
+    TrialTerm,
+    add_trial_variance,
+    make_trial_terms,
+    paired_sides,
+)
+from fusion_bench.tune.objective import TuningObjective
+
+
+@dataclass(frozen=True, eq=False)
+class PairedValues:
+    """Two systems on the same queries.
+
+    Attributes:
+        tuned: Shape (Q,).
+        default: Shape (Q,).
+        groups: Shape (Q,): the id of each query's group, its own where none is declared.
+        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
+        trials: Shape (T, Q): the differences tuned − default on each trial of the lists; None =
+            there is one.
+    """
+
+    tuned: FloatArray
+    default: FloatArray
+    groups: Sequence[str]
+    is_bounded: bool = False
+    trials: FloatArray | None = None
+
+    @property
+    def trial_terms(self) -> tuple[TrialTerm, ...]:
+        """What the trials add to the variance of the gain."""
+        return list_trial_terms(self.trials, number_by_appearance(self.groups)[0])
+
+
+def list_trial_terms(
+    differences: FloatArray | None, groups: IntArray | None
+) -> tuple[TrialTerm, ...]:
+    """What the trials of two systems that read the same lists add to the variance of a gain.
+
+    Args:
+        differences: Shape (T, Q): tuned − default on each trial; None = there is one.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
+    """
+    return () if differences is None else make_trial_terms([differences], groups)
+
+
+def paired_gain(
+    tuned: FloatArray,
+    default: FloatArray,
+    groups: IntArray | None = None,
+    *,
+    is_bounded: bool = False,
+    alpha: float = 0.05,
+    seed: int = 0,
+    trials: FloatArray | None = None,
+) -> Gain:
+    """The mean paired difference tuned − default, with its interval by group.
+
+    Args:
+        tuned: Shape (Q,), the primary measure.
+        default: Shape (Q,), the same queries.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
+        is_bounded: Values lie in [0, 1].
+        alpha: 1 − coverage of the t interval.
+        seed: Of the randomization test.
+        trials: Shape (T, Q): the differences on each trial of the lists; None = there is one.
+
+    Returns:
+        Its ``p`` is that of the paired randomization test by group, at least Student's; 1 where
+        nothing differs. With one group, interval and ``sd`` are None.
+    """
+    difference = paired_difference(tuned, default)
+    mean = estimate_mean(difference, groups, alpha=alpha)
+    mean = add_trial_variance(mean, list_trial_terms(trials, groups), alpha=alpha)
+    p = 1.0
+    if difference.any():
+        p = float(randomization_p_values(difference[None], groups, seed=seed)[0])
+        p = max(p, student_p(mean))
+    ends = clip_ends(mean.low, mean.high, is_bounded=is_bounded)
+    return _make_gain(tuned, default, difference, mean, ends=ends, p=p)
+
+
+def clip_ends(low: float, high: float, *, is_bounded: bool) -> tuple[float | None, float | None]:
+    """The ends of an interval of a difference as records hold them.
+
+    Args:
+        low: Lower end; not finite = none is known.
+        high: Upper end.
+        is_bounded: Values lie in [0, 1], so that the ends stay within ±1.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None, None
+    return (max(low, -1.0), min(high, 1.0)) if is_bounded else (low, high)
+
+
+def student_p(mean: MeanEstimate) -> float:
+    """Two-sided p of Student's t test of a mean of 0; 1 where no spread is known."""
+    from scipy.special import stdtr  # late, as it is slow
+
+    if not mean.standard_error > 0:  # written so that NaN ends here too
+        return 1.0
+    return float(2 * stdtr(mean.freedom, -abs(mean.mean) / mean.standard_error))
+
+
+def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int = 0) -> list[Gain]:
+    """The gains that the verdicts of one run rest on, adjusted for their number by max-T.
+
+    Args:
+        rows: One a verdict.
+        alpha: Two-sided level of the whole family.
+        seed: Of the sign flips.
+
+    Returns:
+        Their ``p`` and intervals are those of :func:`fusion_bench.stats.max_t.max_t`, so that p is
+        at most ``alpha`` where the interval does not hold 0.
+    """
+    family = [
+        FamilyRow(
+            paired_difference(row.tuned, row.default),
+            tuple(row.groups),
+            trial_terms=row.trial_terms,
+        )
+        for row in rows
+    ]
+    tested = max_t(family, seed=seed, alpha=alpha)
+    return [
+        _describe_row(row, each, result)
+        for row, each, result in zip(rows, family, tested.rows, strict=True)
+    ]
+
+
+def _describe_row(row: PairedValues, tested: FamilyRow, result: RowResult) -> Gain:
+    # Of a few changed groups no interval is finite.
+    ends = clip_ends(result.low, result.high, is_bounded=row.is_bounded)
+    return _make_gain(
+        row.tuned, row.default, tested.difference, result.estimate, ends=ends, p=result.p
+    )
+
+
+def _make_gain(
+    tuned: FloatArray,
+    default: FloatArray,
+    difference: FloatArray,
+    mean: MeanEstimate,
+    *,
+    ends: tuple[float | None, float | None],
+    p: float,
+) -> Gain:
+    """The record of tuned − default; ``mean`` estimates the mean of ``difference``."""
+    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
+    return Gain(
+        default=float(default.mean()),
+        tuned=float(tuned.mean()),
+        difference=mean.mean,
+        low=ends[0],
+        high=ends[1],
+        p=p,
+        sd=mean.standard_error * math.sqrt(mean.queries),
+        wins=wins,
+        ties=len(difference) - wins - losses,
+        losses=losses,
+        queries=mean.queries,
+        groups=mean.groups,
+        design_effect=mean.design_effect,
+    )
+
+
+def estimate_needed(
+    row: PairedValues, gain: Gain, min_gain: float, *, factor: float = 1.0
+) -> NeededQueries | None:
+    """Held-out queries that would show the least gain with power .8.
+
+    Args:
+        row: The held-out values.
+        gain: From :func:`judge_family`; its critical value is planned for.
+        min_gain: The gain to show.
+        factor: Critical value of the next look ÷ that of this one.
+
+    Returns:
+        None where the spread is not known, or the least gain is 0.
+    """
+    difference = paired_difference(row.tuned, row.default)
+    spread = estimate_spread(difference, number_by_appearance(row.groups)[0])
+    error = spread.standard_error
+    if not (min_gain > 0 and error is not None and error > 0):  # so that NaN ends here too
+        return None
+    critical = None
+    if gain.low is not None and gain.high is not None:
+        # The greater side: the other may be cut at ±1.
+        width = max(gain.high - gain.difference, gain.difference - gain.low)
+        critical = factor * width / error
+    needed = spread.needed_queries(min_gain, critical)
+    return NeededQueries.of_size(needed)
+
+
+@dataclass(frozen=True, eq=False)
+class UntunedValues:
+    """What nobody tuned, on every query of an objective.
+
+    Attributes:
+        names: R systems and sources.
+        kinds: What each is.
+        values: Shape (R, Q), the measure that is tuned for.
+        trials: Of each its values on each trial of its lists, (T, Q); None = there is one.
+        are_shared: Whether each reads a list of several files that the tuned system reads too.
+        bounds: Of each how much is judged, and what the rest could make of its values; None =
+            complete judgments.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[FloorKind, ...]
+    values: FloatArray
+    trials: tuple[FloatArray | None, ...]
+    are_shared: tuple[bool, ...]
+    bounds: tuple[QueryBounds | None, ...]
+
+    def select_queries(self, mask: BoolArray) -> UntunedValues:
+        """The same on the queries where ``mask``, shape (Q,), is true."""
+        trials = tuple(select_trials(each, mask) for each in self.trials)
+        bounds = tuple(each and each.select_queries(mask) for each in self.bounds)
+        return replace(self, values=self.values[:, mask], trials=trials, bounds=bounds)
+
+
+def select_trials(trials: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
+    """Some queries of (T, Q) values; None = there is one trial."""
+    return None if trials is None else trials[:, queries]
+
+
+def load_all_lists(
+    experiment: Experiment, dataset: Dataset, path: Path, progress: Progress
+) -> Dataset:
+    """The dataset with the lists of every system of the experiment.
+
+    Args:
+        experiment: The experiment.
+        dataset: With the lists of the tuned system; taken where they are enough.
+        path: Its ``dataset.yaml``.
+        progress: Called as the work goes on.
+    """
+    systems = experiment.systems.values()
+    runs = {name for system in systems for name in system.base_runs}
+    rerankers = {name for system in systems for name in system.reranker_names}
+    if runs <= set(dataset.runs) and rerankers <= set(dataset.rerankers):
+        return dataset
+    return load_lists(path, list(systems), progress)
+
+
+def evaluate_untuned(
+    experiment: Experiment,
+    source: Source,
+    dataset: Dataset,
+    objective: TuningObjective,
+) -> UntunedValues:
+    """Evaluate every other system of the experiment, and every source that a system reads.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        dataset: With every list of its systems.
+        objective: What is tuned.
+
+    Raises:
+        FusionBenchError: A system does not fit the dataset.
+    """
+    task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
+    others = [s for name, s in experiment.systems.items() if name != objective.system.name]
+    names = drop_final(task.runs.sources, task.runs.roles)
+    alone = [System(name=name, runs=(name,)) for name in sorted(names)]
+    known = [system.resolved_config for system in (*others, objective.system)]
+    sources = [system for system in alone if system.resolved_config not in known]
+    systems = [*others, *sources]
+    scores = evaluate_trials(task, systems, [objective.measure])
+    place = {query: q for q, query in enumerate(task.runs.queries)}
+    order = np.array([place[query] for query in objective.runs.queries])
+    kinds: list[FloorKind] = ["system" for _ in others]
+    kinds += ["source" for _ in sources]
+    values = np.array([score.values[0] for score in scores]).reshape(len(scores), len(place))
+    tuned = task.trial_lists(objective.system)
+    known_bounds = [find_trial_bounds(task, each, [objective.measure])[0] for each in systems]
+    return UntunedValues(
+        names=tuple(score.system for score in scores),
+        kinds=tuple(kinds),
+        values=values[:, order],
+        trials=tuple(select_trials(trials_of(score.trials, 0), order) for score in scores),
+        are_shared=tuple(not tuned.isdisjoint(task.trial_lists(each)) for each in systems),
+        bounds=tuple(bounds and bounds.select_queries(order) for bounds in known_bounds),
+    )
+
+
+def judge_floor(
+    untuned: UntunedValues,
+    tuned: FloatArray,
+    groups: Sequence[str],
+    *,
+    is_bounded: bool = False,
+    min_gain: float,
+    alpha: float,
+    seed: int,
+    tuned_trials: FloatArray | None = None,
+) -> tuple[FloorRow, ...]:
+    """Compare what nobody tuned with the tuned system; all of it is one family.
+
+    Args:
+        untuned: On the held-out queries.
+        tuned: Shape (Q,), the same queries.
+        groups: Shape (Q,): group ids.
+        is_bounded: Values lie in [0, 1].
+        min_gain: Differences below it are equivalent.
+        alpha: Two-sided level of the family.
+        seed: Of the sign flips.
+        tuned_trials: Shape (T, Q): of the tuned system on each trial; None = there is one.
+
+    Returns:
+        The highest mean first.
+    """
+    if not untuned.names:
+        return ()
+    keys = tuple(groups)
+    codes = number_by_appearance(keys)[0]
+    family = [
+        FamilyRow(
+            paired_difference(values, tuned),
+            keys,
+            margin=min_gain,
+            trial_terms=make_trial_terms(
+                paired_sides(trials, tuned_trials, is_shared=is_shared), codes
+            ),
+        )
+        for values, trials, is_shared in zip(
+            untuned.values, untuned.trials, untuned.are_shared, strict=True
+        )
+    ]
+    tested = max_t(family, seed=seed, alpha=alpha)
+    rows = []
+    for name, kind, values, row, result, bounds in zip(
+        *(untuned.names, untuned.kinds, untuned.values, family, tested.rows, untuned.bounds),
+        strict=True,
+    ):
+        low, high = clip_ends(result.low, result.high, is_bounded=is_bounded)
+        changed = int(np.count_nonzero(row.difference))
+        answer = decide_answer(result, changed=changed, alpha=alpha)
+        rows.append(
+            FloorRow(
+                name=name,
+                kind=kind,
+                mean=float(values.mean()),
+                difference=result.estimate.mean,
+                low=low,
+                high=high,
+                p=result.p,
+                answer=check_skew(answer, row.difference, codes, alpha=alpha)[0],
+                bounds=bounds and bounds.record,
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: -row.mean))

@@ -1,0 +1,366 @@
+"""The rules by which held-out queries decide on what was tuned.
+
+The held-out queries are looked at once, after everything has been chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+
+import numpy as np
+
+from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.checks.unjudged import (
+    UnjudgedDifference,
+    UnjudgedEvidence,
+    UnjudgedResult,
+    combine_evidence,
+    compare_unjudged,
+    judgment_kind,
+    measure_unjudged,
+)
+from fusion_bench.config.parameters import Params
+from fusion_bench.config.query_types import ClassKey
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.evaluation.assessment import mean_unjudged
+from fusion_bench.evaluation.crag import require_absolute
+from fusion_bench.evaluation.report_records import CompletionBounds
+from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_fitted_bounds
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
+from fusion_bench.stats.comparison import Direction, JudgmentKind
+from fusion_bench.tune.gains import PairedValues, judge_family, paired_gain
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.splits import QuerySplit
+from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTuning:
+    """Parameters by class, and their values.
+
+    Attributes:
+        key: By what the parameters differ.
+        params: Class → its parameters; the other classes keep those for all.
+        system: Answers each class by its parameters.
+        base: Answers all classes by the parameters for all.
+        values: Shape (Q,): by class.
+        overall: Shape (Q,): of the parameters for all.
+        chosen: ``default`` = each class kept the parameters for all.
+    """
+
+    key: ClassKey
+    params: Mapping[str, Params]
+    system: System
+    base: System
+    values: FloatArray
+    overall: FloatArray
+    chosen: ChosenTrial
+
+    def to_record(
+        self,
+        gain: Gain,
+        over_global: Gain,
+        verdict: TuningVerdict,
+        unjudged: UnjudgedResult | None = None,
+    ) -> PerTypeResult:
+        """The record.
+
+        Args:
+            gain: Held out: by class − the default.
+            over_global: Held out: by class − the parameters for all.
+            verdict: What ``over_global`` allows to be said.
+            unjudged: What unjudged documents could change in it; None = nothing.
+        """
+        return PerTypeResult(
+            params={name: dict(params) for name, params in self.params.items()},
+            key=self.key.key,
+            config=self.system.resolved_config,
+            gain=gain,
+            over_global=over_global,
+            verdict=verdict,
+            unjudged=unjudged,
+        )
+
+
+@dataclass(frozen=True)
+class HeldOutUnjudged:
+    """Compares two systems on the held-out queries.
+
+    Attributes:
+        objective: What was tuned, on all queries.
+        split: Which queries are held out.
+        dataset: Gives the judgments.
+        alpha: 1 − coverage of the intervals.
+    """
+
+    objective: TuningObjective
+    split: QuerySplit
+    dataset: Dataset
+    alpha: float
+
+    @cached_property
+    def _kind(self) -> JudgmentKind:
+        rows = np.flatnonzero(self.split.held_out)
+        return judgment_kind(self.dataset, [self.objective.runs.queries[q] for q in rows])
+
+    def compare(self, tuned: System, default: System) -> UnjudgedDifference | None:
+        """The held-out difference tuned − default; None with complete judgments."""
+        codes = np.zeros(len(self.objective.runs.queries), dtype=np.int64)
+        return self.compare_by_query([tuned], codes, default)
+
+    def compare_by_query(
+        self, tuned: Sequence[System], codes: IntArray, default: System
+    ) -> UnjudgedDifference | None:
+        """The same with several tuned systems.
+
+        Args:
+            tuned: The systems.
+            codes: Shape (Q,): the number of the system that each query is evaluated with.
+            default: The system to compare with.
+        """
+        if self._kind == "complete":
+            return None
+        held_out = self.split.held_out
+        systems = [*tuned, default]
+        known: dict[str, UnjudgedEvidence] = {}
+        for system in systems:
+            key = repr(system.resolved_config)
+            known[key] = known[key] if key in known else self._evidence(system)
+        *parts, baseline = (known[repr(system.resolved_config)] for system in systems)
+        return compare_unjudged(
+            combine_evidence(parts, codes).select_queries(held_out),
+            baseline.select_queries(held_out),
+            groups=self.objective.group_codes[held_out],
+            alpha=self.alpha,
+            kind=self._kind,
+            is_bounded=is_bounded(self.objective.measure.name),
+        )
+
+    def _evidence(self, system: System) -> UnjudgedEvidence:
+        """Of all queries."""
+        objective = self.objective
+        trials = [
+            measure_unjudged(
+                system,
+                runs,
+                [objective.measure],
+                spaces=objective.spaces,
+                qrels=self.dataset.qrels,
+            )
+            for runs in (objective.runs, *objective.later_trials)
+        ]
+        values = trials[0] if len(trials) == 1 else mean_unjudged(trials)
+        return UnjudgedEvidence.of_measure(values)
+
+
+def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
+    """What a verdict claims of tuned − default; None where it claims no direction."""
+    if verdict in {"ship", "groups decide"} or (
+        verdict == "keep" and gain.low is not None and gain.low > 0
+    ):
+        return 1
+    return -1 if verdict == "worse" else None
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedBounds:
+    """The bounds of systems, over the trials of their lists.
+
+    Attributes:
+        objective: What was tuned, on all Q queries.
+        qrels: The judgments.
+        held_out: Shape (Q,): the held-out queries.
+    """
+
+    objective: TuningObjective
+    qrels: Qrels
+    held_out: BoolArray
+
+    def of_system(self, system: System) -> QueryBounds | None:
+        """On the held-out queries; None where their judgments are complete."""
+        objective = self.objective
+        if bool(objective.runs.judged.all()):  # nothing needs to be ranked
+            return None
+        spaces = objective.spaces
+        fitted = (
+            (fit_system(system, runs, spaces), runs.subset(self.held_out))
+            for runs in (objective.runs, *objective.later_trials)
+        )
+        measures = [objective.measure]
+        (bounds,) = find_fitted_bounds(fitted, measures, spaces=spaces, qrels=self.qrels)
+        return bounds
+
+    def of_systems(self, systems: Mapping[str, System]) -> dict[str, QueryBounds]:
+        """By name; without those whose judgments are complete."""
+        known = {name: self.of_system(system) for name, system in systems.items()}
+        return {name: bounds for name, bounds in known.items() if bounds is not None}
+
+    def of_queries(
+        self, bounds: Mapping[str, QueryBounds], mask: BoolArray
+    ) -> dict[str, CompletionBounds]:
+        """The means over some of the held-out queries.
+
+        Args:
+            bounds: By system, on the held-out queries.
+            mask: Shape (Q,): some of them.
+        """
+        rows = mask[self.held_out]
+        return {name: each.select_queries(rows).record for name, each in bounds.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutEvaluation:
+    """What is needed to evaluate a search: the objective, its split, and the rules.
+
+    Attributes:
+        objective: What was tuned, on all queries.
+        split: Which queries it was tuned on, and which decide.
+        tuning: What the experiment's ``tune:`` says.
+        alpha: Two-sided level of the experiment.
+        level: One-sided level of the verdicts; None = half of ``alpha``.
+        next_factor: Critical value of the next look ÷ that of this one.
+        near_duplicates: Queries that depend on each other though no group says so; None = few.
+    """
+
+    objective: TuningObjective
+    split: QuerySplit
+    tuning: TuneSettings
+    alpha: float = 0.05
+    level: float | None = None
+    next_factor: float = 1.0
+    near_duplicates: NearDuplicates | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether values lie in [0, 1], so that no interval of a difference goes beyond ±1."""
+        return is_bounded(self.objective.measure.name)
+
+    @property
+    def verdict_level(self) -> float:
+        """One-sided level of the verdicts; intervals have a coverage of 1 − 2 · this."""
+        return self.alpha / 2 if self.level is None else self.level
+
+    def measure_gain(
+        self,
+        tuned: FloatArray,
+        default: FloatArray,
+        mask: BoolArray,
+        trials: FloatArray | None = None,
+    ) -> Gain:
+        """Tuned − default on the queries where ``mask`` is true. Not adjusted.
+
+        Args:
+            tuned: Shape (Q,).
+            default: Shape (Q,).
+            mask: Shape (Q,).
+            trials: Shape (T, Q): their differences on each trial of the lists; None = there is
+                one.
+        """
+        return paired_gain(
+            tuned[mask],
+            default[mask],
+            self.objective.group_codes[mask],
+            is_bounded=self.is_bounded,
+            alpha=2 * self.verdict_level,
+            seed=self.tuning.seed,
+            trials=None if trials is None else trials[:, mask],
+        )
+
+    def judge_family(
+        self,
+        rows: Sequence[tuple[FloatArray, FloatArray]],
+        trials: Sequence[FloatArray | None] = (),
+    ) -> list[Gain]:
+        """The held-out gains of several verdicts, adjusted for their number.
+
+        Args:
+            rows: Tuned and default, each of shape (held-out queries,).
+            trials: Of the first rows their differences on each trial of the lists, (T, Q) over all
+                queries; None = there is one.
+        """
+        pairs = [
+            self.pair_values(tuned, default, each)
+            for (tuned, default), each in zip_longest(rows, trials)
+        ]
+        return judge_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
+
+    def check_feasible(self) -> None:
+        """Refuse before the search what could not be evaluated after it.
+
+        Raises:
+            ConfigError: More folds than groups to tune on, or thresholds asked for without a
+                rerank list whose scores mean the same for every query.
+        """
+        if self.tuning.crag is not None:
+            require_absolute("the dataset", self.objective.spaces)
+        if self.tuning.folds:
+            tuning_folds(self.objective, self.split, self.tuning)
+
+    def pair_values(
+        self, tuned: FloatArray, default: FloatArray, trials: FloatArray | None = None
+    ) -> PairedValues:
+        """Values on the held-out queries, with their groups.
+
+        Args:
+            tuned: Shape (held-out queries,).
+            default: Shape (held-out queries,).
+            trials: Shape (T, Q): their differences on each trial, all queries; None = there is
+                one.
+        """
+        held_out = self.split.held_out
+        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(held_out)]
+        part = None if trials is None else trials[:, held_out]
+        return PairedValues(tuned, default, groups, is_bounded=self.is_bounded, trials=part)
+
+    def decide_verdict(
+        self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False
+    ) -> TuningVerdict:
+        """The verdict that a held-out gain allows."""
+        return decide_verdict(
+            gain,
+            min_gain=self.tuning.min_gain,
+            level=self.verdict_level,
+            chosen=chosen,
+            unjudged_decide=unjudged_decide,
+            groups_decide=self.near_duplicates is not None and self.near_duplicates.withholds,
+        )
+
+    def decide_with_unjudged(
+        self, gain: Gain, chosen: ChosenTrial, unjudged: UnjudgedDifference | None
+    ) -> TuningVerdict:
+        """The verdict; where unjudged documents contradict what it shows, they decide."""
+        verdict = self.decide_verdict(gain, chosen)
+        direction = shown_direction(verdict, gain)
+        if direction is None or unjudged is None:
+            return verdict
+        decides = unjudged.decides(direction, self.tuning.min_gain)
+        return self.decide_verdict(gain, chosen, unjudged_decide=decides)
+
+    def class_record(
+        self,
+        per_type: ClassTuning,
+        default: FloatArray,
+        over_global: Gain,
+        unjudged: UnjudgedDifference | None = None,
+    ) -> PerTypeResult:
+        """The record of parameters by class, with their verdict.
+
+        Args:
+            per_type: From :func:`tune_by_class`.
+            default: Shape (Q,): values of the default.
+            over_global: Held out, by class − the parameters for all, adjusted for its family.
+            unjudged: What unjudged documents could change in ``over_global``; None = nothing.
+        """
+        gain = self.measure_gain(per_type.values, default, self.split.held_out)
+        verdict = self.decide_with_unjudged(over_global, per_type.chosen, unjudged)
+        record = None if unjudged is None else unjudged.record
+        return per_type.to_record(gain, over_global, verdict, record)

@@ -1,0 +1,468 @@
+"""What a search maximizes: a system's measure on the tuning queries, for each parameter set.
+
+In most systems scaling all weights by one factor changes no rank. Such weights are divided by the
+greatest one (weights by query type by their sum). Then equal systems have equal parameters: folds
+that agree look alike, and a sampler does not try one system twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.config.parameters import Parameter, Params, Value
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
+from fusion_bench.evaluation.crag import absolute_rerankers
+from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, mean_of_trials, prepare_dataset
+from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.settings import ParameterRange, TuneSettings
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.fingerprints import Fingerprint
+from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.methods.blend.formulas import NoBlend, Replace
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.tune.space import (
+    ABSENT,
+    CLASS_PATH,
+    SOURCE_WEIGHT,
+    TYPE_WEIGHT,
+    SourceRoles,
+    apply_parameters,
+    build_search_space,
+    preset_params,
+    read_parameter,
+    stage_roles,
+    strip_conditions,
+)
+from fusion_bench.util.digests import hash_values
+from fusion_bench.util.formatting import pluralize
+
+#: Retrieval terms that divide out the scale of the fused scores.
+DIVIDED = ("fused_min_max", "fused_max_possible")
+
+
+def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
+    """The same system's parameters with the greatest weight of each free group at 1.
+
+    Where a range does not allow 1, it is as near to 1 as all ranges allow, which still depends only
+    on the ratio. Parameters with steps stay as they are.
+
+    Args:
+        params: Path → value.
+        parameters: The space.
+        free: What :func:`find_free_weights` returns for these.
+    """
+    known = {parameter.path: parameter for parameter in parameters if parameter.path in free}
+    normalized = dict(params)
+    for (_, are_shares), names in _weight_groups(params).items():
+        members = {path: known[path] for path in names if path in known}
+        if len(members) == len(names):
+            normalized |= _divide_weights(params, members, by_sum=are_shares)
+    return normalized
+
+
+def find_free_weights(system: System, params: Params, roles: SourceRoles) -> frozenset[str]:
+    """The paths of the weights of which only the ratio counts.
+
+    Args:
+        system: With these values.
+        params: Path → value.
+        roles: Of the system's sources.
+    """
+    return frozenset(
+        path
+        for (query_class, are_shares), names in _weight_groups(params).items()
+        if _is_free(system, query_class, are_shares, set(names.values()), roles)
+        for path in names
+    )
+
+
+def _weight_groups(params: Params) -> dict[tuple[str, bool], dict[str, str]]:
+    """Weights that are scaled together: their paths, each with the name or role of its source.
+
+    The key says whose they are (empty = of all queries), and whether they add up to 1.
+    """
+    groups: dict[tuple[str, bool], dict[str, str]] = {}
+    for path in params:
+        plain, name = strip_conditions(path), ""
+        if share := TYPE_WEIGHT.fullmatch(plain):
+            groups.setdefault((share[1], True), {})[path] = share[2]
+            continue
+        if match := CLASS_PATH.fullmatch(plain):
+            name, plain = match[2], match[3]
+        if weight := SOURCE_WEIGHT.fullmatch(plain):
+            groups.setdefault((name, False), {})[path] = weight[1]
+    return groups
+
+
+def _is_free(
+    system: System, query_class: str, are_shares: bool, names: Set[str], roles: SourceRoles
+) -> bool:
+    """Whether scaling these weights changes no rank: the group has all of them."""
+    if are_shares:
+        by_type = system.weights_by_type.root if system.weights_by_type is not None else {}
+        return all(key in names for key, w in by_type.get(query_class, {}).items() if w > 0)
+    if system.weights_by_type is not None:
+        return False
+    plain = system.of_class(query_class) if query_class else system
+    named = (not names.isdisjoint({name, *roles[name]}) for name in plain.runs)
+    return all(named) and _ignores_score_scale(plain)
+
+
+def _ignores_score_scale(system: System) -> bool:
+    """Whether nothing after the fusion sees the scale of its scores."""
+    homogeneity = system.fusion.weight_homogeneity
+    if homogeneity == 0:
+        return True
+    if not system.fusion.weight_scale_invariant or system.min_relevance is not None:
+        return False
+    if isinstance(system.blend, NoBlend | Replace):
+        return True
+    retrieval = getattr(system.blend, "retrieval", None)
+    return retrieval == "reciprocal_rank" or (homogeneity == 1 and retrieval in DIVIDED)
+
+
+def _divide_weights(
+    params: Params, members: Mapping[str, Parameter], *, by_sum: bool
+) -> dict[str, Value]:
+    """The weights over one divisor, inside their ranges; nothing where that cannot be."""
+    for path, p in members.items():
+        if p.kind != "float" or p.step is not None or not p.contains(params[path]):
+            return {}
+    weights = {path: float(str(params[path])) for path in members}
+    positive = {path: weight for path, weight in weights.items() if weight > 0}
+    if not positive:
+        return {}
+    divisor: float = sum(positive.values(), 0.0) if by_sum else max(positive.values())
+    divisor = max(divisor, *(w / members[path].bounds[1] for path, w in positive.items()))
+    lows = {path: members[path].bounds[0] for path in positive}
+    divisor = min([divisor, *(w / lows[path] for path, w in positive.items() if lows[path] > 0)])
+    if divisor == 1:
+        return {}
+    return {path: members[path].round_value(w / divisor) for path, w in positive.items()}
+
+
+def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
+    """Roles of the system's sources, and of the runs that its stages read."""
+    names = system.base_runs
+    base = {name: runs.roles[i] for name, i in zip(names, runs.rows(names), strict=True)}
+    return stage_roles(system, base)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TuningObjective:
+    """A system, its parameters, and the queries and the measure that evaluate them.
+
+    Attributes:
+        system: The default; everything that is not a parameter stays as it is there.
+        runs: All Q queries.
+        measure: What is maximized.
+        parameters: The D dimensions of the space, each after those that it depends on.
+        spaces: Score space of each rerank list.
+        qrels: The judgments; only measures that ir_measures computes need them.
+        contents: Fingerprint of the dataset that all of these come from.
+        later_trials: As ``runs``, with the second, third, … file of each list that has several, as
+            far as all of them have one. A value is the mean over these trials of the lists; a trial
+            of the search is another thing.
+    """
+
+    system: System
+    runs: AlignedRuns
+    measure: Measure
+    parameters: tuple[Parameter, ...]
+    spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
+    qrels: Qrels | None = None
+    contents: Fingerprint = field(kw_only=True)
+    later_trials: tuple[AlignedRuns, ...] = field(default=(), kw_only=True)
+
+    def __repr__(self) -> str:
+        """The system, the measure, and how many queries and parameters."""
+        sizes = (pluralize(len(self.runs.queries), "query"), len(self.parameters))
+        return (
+            f"TuningObjective({self.system.name!r}, {self.measure.name}, {sizes[0]}, "
+            f"{pluralize(sizes[1], 'parameter')})"
+        )
+
+    @cached_property
+    def source_roles(self) -> SourceRoles:
+        """Roles of the system's sources."""
+        return source_roles(self.system, self.runs)
+
+    @cached_property
+    def group_codes(self) -> IntArray:
+        """(Q,): codes of the queries' groups."""
+        return number_by_appearance(self.runs.groups)[0]
+
+    @cached_property
+    def default_params(self) -> Params:
+        """The values of the active parameters in the default system."""
+        params: dict[str, Value] = {}
+        for parameter in self.parameters:
+            value = read_parameter(self.system, parameter.path, self.source_roles)
+            if value is not ABSENT and parameter.is_active(params):
+                params[parameter.path] = value
+        return params
+
+    @cached_property
+    def preset_params(self) -> tuple[Params, ...]:
+        """The default with each preset of its methods."""
+        return preset_params(self.system, self.parameters, self.default_params)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """All that a trial's value depends on but its parameters."""
+        runs = self.runs
+        settings = {
+            "system": self.system.model_dump(mode="json"),
+            "measure": self.measure.model_dump(mode="json"),
+            "parameters": {p.path: repr(p) for p in self.parameters},
+            "ties": runs.ties,
+            "score_spaces": self.spaces,
+        }
+        queries = Fingerprint({"tuning queries": hash_values(sorted(runs.queries))})
+        return self.contents | Fingerprint.of_settings(settings) | queries
+
+    def contains(self, params: Params) -> bool:
+        """Whether these values are a point of the space: every active parameter, nothing else."""
+        active = [p for p in self.parameters if p.is_active(params)]
+        return {p.path for p in active} == set(params) and all(
+            p.contains(params[p.path]) for p in active
+        )
+
+    def normalize_weights(self, params: Params) -> Params:
+        """The same system's parameters with normalized weights, where only their ratio counts.
+
+        Args:
+            params: Any; those of a system that cannot be built stay as they are.
+        """
+        return normalize_weights(params, self.parameters, self.free_weights(params))
+
+    def free_weights(self, params: Params) -> frozenset[str]:
+        """The paths of the weights of which only the ratio counts; none if it cannot be built."""
+        # All that decides: the paths, the choices, and the zeros.
+        key = tuple(
+            (path, value == 0 if isinstance(value, float | int) else value)
+            for path, value in params.items()
+        )
+        if key not in self._free_by_structure:
+            try:
+                system = self.build_system(params)
+            except FusionBenchError:
+                return frozenset()
+            free = find_free_weights(system, params, self.source_roles)
+            self._free_by_structure[key] = free
+        return self._free_by_structure[key]
+
+    @cached_property
+    def _free_by_structure(self) -> dict[Hashable, frozenset[str]]:
+        """Free weights by the structure of the parameters."""
+        return {}
+
+    def build_system(self, params: Params) -> System:
+        """The system with these values; the default itself stays as it is written.
+
+        Raises:
+            ConfigError: A value that its method refuses.
+        """
+        if params == self.default_params:
+            return self.system
+        return apply_parameters(self.system, params, self.source_roles)
+
+    def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
+        """The measure of each trial on every query.
+
+        Returns:
+            Shape (T, Q); NaN in all of a trial that cannot be computed (every weight is 0, a
+            normalizer that refuses these scores). Values do not depend on the other trials, to the
+            last bit.
+        """
+        try:
+            values = self._evaluate_systems([self.build_system(params) for params in trials])
+        except FusionBenchError:
+            values = np.full((len(trials), len(self.runs.queries)), np.nan)
+            for row, params in zip(values, trials, strict=True):
+                with contextlib.suppress(FusionBenchError):
+                    row[:] = self._evaluate_systems([self.build_system(params)])[0]
+        make_readonly(values)
+        return values
+
+    def failure_reason(self, params: Params) -> str | None:
+        """Why a trial cannot be computed; None = it can."""
+        try:
+            self._evaluate_systems([self.build_system(params)])
+        except FusionBenchError as error:
+            return str(error)
+        return None
+
+    def subset_queries(self, keep: BoolArray) -> TuningObjective:
+        """The same on only the queries where ``keep``, shape (Q,), is true."""
+        if keep.all():
+            return self
+        later = tuple(runs.subset(keep) for runs in self.later_trials)
+        return replace(self, runs=self.runs.subset(keep), later_trials=later)
+
+    def unit_points(self, trials: Sequence[Params]) -> FloatArray:
+        """Positions in the unit cube, shape (T, D); NaN for a parameter that takes no part."""
+        points = np.full((len(trials), len(self.parameters)), np.nan)
+        for row, params in zip(points, trials, strict=True):
+            for d, parameter in enumerate(self.parameters):
+                if parameter.path in params:
+                    row[d] = parameter.unit_position(params[parameter.path])
+        return points
+
+    def evaluate_by_trial(self, system: System) -> FloatArray | None:
+        """The measure of a system on each trial of its lists, (T, Q); None = there is one.
+
+        Raises:
+            FusionBenchError: It cannot be computed.
+        """
+        if not self.later_trials:
+            return None
+        trials = (self.runs, *self.later_trials)
+        return np.stack([self._evaluate_trial([system], runs)[0] for runs in trials])
+
+    def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
+        values = self._evaluate_trial(systems, self.runs)
+        if not self.later_trials:
+            return values
+        later = [self._evaluate_trial(systems, runs) for runs in self.later_trials]
+        return mean_of_trials(np.stack([values, *later])).copy()
+
+    def _evaluate_trial(self, systems: Sequence[System], runs: AlignedRuns) -> FloatArray:
+        scores = evaluate_systems(
+            systems, runs, [self.measure], spaces=self.spaces, qrels=self.qrels
+        )
+        return np.array([each.values[0] for each in scores])
+
+
+def load_tuning_dataset(
+    experiment: Experiment, source: Source, tuning: TuneSettings, path: Path
+) -> Dataset:
+    """Check a dataset against what is tuned, and read only the lists that it needs.
+
+    Raises:
+        FusionBenchError: The system does not fit the dataset, or a file breaks a rule.
+    """
+    system = experiment.systems[tuning.system]
+    spec, _ = read_spec(path)
+    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+    for location, problem in system.find_misfits(roles, tuple(spec.rerank)):
+        where = source.where(("systems", system.name, *location))
+        raise ConfigError(f"{where}: {problem}")
+    chosen = [
+        (str(name), ("parameters", path))
+        for path, given in (tuning.parameters or {}).items()
+        if path.endswith("blend.reranker") and isinstance(given, ParameterRange)
+        for name in given.choices
+    ]
+    priced = [(name, ("effort", "rerankers")) for name in tuning.effort.rerankers]
+    for name, place in (*chosen, *priced):
+        if name not in spec.rerank:
+            at = source.where(("tune", *place))
+            raise UnknownNameError("reranker", name, spec.rerank, where=at)
+    spaces = {name: rerank.score_space for name, rerank in spec.rerank.items()}
+    judged = () if tuning.crag is None else absolute_rerankers(spaces)
+    rerankers = system.reranker_names | {name for name, _ in chosen} | set(judged)
+    dataset = load_dataset(path, runs=set(system.base_runs), rerankers=rerankers)
+    for name in dataset.rerankers if tuning.degraded == "refuse" else ():
+        if (reason := dataset.degradation(name)) is not None:
+            raise DataError(f"{path}: {reason}")
+    return dataset
+
+
+def create_objective(
+    experiment: Experiment,
+    source: Source,
+    tuning: TuneSettings,
+    dataset: Dataset,
+) -> TuningObjective:
+    """What is tuned, on every judged query of a dataset.
+
+    Raises:
+        ConfigError: A path or range that does not fit; says where it stands.
+    """
+    system: System = experiment.systems[tuning.system]
+    key, asked = system.class_key, tuning.class_key
+    if key is not None and asked is not None and system.class_configs is not None:
+        raise ConfigError(
+            f"{source.where(('systems', system.name))}: has numbers by {key.title} already: tune a "
+            f"plain system, and say '{asked.key}: true' under tune for numbers by {asked.field}"
+        )
+    changed = {"systems": {system.name: system}, **ALL_JUDGED}
+    task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)
+    measure = task.measures[0]
+    if tuning.measure is not None:
+        measure = parse_measure(
+            tuning.measure,
+            binary_relevance=dataset.spec.binary_relevance,
+            where=source.where(("tune", "measure")),
+        )
+    roles = source_roles(system, task.runs)
+    try:
+        parameters = build_search_space(system, tuning.parameters, roles)
+    except ConfigError as error:
+        raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
+    return TuningObjective(
+        system,
+        task.runs,
+        measure,
+        parameters,
+        dataset.spaces,
+        dataset.qrels,
+        contents=dataset.contents,
+        later_trials=tuple(trial.runs for trial in task.trials[1 : task.dataset.count_trials()]),
+    )
+
+
+@dataclass(frozen=True)
+class ObjectivePaths:
+    """The files of an objective, so that another process can open it.
+
+    Attributes:
+        experiment: The experiment's file.
+        dataset: The ``dataset.yaml``.
+        tuning: As the experiment and the command line say.
+        v2_enabled: As ``RAG_FUSION_V2_ENABLED`` says.
+        overrides: Values that replace the experiment's, as ``PATH=VALUE``.
+        fingerprint: Of the objective that must be there; None = any.
+    """
+
+    experiment: Path
+    dataset: Path
+    tuning: TuneSettings = field(hash=False)
+    v2_enabled: bool = True
+    overrides: tuple[str, ...] = ()
+    fingerprint: Fingerprint | None = field(default=None, compare=False)
+
+    def open(self) -> tuple[TuningObjective, Mapping[str, Query]]:
+        """The objective on all judged queries, and what is known of the queries.
+
+        Raises:
+            FusionBenchError: A file breaks a rule, or contents differ from the fingerprint.
+        """
+        experiment, source = read_experiment(
+            self.experiment, overrides=self.overrides, v2_enabled=self.v2_enabled
+        )
+        dataset = load_tuning_dataset(experiment, source, self.tuning, self.dataset)
+        objective = create_objective(experiment, source, self.tuning, dataset)
+        expected = objective.fingerprint if self.fingerprint is None else self.fingerprint
+        if expected != objective.fingerprint:
+            raise ConfigError(
+                f"{self.dataset}: a worker reads other data there than this machine "
+                f"({objective.fingerprint.summarize_changes(expected)}): give all of them the same "
+                "files under the same path"
+            )
+        return objective, dataset.queries

@@ -1,0 +1,399 @@
+"""The search: the default with the presets first, then a grid or a sampler in batches.
+
+Optuna runs in memory: its own storages cost 3–25 ms a trial.
+
+The trials depend only on the objective, the settings and the seed; the clock decides only when to
+stop. A resumed search goes through the same trials again and looks up their values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from fusion_bench.config.parameters import Parameter, Params, Value
+from fusion_bench.data.ordering import BoolArray
+from fusion_bench.errors import ConfigError, MissingExtraError
+from fusion_bench.experiment.settings import SearchSettings
+from fusion_bench.io.fingerprints import Fingerprint
+from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.trial_log import UNLIMITED, Trial, TrialLog, TrialOrigin
+
+if TYPE_CHECKING:
+    import optuna
+
+
+#: The samplers that go through every point.
+EXHAUSTIVE_SAMPLERS = ("grid", "brute_force")
+#: The most points that are gone through.
+MOST_POINTS = 200_000
+
+
+def grid_points(
+    parameters: Sequence[Parameter],
+    settings: SearchSettings,
+    normalize: Callable[[Params], Params],
+) -> list[Params]:
+    """Every point of a finite space once, in random order where not all of them are wanted.
+
+    Args:
+        parameters: The space.
+        settings: Whose sampler is ``grid`` or ``brute_force``.
+        normalize: Maps equal systems to equal parameters, so that each system is tried once.
+
+    Raises:
+        ConfigError: There are too many points, or infinitely many.
+    """
+    levels = {parameter.path: _parameter_levels(parameter, settings) for parameter in parameters}
+    points = list(itertools.islice(_all_points(parameters, levels), MOST_POINTS + 1))
+    if len(points) > MOST_POINTS:
+        raise ConfigError(
+            f"sampler {settings.sampler}: the space has more than {MOST_POINTS:,} points: "
+            "tune fewer parameters, use larger steps, or another sampler"
+        )
+    points = list({repr(params): params for params in map(normalize, points)}.values())
+    if len(points) > settings.trials:
+        order = np.random.default_rng(settings.seed).permutation(len(points))
+        points = [points[i] for i in order]
+    return points
+
+
+def _parameter_levels(parameter: Parameter, settings: SearchSettings) -> tuple[Value, ...]:
+    """The values to go through."""
+    if parameter.kind == "choice":
+        return parameter.choices
+    low, high = parameter.bounds
+    every = settings.sampler == "brute_force"
+    step = 1.0 if every and parameter.kind == "int" and not parameter.step else parameter.step
+    if step is not None:  # on integers, divided once: sums of steps lose the last ones
+        values = low + np.arange(int((high - low) / step + 1e-9) + 1) * step
+    elif every:
+        raise ConfigError(
+            f"sampler brute_force goes through every value, and {parameter.path} has no step: "
+            "give it one, or use grid"
+        )
+    elif parameter.log:
+        values = np.geomspace(low, high, settings.points)
+    else:
+        values = np.linspace(low, high, settings.points)
+    if parameter.kind == "int":
+        return tuple(dict.fromkeys(int(v) for v in np.rint(values)))
+    return tuple(float(f"{v:.12g}") for v in values)
+
+
+def _all_points(
+    parameters: Sequence[Parameter],
+    levels: Mapping[str, Sequence[Value]],
+    chosen: Params = MappingProxyType({}),
+) -> Iterator[Params]:
+    """Every point, the last parameter running fastest; inactive parameters take no part."""
+    if not parameters:
+        yield chosen
+        return
+    first, *rest = parameters
+    if not first.is_active(chosen):
+        yield from _all_points(rest, levels, chosen)
+        return
+    for value in levels[first.path]:
+        yield from _all_points(rest, levels, {**chosen, first.path: value})
+
+
+#: Optuna's class of each sampler, and what it is made with.
+OPTUNA_SAMPLERS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "tpe": ("TPESampler", {"multivariate": True, "group": True}),
+    "nsga2": ("NSGAIISampler", {"population_size": 32}),  # small, because there are few trials
+    "cmaes": ("CmaEsSampler", {}),
+    "gp": ("GPSampler", {}),
+    "qmc": ("QMCSampler", {"scramble": True}),
+    "random": ("RandomSampler", {}),
+}
+
+
+def optuna_distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
+    """The parameter as an Optuna distribution."""
+    from optuna import distributions
+
+    if parameter.kind == "choice":
+        return distributions.CategoricalDistribution(parameter.choices)
+    low, high = parameter.bounds
+    if parameter.kind == "int":
+        step = int(parameter.step or 1)
+        return distributions.IntDistribution(int(low), int(high), log=parameter.log, step=step)
+    return distributions.FloatDistribution(low, high, log=parameter.log, step=parameter.step)
+
+
+def suggest_params(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Params:
+    """Let Optuna suggest a value for each active parameter.
+
+    Values are rounded to few digits; Optuna keeps the unrounded ones.
+    """
+    params: dict[str, Value] = {}
+    for parameter in parameters:
+        if parameter.is_active(params):
+            params[parameter.path] = parameter.round_value(_suggest_value(trial, parameter))
+    return params
+
+
+def _suggest_value(trial: optuna.Trial, parameter: Parameter) -> Value:
+    if parameter.kind == "choice":
+        return trial.suggest_categorical(parameter.path, parameter.choices)
+    limits = vars(optuna_distribution(parameter))
+    suggest: Any = trial.suggest_int if parameter.kind == "int" else trial.suggest_float
+    value: Value = suggest(parameter.path, **limits)
+    return value
+
+
+def check_sampler(parameters: Sequence[Parameter], sampler: str) -> None:
+    """Refuse a sampler that cannot search this space.
+
+    Raises:
+        ConfigError: Says which parameter it cannot take, and who can.
+        MissingExtraError: It needs a package that is not installed.
+    """
+    if sampler not in OPTUNA_SAMPLERS:
+        raise ConfigError(f"sampler {sampler}: cannot be shared: use it without --storage")
+    conditional = [p.path for p in parameters if p.when]
+    choices = [p.path for p in parameters if p.kind == "choice"]
+    if conditional and sampler in {"cmaes", "gp", "qmc"}:
+        raise ConfigError(
+            f"sampler {sampler} searches fixed spaces only, and {conditional[0]} takes part only "
+            "under a condition: use tpe or random, or fix the method"
+        )
+    if choices and sampler == "cmaes":
+        raise ConfigError(
+            f"sampler cmaes searches numbers only, and {choices[0]} is a choice: use tpe, or list "
+            "the numbers under tune.parameters"
+        )
+    if sampler == "gp" and find_spec("torch") is None:
+        raise MissingExtraError("torch", extra="gp", purpose="the sampler gp")
+
+
+@contextmanager
+def silence_experimental_warnings() -> Iterator[None]:
+    """Silence Optuna's warnings about experimental parts, and nothing else."""
+    from optuna.exceptions import ExperimentalWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        yield
+
+
+def optuna_sampler(name: str, seed: int) -> optuna.samplers.BaseSampler:
+    """Optuna's sampler of that name."""
+    from optuna import samplers
+
+    kind, options = OPTUNA_SAMPLERS[name]
+    with silence_experimental_warnings():
+        sampler: optuna.samplers.BaseSampler = getattr(samplers, kind)(seed=seed, **options)
+    return sampler
+
+
+class OptunaProposer:
+    """An Optuna sampler, asked and told in batches.
+
+    Args:
+        parameters: The space.
+        sampler: As :func:`optuna_sampler` makes it.
+        directions: ``maximize`` or ``minimize`` for each objective.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        sampler: optuna.samplers.BaseSampler,
+        directions: Sequence[Literal["maximize", "minimize"]] = ("maximize",),
+    ) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._parameters = parameters
+        self._study = optuna.create_study(directions=directions, sampler=sampler)
+        self._asked: list[optuna.Trial] = []
+
+    def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
+        """Add trials that it did not propose, without failed ones (NaN)."""
+        import optuna
+
+        space = {parameter.path: optuna_distribution(parameter) for parameter in self._parameters}
+        for params, value in trials:
+            if not math.isnan(value):
+                distributions = {path: space[path] for path in params}
+                self._study.add_trial(
+                    optuna.create_trial(
+                        params=dict(params), distributions=distributions, value=value
+                    )
+                )
+
+    def ask(self, count: int) -> list[Params]:
+        """New parameter sets: each proposal takes account of the running ones."""
+        with silence_experimental_warnings():
+            self._asked = [self._study.ask() for _ in range(count)]
+            return [suggest_params(trial, self._parameters) for trial in self._asked]
+
+    def tell(self, values: Sequence[float | Sequence[float] | None]) -> None:
+        """The values of the last :meth:`ask`; None or NaN = could not be computed."""
+        from optuna.trial import TrialState
+
+        with silence_experimental_warnings():
+            for trial, value in zip(self._asked, values, strict=True):
+                if value is None or (isinstance(value, float) and math.isnan(value)):
+                    self._study.tell(trial, state=TrialState.FAIL)
+                else:
+                    self._study.tell(trial, value)
+
+
+#: Settings that may differ when a search is resumed: they decide when it ends.
+RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
+
+TrialCallback = Callable[[Trial, Trial], None]
+
+
+def ignore_trial(_trial: Trial, _best: Trial) -> None:
+    """The callback that does nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The trials of a search.
+
+    Attributes:
+        trials: In the order in which they were asked for; the default is the first.
+        interrupted: It was stopped before it was done.
+    """
+
+    trials: tuple[Trial, ...]
+    interrupted: bool = False
+
+    @property
+    def default_trial(self) -> Trial:
+        """The system as it is written."""
+        return self.trials[0]
+
+    @property
+    def best_trial(self) -> Trial:
+        """The best; of equally good ones the first, so that nothing changes without a gain."""
+        return max((t for t in self.trials if not t.is_failed), key=lambda trial: trial.value)
+
+
+def run_search(
+    objective: TuningObjective,
+    keep: BoolArray,
+    settings: SearchSettings,
+    *,
+    on_trial: TrialCallback = ignore_trial,
+    log: Path | None = None,
+) -> SearchResult:
+    """Search a space on some of the queries.
+
+    Args:
+        objective: What is tuned.
+        keep: Shape (Q,): the queries that may be looked at; the others are not even loaded.
+        settings: Of the search.
+        on_trial: Called after each trial with it and the best so far.
+        log: Where finished trials are written, and looked up when the search was cut short.
+
+    Raises:
+        ConfigError: The default itself cannot be computed, the sampler cannot search this space,
+            or the log belongs to another search.
+    """
+    part = select_queries(objective, keep)
+    record = open_trial_log(log, part, settings)
+    interrupted = False
+    try:
+        _evaluate_trials(part, settings, record, on_trial)
+    except KeyboardInterrupt:
+        if not record.trials:
+            raise
+        interrupted = True
+    return SearchResult(tuple(record.trials), interrupted)
+
+
+def select_queries(objective: TuningObjective, keep: BoolArray) -> TuningObjective:
+    """The objective on the queries where ``keep``, shape (Q,), is true.
+
+    Raises:
+        ConfigError: The default cannot be computed there.
+    """
+    part = objective.subset_queries(keep)
+    if (reason := part.failure_reason(part.default_params)) is not None:
+        raise ConfigError(f"tune: the default cannot be computed: {reason}")
+    return part
+
+
+def open_trial_log(
+    path: Path | None, objective: TuningObjective, settings: SearchSettings
+) -> TrialLog:
+    """The log of a search.
+
+    Args:
+        path: The file; None = in memory only.
+        objective: On the queries that are searched on.
+        settings: Of the search.
+
+    Raises:
+        FusionBenchError: The file belongs to another search, or a line was edited.
+    """
+    if path is None:
+        return TrialLog()
+    limits = (0.0, 1.0) if is_bounded(objective.measure.name) else UNLIMITED
+    return TrialLog(path, search_fingerprint(objective, settings), limits)
+
+
+def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> Fingerprint:
+    """All that decides the trials of a search and their values."""
+    rules = settings.model_dump(mode="json", exclude=RESUMABLE_SETTINGS)
+    return objective.fingerprint | Fingerprint.of_settings(rules)
+
+
+def _evaluate_trials(
+    part: TuningObjective,
+    settings: SearchSettings,
+    log: TrialLog,
+    on_trial: TrialCallback,
+) -> None:
+    """The default, the presets, and what the sampler proposes."""
+    deadline = time.monotonic() + (settings.timeout or math.inf)
+    best: Trial | None = None
+
+    def evaluate(batch: Sequence[Params], origin: TrialOrigin) -> list[float]:
+        nonlocal best
+        done = log.evaluate_params(part, batch, origin)
+        for trial in done:
+            best = max(best or trial, trial, key=lambda trial: trial.value)
+            on_trial(trial, best)
+        return [trial.value for trial in done]
+
+    def room() -> int:
+        """How many trials the next batch has."""
+        in_time = time.monotonic() < deadline
+        return min(settings.batch, settings.trials - len(log.trials)) if in_time else 0
+
+    default = part.default_params
+    evaluate([default], "default")  # as it is written, its weights not normalized
+    presets = [params for params in part.preset_params if params != default]
+    evaluate(list(map(part.normalize_weights, presets[: settings.trials - 1])), "seed")
+    tried = [(t.params, t.value) for t in log.trials if part.contains(t.params)]
+    if settings.sampler in EXHAUSTIVE_SAMPLERS:
+        known = [params for params, _ in tried]
+        points = grid_points(part.parameters, settings, part.normalize_weights)
+        fresh = (params for params in points if params not in known)
+        while batch := list(itertools.islice(fresh, room())):
+            evaluate(batch, "sampler")
+        return
+    check_sampler(part.parameters, settings.sampler)
+    proposer = OptunaProposer(part.parameters, optuna_sampler(settings.sampler, settings.seed))
+    proposer.add_trials(tried)
+    while count := room():
+        proposer.tell(evaluate(list(map(part.normalize_weights, proposer.ask(count))), "sampler"))

@@ -1,1 +1,0 @@
-"""The search: samplers, trial log, processes."""

@@ -1,1 +1,0 @@
-"""The search space of a system and the objective on it."""

@@ -1,1 +1,0 @@
-"""Splits, cross-validation, selection and the verdict on held-out queries."""

@@ -1,1 +1,0 @@
-"""Every query both tunes and decides: cross-fitting and its exact test."""

@@ -1,1 +1,0 @@
-"""The held-out evaluation of a search: its rules and its report."""

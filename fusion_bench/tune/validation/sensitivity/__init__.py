@@ -1,1 +1,0 @@
-"""How much each parameter matters: ablation, importance and the plateau."""

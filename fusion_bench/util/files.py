@@ -1,0 +1,505 @@
+"""Files: read if regular, written whole or not at all, locked against other processes.
+
+Opening a named pipe waits until somebody writes into it, and a device may have no end.
+
+A process holds a lock on each of its drafts. The system releases the lock of a killed process, so
+the next one that writes to the folder can tell its drafts and remove them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib.util
+import io
+import logging
+import os
+import secrets
+import shutil
+import stat
+import string
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, Final
+
+from fusion_bench.errors import ConfigError, FusionBenchError
+
+
+def explain_error(error: BaseException) -> str:
+    """Why something failed, without the number and the file that Python adds to an OSError."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
+
+
+#: Kind of what is no regular file, by a test of its mode.
+KINDS: Final = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class IrregularFileError(OSError):
+    """What bears the name of a file is none; the message says what it is."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is neither a regular file nor a folder; what does not exist passes.
+
+    Raises:
+        IrregularFileError: It is a named pipe, a socket or a device.
+        OSError: It cannot be asked.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    for is_kind, name in KINDS:
+        if is_kind(mode):
+            raise IrregularFileError(errno.EINVAL, f"{name}, and a file is needed", str(path))
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a regular file for reading.
+
+    Raises:
+        IrregularFileError: It is none.
+        OSError: It cannot be opened.
+    """
+    check_regular(path)
+    if path.is_dir():
+        raise IrregularFileError(errno.EISDIR, "a folder, and a file is needed", str(path))
+    return open(path, "rb", opener=_open_without_waiting)
+
+
+def open_regular_text(path: Path) -> IO[str]:
+    r"""The same for text in UTF-8; line ends of any system are read as ``\n``."""
+    return io.TextIOWrapper(open_regular(path), encoding="utf-8")
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file; raises OSError."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def read_regular_text(path: Path) -> str:
+    """The text of a regular file in UTF-8; raises OSError or UnicodeDecodeError."""
+    with open_regular_text(path) as file:
+        return file.read()
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Whatever has taken the file's place since it was checked is not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def read_prompt_file(path: Path, what: str) -> str:
+    """The text of a file.
+
+    Args:
+        path: The file.
+        what: What it holds, for messages, such as ``rubric``.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    try:
+        return read_regular_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        problem = f"{path}: the {what} cannot be read ({reason}): name a text file"
+        raise ValueError(problem) from None
+
+
+def list_fields(text: str, path: Path, advice: str) -> list[tuple[str, str, str | None]]:
+    """The name, layout and conversion of each field of a template.
+
+    Args:
+        text: The template.
+        path: Its file.
+        advice: What a template looks like, for the message.
+
+    Raises:
+        ValueError: It is no template.
+    """
+    try:
+        parts = list(string.Formatter().parse(text))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}: {advice}") from None
+    return [
+        (name, layout or "", conversion)
+        for _, name, layout, conversion in parts
+        if name is not None
+    ]
+
+
+def has_locks() -> bool:
+    """Whether this system has such locks, which only POSIX systems do."""
+    return importlib.util.find_spec("fcntl") is not None
+
+
+def take_lock(path: Path, *, wait: bool = False) -> int | None:
+    """Take the lock of a file or folder that is there.
+
+    Args:
+        path: The file or folder.
+        wait: Wait for another process that holds the lock.
+
+    Returns:
+        The descriptor that holds the lock until it is closed. None: another process holds the lock,
+        or has deleted the file meanwhile.
+
+    Raises:
+        OSError: There is no such file, or its file system has no locks.
+    """
+    try:
+        import fcntl  # POSIX only
+    except ImportError:  # pragma: no cover
+        raise OSError(errno.ENOLCK, "no locks on this system", str(path)) from None
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        is_there = _is_open_file(handle, path)
+    except BlockingIOError:
+        is_there = False
+    except BaseException:
+        os.close(handle)
+        raise
+    if is_there:
+        return handle
+    os.close(handle)
+    return None
+
+
+def _is_open_file(handle: int, path: Path) -> bool:
+    """Whether a path still leads to the file that is open."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+log = logging.getLogger("fusion_bench")
+
+
+@contextmanager
+def lock_folder(folder: Path, conflict: str | None = None) -> Iterator[None]:
+    """Hold the lock of a folder, which is made if need be.
+
+    It ends with the process, however that ends, and leaves no file. Without ``fcntl``, which only
+    POSIX systems have, there is no lock.
+
+    Args:
+        folder: The folder.
+        conflict: Why another process may hold the lock for long: said before waiting for it.
+
+    Raises:
+        FusionBenchError: The folder cannot be made, opened or locked.
+    """
+    handle = _wait_for_lock(folder, conflict)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _wait_for_lock(folder: Path, conflict: str | None) -> int | None:
+    """The descriptor that holds the lock; None on a system without locks."""
+    waits = conflict is None
+    try:
+        while True:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not has_locks():
+                return None
+            handle = take_lock(folder, wait=waits)
+            if handle is not None:
+                return handle
+            if not waits:  # else the folder was deleted meanwhile
+                log.warning("%s: %s: waiting for its end", folder, conflict)
+            waits = True
+    except OSError as error:
+        raise FusionBenchError(f"{folder}: cannot be used: {explain_error(error)}") from error
+
+
+#: Names of drafts end so, and start with a dot.
+UNFINISHED: Final = ".part"
+#: Seconds after which nobody is writing a draft any more, where the file system has no locks.
+ABANDONED: Final = 3600
+
+
+@contextlib.contextmanager
+def make_draft(parent: Path, *, is_folder: bool = False) -> Iterator[Path]:
+    """An empty file or folder under a name of its own, removed in the end if it is still there.
+
+    Raises:
+        OSError: The folder cannot be written to.
+    """
+    remove_abandoned_once(parent.absolute())
+    draft, lock = _create_draft(parent, is_folder=is_folder)
+    try:
+        yield draft
+    finally:
+        _remove_draft(draft)
+        if lock is not None:
+            os.close(lock)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove the drafts that killed processes left in a folder.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
+    for draft in parent.glob(f".*{UNFINISHED}"):
+        try:
+            lock = take_lock(draft)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            if draft.lstat().st_mtime + ABANDONED < time.time():
+                _remove_draft(draft)
+            continue
+        if lock is not None:
+            _remove_draft(draft)
+            os.close(lock)
+
+
+@cache
+def remove_abandoned_once(parent: Path) -> None:
+    """The same, once in each process: listing a large folder takes time."""
+    with contextlib.suppress(OSError):
+        remove_abandoned(parent)
+
+
+def _create_draft(parent: Path, *, is_folder: bool) -> tuple[Path, int | None]:
+    """A new draft and the descriptor that holds its lock; None where there are no locks."""
+    while True:
+        draft = parent / f".{secrets.token_hex(8)}{UNFINISHED}"
+        if is_folder:
+            draft.mkdir()
+        else:
+            draft.touch(exist_ok=False)
+        try:
+            lock = take_lock(draft)
+        except FileNotFoundError:
+            continue  # removed before it had a lock
+        except OSError:
+            return draft, None
+        if lock is not None:
+            return draft, lock
+
+
+def _remove_draft(draft: Path) -> None:
+    if draft.is_dir() and not draft.is_symlink():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def require_folder(folder: Path, option: str = "--out") -> Path:
+    """The folder itself, checked before the work begins.
+
+    Args:
+        folder: Where to write.
+        option: What names it, for messages.
+
+    Raises:
+        ConfigError: A file is in the way.
+    """
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise ConfigError(f"{option} {folder}: {path} is a file: name a folder")
+    return folder
+
+
+def write_atomic(path: Path, data: bytes) -> Path:
+    """Write a file under another name and move it into place; its folder is made if need be.
+
+    Raises:
+        FusionBenchError: The place cannot be written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        check_regular(path)
+        return replace_file(path, data)
+    except OSError as error:
+        raise make_write_error(path, error) from error
+
+
+def append_whole(path: Path, data: bytes) -> None:
+    """Append data that outlive a power cut to a file, all or none; it is made, as is its folder.
+
+    Raises:
+        FusionBenchError: The file cannot be written to; it is as it was.
+    """
+    size = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            size = file.tell()
+            _write_through(file, data)
+    except OSError as error:
+        if size is not None:
+            with suppress(OSError):
+                os.truncate(path, size)
+        raise make_write_error(path, error) from error
+
+
+def make_write_error(path: Path, error: OSError) -> FusionBenchError:
+    """What to raise where a file, or one below a folder, cannot be written."""
+    is_below = isinstance(error.filename, str) and Path(error.filename).is_relative_to(path)
+    place = error.filename if is_below else path
+    return FusionBenchError(f"{place}: cannot be written: {error.strerror or error}")
+
+
+def replace_file(path: Path, data: bytes) -> Path:
+    """The same, for callers with their own words: raises OSError."""
+    with open_atomic(path) as file:
+        _write_through(file, data)
+    return path
+
+
+def replace_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files that belong together; raises OSError.
+
+    The first is the record of the set. It is absent while the others are replaced, so where it is
+    there, all files belong to it. All are written whole before any is replaced. Where one cannot be
+    replaced, those that were come back, the record last.
+
+    Args:
+        folder: Where to; it is there.
+        contents: File name → data.
+
+    Returns:
+        Their paths, in order.
+    """
+    paths = [folder / name for name in contents]
+    for path in paths:
+        check_regular(path)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    with (
+        _name_file(folder),
+        make_draft(folder, is_folder=True) as draft,
+        make_draft(folder, is_folder=True) as previous,
+    ):
+        for path, data in zip(paths, contents.values(), strict=True):
+            with _name_file(path), (draft / path.name).open("xb") as file:
+                _write_through(file, data)
+        _replace_set(paths, draft, previous)
+    return paths
+
+
+def _replace_set(paths: Sequence[Path], draft: Path, previous: Path) -> None:
+    """Move the files of a draft into place; raises OSError, with the old files back in place.
+
+    Args:
+        paths: The files, the record first.
+        draft: Folder with the new files.
+        previous: Empty folder, for a second name of each old file.
+    """
+    record, *others = paths
+    replaced: list[tuple[Path, Path | None]] = []
+    try:
+        replaced.append((record, _keep_old_file(record, previous)))
+        record.unlink(missing_ok=True)
+        for path in others:
+            old = _keep_old_file(path, previous)
+            with _name_file(path):
+                os.replace(draft / path.name, path)  # noqa: PTH105 - atomic, as it promises
+            replaced.append((path, old))
+        with _name_file(record):
+            os.replace(draft / record.name, record)  # noqa: PTH105
+    except OSError:
+        for path, old in reversed(replaced):
+            if old is None:
+                path.unlink(missing_ok=True)
+            else:
+                os.replace(old, path)  # noqa: PTH105
+        raise
+
+
+def _keep_old_file(path: Path, folder: Path) -> Path | None:
+    """A second name of a file, or a copy where there are no second names; None = no such file."""
+    old = folder / path.name
+    try:
+        os.link(path, old)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        shutil.copyfile(path, old)
+    return old
+
+
+@contextmanager
+def open_atomic(path: Path) -> Iterator[IO[bytes]]:
+    """A file under another name, moved into place when all went well; raises OSError."""
+    with _name_file(path), make_draft(path.parent) as draft:
+        with draft.open("wb") as file:
+            yield file
+        os.replace(draft, path)  # noqa: PTH105
+
+
+@contextmanager
+def _name_file(path: Path) -> Iterator[None]:
+    """Name the file in an error, and not its draft."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or UNFINISHED in str(error.filename):
+            error.filename = str(path)
+        raise
+
+
+def _write_through(file: IO[bytes], data: bytes) -> None:
+    """Write data that outlive a power cut."""
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def require_free(folder: Path, names: Iterable[str], option: str = "--out") -> None:
+    """Refuse a folder in which a file would be overwritten, before the work begins.
+
+    Args:
+        folder: Where to write.
+        names: The files to be written.
+        option: What names the folder, for messages.
+
+    Raises:
+        ConfigError: It is a file, or holds one of these.
+    """
+    require_folder(folder, option)
+    for name in names:
+        if (folder / name).exists():
+            raise ConfigError(f"{option} {folder}: {folder / name} exists: name another folder")
+
+
+@contextlib.contextmanager
+def remove_on_failure() -> Iterator[list[Path]]:
+    """A list of new files and folders, removed again where the context fails.
+
+    The caller adds each path before it writes there, and none that held something before.
+    """
+    paths: list[Path] = []
+    try:
+        yield paths
+    except BaseException:
+        for path in paths:
+            with contextlib.suppress(OSError):
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+        raise

@@ -1,1 +1,0 @@
-"""How processes of the command line start, are interrupted, and end."""
