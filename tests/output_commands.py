@@ -61,7 +61,7 @@ FOLDERS = {
     (
         "pull",
         "--out",
-    ): "pull python --queries asked.jsonl --set legs.a.function=tests.pull.functions:ids",
+    ): "pull python --queries asked.jsonl --set legs.a.function=tests.engines.pull.functions:ids",
     ("schema", "--out"): "schema",
     ("try", "--out"): f"try --qrels {QRELS} {RUN} {OTHER}",
     ("try", "--save"): f"try --qrels {QRELS} {RUN} {OTHER} --no-plots",

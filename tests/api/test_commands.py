@@ -13,7 +13,7 @@ from fusion_bench.errors import FusionBenchError
 from tests import tiny
 from tests.api.cases import QRELS, RUNS
 from tests.gate.cases import EXPERIMENT, make_project
-from tests.rerank import collection
+from tests.models.rerank import collection
 
 PNG = b"\x89PNG"
 

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 import fusion_bench as fb
 from tests.api.cases import make_collection
-from tests.grades.judged_project import make_judged_project
+from tests.judging.grades.judged_project import make_judged_project
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/python.md"

@@ -11,7 +11,7 @@ import fusion_bench as fb
 from fusion_bench.cli import main
 from fusion_bench.errors import FusionBenchError
 from tests import tiny
-from tests.datasets.collections import make_beir
+from tests.importers.datasets.collections import make_beir
 
 Capture = pytest.CaptureFixture[str]
 

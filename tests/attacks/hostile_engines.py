@@ -17,10 +17,10 @@ from typing import Final, TypeAlias
 from tests.attacks.runner import read_files, run_here
 from tests.engines.connectors.cases import CASES, QUERY
 from tests.engines.connectors.loopback import DOCUMENTS, FakeEngine, Json, serving
-from tests.judge.llm import project as judging
-from tests.rerank import collection as reranking
-from tests.retrieve import collection as retrieving
-from tests.retrieve.server import word_vector
+from tests.judging.judge.llm import project as judging
+from tests.models.rerank import collection as reranking
+from tests.models.retrieve import collection as retrieving
+from tests.models.retrieve.server import word_vector
 
 VARIABLE: Final = "HOSTILE_API_KEY"
 #: Characters of a key in a row that nothing may show.

@@ -11,7 +11,7 @@ import pytest
 from tests.attacks.hostile_server import Request, respond, serve_answers
 from tests.attacks.http_answers import rows
 from tests.attacks.runner import run_here
-from tests.rerank.collection import make
+from tests.models.rerank.collection import make
 
 LIMIT = 2.5
 #: What stands in ``meta`` of an answer of Cohere's, and the calls at 1 each that the limit allows.

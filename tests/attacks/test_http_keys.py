@@ -28,7 +28,7 @@ from tests.attacks.hostile_server import Request, respond, serve_answers
 from tests.attacks.http_answers import plain_json
 from tests.attacks.http_echoes import FORMS, KEY, PLACES
 from tests.attacks.runner import run_attack, run_here
-from tests.rerank.collection import make
+from tests.models.rerank.collection import make
 
 VARIABLE = "ECHO_API_KEY"
 #: Characters in a row that must not be shown.

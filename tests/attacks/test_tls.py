@@ -16,7 +16,7 @@ import pytest
 from tests.attacks.attack import Attack
 from tests.attacks.http_echoes import KEY
 from tests.attacks.runner import run_attack
-from tests.rerank.collection import make
+from tests.models.rerank.collection import make
 
 VARIABLE = "TLS_API_KEY"
 #: Does something with a connection; returns the plain text that it received.

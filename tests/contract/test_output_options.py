@@ -11,9 +11,9 @@ from fusion_bench.cli.application.app import OUTPUTS
 from tests.attacks.project import DATASET, QRELS, QUERIES, RUN, make_project
 from tests.attacks.runner import read_files, run_here
 from tests.commands import leaf_commands, options_of
-from tests.logs.test_from_logs import make_item, make_search, write_log
+from tests.engines.pull.cases import write_queries
+from tests.importers.logs.test_from_logs import make_item, make_search, write_log
 from tests.output_commands import FILES, FOLDERS, READ, TRIED_ELSEWHERE
-from tests.pull.cases import write_queries
 
 FOREIGN = "my own notes\n"
 #: What ``tune`` adds to as it searches, whatever comes of it.

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_readme import parse_console, run_command
-from tests.judge.llm.project import JudgingServer
-from tests.rerank.server import serving
+from tests.judging.judge.llm.project import JudgingServer
+from tests.models.rerank.server import serving
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/from-zero.md").read_text(encoding="utf-8")

@@ -13,10 +13,10 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.cli.application.process import MEANINGS
 from tests.commands import leaf_commands, options_of
-from tests.datasets.collections import make_beir
 from tests.gate import cases
-from tests.grades.judged_project import make_judged_project
-from tests.logs.test_from_logs import A, make_search, write_log
+from tests.importers.datasets.collections import make_beir
+from tests.importers.logs.test_from_logs import A, make_search, write_log
+from tests.judging.grades.judged_project import make_judged_project
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")

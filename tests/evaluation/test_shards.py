@@ -20,9 +20,9 @@ from fusion_bench.io.dataset_cache import open_arrays, write_arrays
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking import system_scores
 from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
-from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 from tests.contract.cases import DATASETS, SPACES, aligned
 from tests.data.cases import assert_same
+from tests.ranking.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 
 #: A shard a query.
 SINGLE = ShardLimits(candidates=1)

@@ -15,7 +15,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import ScoreTrace, explain_ranking
 from fusion_bench.models.reranker_protocol import Reply
 from fusion_bench.models.rerankers import providers
-from tests.rerank.server import Loopback, serving
+from tests.models.rerank.server import Loopback, serving
 
 STRATEGIES = ("keyword", "semantic", "graph")
 EQUAL = {"keyword": 0.33, "semantic": 0.33, "graph": 0.34}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rerank.standing_clock import StandingClock
+from tests.models.rerank.standing_clock import StandingClock
 
 
 @pytest.fixture(autouse=True)

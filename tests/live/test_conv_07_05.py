@@ -22,7 +22,7 @@ from fusion_bench.live.conv_07_05 import (
     VoyageReranker,
     WeightedScoreFusion,
 )
-from tests.rerank.server import Loopback, serving
+from tests.models.rerank.server import Loopback, serving
 
 Json = Any
 EQUAL = {"keyword": 0.33, "semantic": 0.33, "graph": 0.34}

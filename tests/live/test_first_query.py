@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.rerank.server import Loopback, serving
+from tests.models.rerank.server import Loopback, serving
 
 SEARCH = """
 import json, sys

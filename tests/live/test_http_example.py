@@ -17,8 +17,8 @@ import httpx
 import pytest
 import uvicorn
 
-from tests.rerank.server import Loopback, closed_port, plain_score, serving
-from tests.rerank.standing_clock import StandingClock
+from tests.models.rerank.server import Loopback, closed_port, plain_score, serving
+from tests.models.rerank.standing_clock import StandingClock
 
 PAGE = Path(__file__).parents[2] / "docs/live.md"
 FIRST, APP, PROFILES = re.findall(

@@ -14,8 +14,8 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.live.final_list import LiveResult
 from fusion_bench.models.rerank_config import Deadline
 from fusion_bench.models.reranker_protocol import Identity, Reply
-from tests.rerank.server import Loopback, serving
-from tests.rerank.standing_clock import StandingClock
+from tests.models.rerank.server import Loopback, serving
+from tests.models.rerank.standing_clock import StandingClock
 
 YAML = """\
 nablarch:

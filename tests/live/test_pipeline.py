@@ -19,7 +19,7 @@ from fusion_bench.errors import ConfigError, DataError, FusionBenchError, Provid
 from fusion_bench.live.final_list import LiveResult, SourceHit
 from fusion_bench.models.rerank_config import Deadline, RerankSettings, RetryRules
 from fusion_bench.models.reranker_protocol import Identity, Reply
-from tests.rerank.standing_clock import StandingClock
+from tests.models.rerank.standing_clock import StandingClock
 
 Anything = Any
 RUNS = ["bm25", "dense"]

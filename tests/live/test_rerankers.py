@@ -15,7 +15,7 @@ from fusion_bench.models.rerank_config import RerankConfig
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import providers
 from fusion_bench.models.score_store import RecentScores
-from tests.rerank.server import Loopback, closed_port, plain_score, serving
+from tests.models.rerank.server import Loopback, closed_port, plain_score, serving
 
 SYSTEM = {"runs": ["s"], "blend": {"method": "replace", "reranker": "r"}}
 LISTS = {"s": [("a", 2.0, "alpha"), ("b", 1.0, "beta")]}

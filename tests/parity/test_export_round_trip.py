@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.io.load_records import load_qrels, load_run
-from tests.export.round_trip import Original
+from tests.engines.export.round_trip import Original
 from tests.parity.data import parity_data
 
 pytestmark = pytest.mark.parity

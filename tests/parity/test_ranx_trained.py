@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.methods.fuse import Trainable, fusions
-from tests.fuse.trained_cases import Lists, make_judgments, make_lists, make_runs
+from tests.methods.fuse.trained_cases import Lists, make_judgments, make_lists, make_runs
 from tests.parity.test_ranx import Ranx, assert_close, by_document
 
 Scores = dict[str, dict[str, float]]

@@ -12,7 +12,7 @@ import fusion_bench as fb
 from fusion_bench.cli import main
 from fusion_bench.errors import FusionBenchError
 from tests.gate.cases import EXPERIMENT
-from tests.grades.judged_project import make_judged_project
+from tests.judging.grades.judged_project import make_judged_project
 
 Capture = pytest.CaptureFixture[str]
 JUDGES = {"people": "people", "machine": "llm"}

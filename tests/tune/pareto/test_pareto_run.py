@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.tune import pareto as front
-from tests.rerank.server import Loopback, serving
+from tests.models.rerank.server import Loopback, serving
 
 QUERIES, DEPTH, BATCH = 24, 6, 4
 EXPERIMENT = """\

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.checks.lint_rule import load_rules
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.in_memory import make_experiment
+from fusion_bench.evaluation.lint import (
+    lint_experiment,
+    lint_systems,
+    make_lint_report,
+    read_dataset_facts,
+)
+from fusion_bench.experiment.experiment import read_experiment
+from tests.checks.lint.cases import PAIR, blend, facts, make_system
+from tests.tiny import DATASET, EXPERIMENT, FILES, edit, make
+
+KEYS = {"blend": blend("position_aware", retrieval="reciprocal_rank"), "runs": ["bm25", "dense"]}
+SYSTEMS = {"a": KEYS, "b": {**KEYS, "fusion": "convex"}, "c": {"runs": ["bm25", "dense"]}}
+
+
+def test_equal_findings_are_one_and_name_every_system() -> None:
+    experiment, source = make_experiment("mine", SYSTEMS, dataset="made")
+    found = lint_experiment(experiment, source, [facts()])
+    assert {finding.id: finding.systems for finding in found} == {
+        "blend-not-monotone": ("a", "b"),
+        "rank-immovable": ("a", "b"),
+    }
+    assert [finding.datasets for finding in found] == [("made",)] * 2
+
+
+def test_warnings_come_before_notes() -> None:
+    keys = {"fusion": {"method": "rrf", "k": 1000, "normalize": "three_lists"}, "depth": 5}
+    found = lint_systems([make_system(keys), make_system({**KEYS, "name": "t"})], [facts()])
+    severities = [item.severity for item in found]
+    assert severities == sorted(severities, reverse=True)
+    assert set(severities) == {"note", "warning"}
+
+
+def test_only_the_chosen_systems_are_looked_at() -> None:
+    experiment, source = make_experiment("mine", SYSTEMS, dataset="made")
+    report = make_lint_report(experiment, source, [facts()], systems=["c"])
+    assert (report.systems, report.findings) == (("c",), ())
+    with pytest.raises(UnknownNameError, match="known: a, b, c"):
+        make_lint_report(experiment, source, [facts()], systems=["d"])
+
+
+def test_an_ignored_rule_is_left_out_and_an_unknown_one_is_an_error() -> None:
+    lint = {"ignore": ["rank-immovable"]}
+    experiment, source = make_experiment("mine", SYSTEMS, dataset="made", lint=lint)
+    report = make_lint_report(experiment, source, [facts()])
+    assert [finding.id for finding in report.findings] == ["blend-not-monotone"]
+    assert report.ignored == ("rank-immovable",)
+    wrong, source = make_experiment("mine", SYSTEMS, dataset="made", lint={"ignore": ["rank"]})
+    with pytest.raises(UnknownNameError, match=r"lint\.ignore.*'rank'.*bonus-dominates"):
+        lint_experiment(wrong, source, [facts()])
+
+
+def test_without_a_dataset_the_rules_that_need_one_are_named() -> None:
+    experiment, source = make_experiment("mine", SYSTEMS, dataset="made")
+    report = make_lint_report(experiment, source, [])
+    assert report.unchecked == tuple(name for name, rule in load_rules().items() if rule.facts)
+    assert "rank-immovable" in {finding.id for finding in report.findings}
+    assert make_lint_report(experiment, source, [facts()]).unchecked == ()
+
+
+def test_a_witness_tells_the_ranks_and_scores_of_the_real_system() -> None:
+    experiment, source = make_experiment("mine", {"a": KEYS}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    [finding] = [item for item in report.findings if item.id == "rank-immovable"]
+    first, second, *_ = finding.witness.documents
+    assert (first.rerank, first.final_rank, first.final_score) == (0.0, 1, 0.75)
+    assert second.ranks == {"bm25": 500, "dense": 500}
+    assert second.final_score == pytest.approx(0.4 / 11 + 0.6)
+    assert finding.witness.system["blend"]["retrieval"] == "reciprocal_rank"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_facts_come_from_the_dataset_file_and_types_only_where_they_are_needed(tiny: Path) -> None:
+    experiment, source = read_experiment(tiny / EXPERIMENT)
+    [known] = read_dataset_facts(experiment, source, [tiny / "datasets"])
+    assert (known.name, known.spaces, known.types) == ("tiny", {"r": "unit"}, None)
+    assert known.roles["b"] == {"question", "semantic"}
+    by_type = ["systems.one.weights_by_type={hybrid: {a: 0.5, b: 0.5}, local: {a: 0, b: 1}}"]
+    experiment, source = read_experiment(tiny / EXPERIMENT, overrides=by_type)
+    [known] = read_dataset_facts(experiment, source, [tiny / "datasets"])
+    assert known.types == frozenset({"local", "global", "relationship"})
+    found = lint_experiment(experiment, source, [known])
+    assert "weights-by-type-untyped" not in {finding.id for finding in found}
+
+
+def test_a_finding_says_where_its_value_stands(tiny: Path) -> None:
+    experiment, source = read_experiment(tiny / EXPERIMENT)
+    facts_of_tiny = read_dataset_facts(experiment, source, [tiny / "datasets"])
+    found = lint_experiment(experiment, source, facts_of_tiny)
+    [bonus] = [finding for finding in found if finding.id == "rerank-swamps-retrieval"]
+    assert bonus.where == f"{tiny / EXPERIMENT}:10: systems.two.blend.retrieval"
+    assert bonus.docs == "docs/lint.md#rerank-swamps-retrieval"
+
+
+BONUS = {"method": "rrf_v2", "weights": {"question": 2}, "bonus": {1: 0.5}}
+STAGED = {"runs": ["first", "bm25"], "stages": {"first": {"runs": ["dense", "graph"]}}}
+
+
+def test_the_fusion_over_a_stage_is_looked_at_with_the_roles_of_the_stage() -> None:
+    stages = {"first": {"runs": ["dense"]}}
+    keys = {"runs": ["first", "bm25"], "stages": stages, "fusion": BONUS}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    assert "bonus-dominates" in {finding.id for finding in report.findings}
+    assert report.unchecked_systems == ()
+
+
+def test_a_stage_is_looked_at_and_stands_under_the_system_that_has_it() -> None:
+    inner = {"runs": ["bm25", "dense"], "fusion": BONUS}
+    outer = {"runs": ["middle"], "stages": {"middle": {**STAGED, "stages": {"first": inner}}}}
+    experiment, source = make_experiment("mine", {"a": outer}, dataset="made")
+    [finding] = make_lint_report(experiment, source, [facts()]).findings
+    assert (finding.id, finding.systems) == ("bonus-dominates", ("a",))
+    assert "systems.a.stages.middle.stages.first.fusion" in finding.where
+
+
+def test_what_an_engine_cannot_express_is_no_finding_of_a_stage() -> None:
+    system = make_system({**STAGED, "stages": {"first": {"runs": PAIR, "fusion": "condorcet"}}})
+    assert lint_systems([system], [facts()], engine="opensearch") == []
+
+
+@pytest.mark.parametrize("policy", ["margin_silencing", "rerank_when_ambiguous", "regression"])
+def test_a_policy_changes_no_witness(policy: str) -> None:
+    keys = {**KEYS, "blend": blend("position_aware", retrieval="fused"), "policy": policy}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    assert "blend-not-monotone" in {finding.id for finding in report.findings}
+
+
+@pytest.mark.parametrize("retrieval", ["reciprocal_rank", "fused", "fused_min_max"])
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 10, 11, 60])
+def test_a_witness_lies_within_the_depth(depth: int, retrieval: str) -> None:
+    keys = {**KEYS, "blend": blend("position_aware", retrieval=retrieval), "depth": depth}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    found = {finding.id for finding in report.findings}
+    assert ("blend-not-monotone" in found) == (depth > (5 if retrieval == "fused_min_max" else 3))
+
+
+@pytest.mark.parametrize("fusion", ["condorcet", "logistic_regression"])
+def test_a_fusion_whose_scores_are_far_apart_keeps_the_order_at_a_step(fusion: str) -> None:
+    keys = {**KEYS, "blend": blend("position_aware", retrieval="fused_min_max"), "fusion": fusion}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    assert "blend-not-monotone" not in {finding.id for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ("[other]", "run a has no effect: it is on where (intent: other), and no query of tiny is"),
+        ("[meta]", None),
+        ("[meta, rules]", "when of run a has no effect: every query of tiny meets (intent: meta"),
+    ],
+)
+def test_a_condition_that_nothing_or_everything_meets(
+    when: str, message: str | None, tmp_path: Path
+) -> None:
+    text = FILES["datasets/tiny/queries.jsonl"]
+    intents = text.replace('"local"', '"local", "intent": "meta"')
+    root = make(
+        tmp_path, queries=re.sub(r'("(?:global|relationship)")', r'\1, "intent": "rules"', intents)
+    )
+    edit(root, DATASET, "roles: [keyword]", f"roles: [keyword], when: {{intent: {when}}}")
+    experiment, source = read_experiment(root / EXPERIMENT)
+    facts_read = read_dataset_facts(experiment, source, [root / "datasets"])
+    report = make_lint_report(experiment, source, facts_read)
+    found = [item.message for item in report.findings if item.id == "no-effect"]
+    assert all(text.startswith(str(message)) for text in found)
+    assert bool(found) is (message is not None)

@@ -1,0 +1,256 @@
+"""``fusion-bench grades estimate`` and ``sample``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.cli import main
+from fusion_bench.errors import ConfigError
+from fusion_bench.judging.estimate import EstimatedDifference, estimate_differences
+from fusion_bench.judging.judge_values import JudgeValues
+from fusion_bench.stats.intervals import draw_queries
+from tests.gate import cases
+from tests.judging.grades.judged_project import SAMPLED, make_judged_project, replace_in_dataset
+
+Capture = pytest.CaptureFixture[str]
+ESTIMATE = ["grades", "estimate", cases.EXPERIMENT, "--machine", "llm"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(make_judged_project(tmp_path))
+    return tmp_path
+
+
+def make_values(judge: str, queries: int, *, shift: float, seed: int = 0) -> JudgeValues:
+    """Three systems on q0, q1, …; ``up`` is better than ``base``, ``copy`` is the same."""
+    base = np.random.default_rng(seed).uniform(0, 0.4, size=queries)
+    gain = np.random.default_rng(seed + 1).uniform(0, 0.4, size=queries)
+    values = {"base": base, "up": base + gain + shift, "copy": base}
+    return JudgeValues(
+        judge=judge,
+        queries=tuple(f"q{n}" for n in range(queries)),
+        groups=tuple(f"q{n}" for n in range(queries)),
+        measures=("nDCG@10", "RR@10"),
+        values={name: np.stack([row, row]) for name, row in values.items()},
+        unjudged=dict.fromkeys(values, 0.0),
+    )
+
+
+def take(values: JudgeValues, count: int, *, lower: float = 0.0) -> JudgeValues:
+    """The first queries, with ``up`` lower by as much."""
+    rows = {name: array[:, :count].copy() for name, array in values.values.items()}
+    rows["up"] -= lower
+    return JudgeValues(
+        "people", values.queries[:count], values.groups[:count], values.measures, rows, {}
+    )
+
+
+def estimate(people: JudgeValues, machine: JudgeValues) -> list[EstimatedDifference]:
+    return list(estimate_differences(people, machine, "base", alpha=0.05, min_gain=0.005))
+
+
+def test_bias_of_the_machine_is_taken_away() -> None:
+    machine = make_values("llm", 200, shift=0.15)
+    people = take(machine, 30, lower=0.15)
+    people.values["up"][:] += np.tile([0.01, -0.01], 15)
+
+    up, copy, *others = estimate(people, machine)
+
+    truth = machine.values["up"][0].mean() - machine.values["base"][0].mean() - 0.15
+    assert up.difference == pytest.approx(truth, abs=0.003)
+    assert up.low <= truth <= up.high
+    assert up.machine.low is not None
+    assert up.machine.low > truth
+    assert (up.answer, copy.answer) == ("better", "not shown")  # of copy people judged a part
+    assert [each.answer for each in others] == [None, None]
+    assert (up.people.queries, up.machine.queries) == (30, 200)
+
+
+def test_intervals_of_the_primary_measure_hold_together() -> None:
+    machine = make_values("llm", 200, shift=0.1, seed=4)
+    rng = np.random.default_rng(9)
+    people = take(machine, 30)
+    people.values["up"][:] += rng.normal(0, 0.1, size=30)
+
+    up, _, other, _ = estimate(people, machine)
+
+    assert up.p_adjusted == pytest.approx(min(1, 2 * up.p))
+    assert other.p_adjusted is None
+    assert up.high - up.low > other.high - other.low
+
+
+def test_machine_that_was_hardly_ever_wrong_shows_nothing() -> None:
+    """On the queries that people did not judge it may be."""
+    machine = make_values("llm", 100, shift=0.2)
+    people = take(machine, 20)
+    people.values["up"][:, :9] += 0.01
+
+    [up, *_] = estimate(people, machine)
+
+    assert up.low > 0
+    assert up.few_changes
+    assert (up.differing, up.answer) == (9, "not shown")
+
+
+def test_differences_on_every_query_that_are_tiny_show_nothing() -> None:
+    """As a measure that looks deep has them: nothing tells how far off the machine is elsewhere."""
+    machine = make_values("llm", 200, shift=0.2)
+    people = take(machine, 30)
+    people.values["up"][:] += np.random.default_rng(4).normal(0, 0.003, size=30)
+
+    for each in estimate(people, machine):
+        assert each.few_changes
+        assert each.answer in (None, "not shown")
+        assert each.differing < 10
+
+
+def test_equal_systems_are_identical_only_where_people_judged_all() -> None:
+    machine = make_values("llm", 30, shift=0.2)
+    answers = [estimate(take(machine, count), machine)[1].answer for count in (29, 30)]
+    assert answers == ["not shown", "identical"]
+
+
+def test_difference_below_the_least_gain_is_called_so() -> None:
+    machine = make_values("llm", 400, shift=0.2)
+    small = np.random.default_rng(3).normal(0.05, 0.01, size=400)
+    machine.values["up"][:] = machine.values["base"] + small
+    people = take(machine, 50)
+    people.values["up"][:] += np.random.default_rng(4).normal(0, 0.02, size=50)
+
+    [up, *_] = estimate_differences(people, machine, "base", alpha=0.05, min_gain=0.1)
+
+    assert up.answer == "better, by less than min_gain"
+
+
+def test_queries_that_the_machine_did_not_grade_are_refused() -> None:
+    machine = make_values("llm", 20, shift=0.1)
+    people = take(make_values("people", 22, shift=0.1), 22)
+
+    with pytest.raises(ConfigError, match=r"2 queries of 'people' without grades of 'llm' \(q20"):
+        estimate(people, machine)
+
+
+def test_three_queries_of_people_are_too_few() -> None:
+    machine = make_values("llm", 20, shift=0.1)
+
+    with pytest.raises(ConfigError, match="--people people: people judged 3 queries, and"):
+        estimate(take(machine, 3), machine)
+
+
+@pytest.mark.usefixtures("project")
+def test_command_prints_what_both_judges_say(capsys: Capture) -> None:
+    assert main([*ESTIMATE, "--people", "people", "--json"]) == 0
+
+    record = json.loads(capsys.readouterr().out)
+    assert (record["queries"], record["people_queries"]) == (cases.QUERIES, SAMPLED)
+    [row] = record["differences"]
+    assert row["candidate"] == "live"
+    assert row["low"] <= row["difference"] <= row["high"]
+    assert row["people"]["queries"] == SAMPLED
+    assert row["judging"]["half_width"] == pytest.approx((row["high"] - row["low"]) / 2)
+    assert row["judging"]["expected"]["60"] == pytest.approx(row["judging"]["least_half_width"])
+
+
+@pytest.mark.usefixtures("project")
+def test_measures_of_the_command_replace_those_of_the_experiment(capsys: Capture) -> None:
+    words = ["--people", "people", "--measure", "nDCG(dcg='exp-log2')@5", "--measure", "P@1"]
+
+    assert main([*ESTIMATE, *words, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["measures"] == ["nDCG(dcg='exp-log2')@5", "P@1"]
+    assert [each["p_adjusted"] is None for each in record["differences"]] == [False, True]
+    assert main([*ESTIMATE, "--people", "people", "--measure", "nope"]) == 2
+    assert "nope" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_page_says_it_in_a_sentence(capsys: Capture) -> None:
+    assert main([*ESTIMATE, "--people", "people"]) == 0
+
+    out = capsys.readouterr().out
+    assert "live against plain: not shown on mine, RR@10" in out
+    assert "from 24 queries of people and 60 of the machine" in out
+    assert "What more queries of people would do" in out
+
+
+@pytest.mark.parametrize(
+    ("people", "message"),
+    [
+        ("picked", "its queries are no random sample"),
+        ("volunteers", "judges.volunteers of mine does not say how its queries were chosen"),
+        ("qrels", "judges of mine does not say how its queries were chosen"),
+        ("llm", "its kind is 'machine', and 'human' is needed"),
+        ("nobody", "unknown judge 'nobody'"),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_people_who_are_no_random_sample_are_refused(
+    people: str, message: str, capsys: Capture
+) -> None:
+    assert main([*ESTIMATE, "--people", people]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_people_as_the_machine_are_refused(capsys: Capture) -> None:
+    command = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "qrels"]
+
+    assert main(command) == 2
+    assert "kind is 'human', and 'machine' is needed" in capsys.readouterr().err
+
+
+def test_judgments_may_be_the_machine(project: Path, capsys: Capture) -> None:
+    replace_in_dataset(project, "qrels: qrels.txt", "qrels: {path: llm.txt, kind: machine}")
+    command = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--json"]
+
+    assert main([*command, "--machine", "qrels"]) == 0
+    by_qrels = json.loads(capsys.readouterr().out)["differences"]
+    assert main([*command, "--machine", "llm"]) == 0
+    assert json.loads(capsys.readouterr().out)["differences"] == by_qrels
+
+
+@pytest.mark.usefixtures("project")
+def test_system_that_learns_from_grades_is_refused(capsys: Capture) -> None:
+    learned = ["--set", "systems.live={runs: [a, b], fusion: lambdamart}"]
+
+    assert main([*ESTIMATE, "--people", "people", *learned]) == 2
+    assert "system 'live' learns from the grades" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_sample_grows_and_is_the_same_each_time(capsys: Capture) -> None:
+    words = ["grades", "sample", cases.EXPERIMENT, "--machine", "llm", "--n"]
+    drawn = []
+    for count in ("3", "5"):
+        assert main([*words, count]) == 0
+        drawn.append(capsys.readouterr().out.split())
+    assert drawn[1][:3] == drawn[0]
+    assert main([*words, "5", "--seed", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] != drawn[1]
+    assert main([*words, "61"]) == 2
+    assert "a sample of 61 queries: from 1 to 60" in capsys.readouterr().err
+
+
+def test_each_query_is_drawn_as_often() -> None:
+    queries = [f"q{n}" for n in range(10)]
+    drawn = [query for seed in range(2_000) for query in draw_queries(queries, 3, seed=seed)]
+    counts = np.unique(drawn, return_counts=True)[1]
+    assert len(counts) == 10
+    assert abs(counts - 600).max() < 4 * (2_000 * 0.3 * 0.7) ** 0.5
+    assert draw_queries(queries[::-1], 3) == draw_queries(queries, 3)
+
+
+def test_few_grades_of_people_are_no_estimate(project: Path, capsys: Capture) -> None:
+    """As those of ``judge --next``, declared as a random sample: the machine graded far more."""
+    rows = "".join(f"q{q} 0 {d} 0\n" for q in range(cases.QUERIES) for d in ("n0", "n1", "n2"))
+    path = project / "datasets/mine/llm.txt"
+    path.write_text((project / "datasets/mine/qrels.txt").read_text() + rows)
+    assert main([*ESTIMATE, "--people", "people"]) == 2
+    err = capsys.readouterr().err
+    assert "the estimate would be that of missing grades" in err
+    assert "--judge people --queries FILE" in err

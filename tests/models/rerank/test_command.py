@@ -1,0 +1,471 @@
+"""``fusion-bench rerank`` from the outside: lists, prices, failures, resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.cli import main
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.provenance import read_meta
+from tests.child_processes import running_child
+from tests.models.rerank.collection import YAML, make
+from tests.models.rerank.server import Loopback, closed_port, plain_score, serving
+from tests.tiny import edit
+
+Capture = pytest.CaptureFixture[str]
+LIST = Path("datasets/tiny/rerank/rrf-jina.jsonl")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(make(tmp_path))
+    monkeypatch.setenv("JINA_API_KEY", "sk-jina-0123456789")
+    return tmp_path
+
+
+def command(state: Loopback, *options: str) -> list[str]:
+    return [
+        "rerank", "--dataset", "tiny", "--system", "rrf", "--provider", "jina",
+        "--set", f"base_url={state.url}", "--store", "s.sqlite", *options,
+    ]  # fmt: skip
+
+
+def rows(path: Path = LIST) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -> None:
+    with serving(Loopback("jina", key="sk-jina-0123456789")) as state:
+        assert main(command(state)) == 0
+        out, err = capsys.readouterr()
+        assert main(command(state)) == 0  # everything is stored
+    capsys.readouterr()
+    assert err == ""
+    assert "jina/resolved-model: 4 queries" in out
+    assert f"Written: {LIST}; in dataset.yaml:\nrerank:\n" in out
+    assert "latency per query" in out
+    with serving(Loopback("jina", url=state.url)) as other:  # the same scores, another ledger
+        given = command(state, "--split", "test", "--out", "y.jsonl")
+        assert main(given) == 0
+    assert "latency per query" not in capsys.readouterr().out
+    assert other.requests == []
+    assert set(state.paid.values()) == {1}
+    for row in rows():
+        query, document = f"text of {row['query']}", f"text of {row['document']}"
+        assert row["score"] == plain_score(query, [document])[0]
+    edit(root, YAML, "rerank:\n", out.split("dataset.yaml:\n")[1])
+    dataset = load_dataset(root / YAML)
+    assert dataset.degraded("rrf-jina") == ()
+    meta = dataset.provenance["rrf-jina"]
+    assert (meta.asked, meta.system, meta.depth) == ("jina/resolved-model", "rrf", 50)
+    assert meta.providers == {"jina/resolved-model": ("q1", "q2", "q3", "q4")}
+    assert meta.ledger["calls"] == 4
+    assert meta.ledger["queries_answered"] == 4
+    assert meta.settings["settings"]["breaker"] == {
+        "failures": 5,
+        "open_seconds": 30.0,
+        "half_open_calls": 3,
+    }
+    experiment = root / "experiments/e.yaml"
+    edit(root, "experiments/e.yaml", "reranker: r", "reranker: rrf-jina")
+    assert main(["eval", str(experiment), "--no-plots"]) == 0
+
+
+def test_depth_split_and_systems_of_an_experiment(root: Path, capsys: Capture) -> None:
+    with serving(Loopback("jina")) as state:
+        options = ["--depth", "1", "--split", "test", "--out", "x.jsonl", "--json"]
+        given = command(state, *options, "--experiment", "experiments/e.yaml")
+        given[given.index("rrf")] = "two"
+        assert main(given) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["list"] == "x.jsonl"
+    assert [row["query"] for row in rows(Path("x.jsonl"))] == ["q1", "q2", "q4"]
+    assert (root / "x.jsonl.meta.json").exists()
+
+
+def test_a_dry_run_prints_the_price_and_asks_nobody(root: Path, capsys: Capture) -> None:
+    with serving(Loopback("jina")) as state:
+        assert main(command(state, "--dry-run")) == 0
+        assert "price: not known: set price." in capsys.readouterr().out
+        priced = command(state, "--dry-run", "--set", "price.per_million_tokens=1000000")
+        assert main([*priced, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert main(priced) == 0
+    assert state.requests == []
+    assert found["queries"] == 4
+    assert found["calls"] == 4
+    assert found["stored"] == 0
+    assert found["cost"] == found["usage"]["tokens"] > 0
+    assert f"price: about {found['cost']:.4f}" in capsys.readouterr().out
+    assert not (root / LIST).exists()
+
+
+def test_max_cost_stops_and_the_same_command_goes_on(root: Path, capsys: Capture) -> None:
+    price = ["--set", "price.per_million_tokens=1000000", "--set", "concurrency=1"]
+    with serving(Loopback("jina")) as state:
+        assert main(command(state, "--max-cost", "1")) == 2
+        assert "--max-cost needs the price of jina/" in capsys.readouterr().err
+        assert main(command(state, "--max-cost", "30", *price)) == 2
+        err = capsys.readouterr().err
+        assert "--max-cost" in err
+        assert 0 < len(state.requests) < 4
+        assert not (root / LIST).exists()
+        assert main(command(state, "--max-cost", "1000", *price)) == 0
+    assert set(state.paid.values()) == {1}
+    meta = read_meta(root / LIST)
+    assert meta is not None
+    assert meta.ledger["cost"] == 5 * sum(state.paid.values())  # both runs together
+
+
+@pytest.mark.parametrize("dialect", ["jina", "voyage"])
+@pytest.mark.usefixtures("root")
+def test_a_price_per_1000_searches_counts_requests(capsys: Capture, dialect: str) -> None:
+    with serving(Loopback(dialect)) as state:
+        given = command(state, "--provider", dialect, "--set", "price.per_1000_searches=20")
+        given += ["--set", "key=null"]
+        assert main([*given, "--dry-run", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["cost"] == pytest.approx(4 * 0.02)
+        assert main([*given, "--json"]) == 0
+    ledger = json.loads(capsys.readouterr().out)["ledger"]
+    assert (ledger["calls"], ledger["searches"]) == (4, 4)
+    assert ledger["cost"] == pytest.approx(4 * 0.02)
+
+
+def test_a_price_that_nobody_gave_is_not_known(root: Path, capsys: Capture) -> None:
+    with serving(Loopback("jina")) as state:
+        assert main(command(state)) == 0
+    assert "0 retries, price not known" in capsys.readouterr().out
+    meta = read_meta(root / LIST)
+    assert meta is not None
+    assert (meta.ledger["cost"], meta.ledger["searches"]) == (None, 4)
+
+
+def test_a_degraded_list_says_so_query_by_query(root: Path, capsys: Capture) -> None:
+    retry = "settings:\n  retry: {attempts: 1}\n"
+    with (
+        serving(Loopback("jina", fail={0: "503", 1: "429"}.get)) as state,
+        serving(Loopback("tei", score=lambda _, d: [0.25] * len(d))) as spare,
+    ):
+        Path("c.yaml").write_text(
+            f"providers:\n  spare: {{method: tei, base_url: '{spare.url}'}}\n{retry}",
+            encoding="utf-8",
+        )
+        given = command(state, "--fallback", "spare", "--config", "c.yaml")
+        assert main([*given, "--set", "concurrency=1"]) == 4
+        out = capsys.readouterr().out
+        meta = read_meta(root / LIST)
+        assert meta is not None
+        again = main(given)
+    assert "tei/resolved-model@abc: 1 query" in out
+    assert "fused order: 1 query" in out
+    assert "degraded: 2 queries" in out
+    by_reason = {why.split()[-1]: query for query, why in meta.degraded.items()}
+    assert set(by_reason) == {"server", "rate_limit"}
+    scored = {row["query"]: row["score"] for row in rows()}
+    assert again == 0
+    assert len(scored) == 4
+    assert meta.providers["tei/resolved-model@abc"] == (by_reason["server"],)
+    assert meta.providers["fused order"] == (by_reason["rate_limit"],)
+    final = read_meta(root / LIST)
+    assert final is not None
+    assert final.degraded == {}
+
+
+def test_providers_of_two_spaces_share_the_unit_scale(root: Path, capsys: Capture) -> None:
+    with (
+        serving(Loopback("jina", fail={0: "close"}.get)) as state,
+        serving(Loopback("tei", score=lambda _, d: [0.0] * len(d))) as spare,
+    ):
+        Path("c.yaml").write_text(
+            "settings: {retry: {attempts: 1}}\nproviders:\n"
+            f"  spare: {{method: tei, space: logit, base_url: '{spare.url}'}}\n",
+            encoding="utf-8",
+        )
+        given = command(state, "--fallback", "spare", "--config", "c.yaml")
+        assert main([*given, "--set", "concurrency=1"]) == 4
+    capsys.readouterr()
+    meta = read_meta(root / LIST)
+    assert meta is not None
+    assert meta.score_space == "unit"
+    (degraded,) = meta.degraded
+    assert {row["score"] for row in rows() if row["query"] == degraded} == {0.5}
+
+
+def test_a_production_run_keeps_its_deadline(root: Path, capsys: Capture) -> None:
+    Path("c.yaml").write_text("profile: production\n", encoding="utf-8")
+    with serving(Loopback("jina", fail={1: "hang"}.get)) as state:
+        assert main(command(state, "--config", "c.yaml", "--set", "concurrency=1")) in {2, 4}
+    told = "".join(capsys.readouterr())
+    assert "timeout" in told
+    assert (root / LIST).exists() or "no query was scored" in told
+
+
+def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
+    blocked = root / "blocked.jsonl.meta.json"
+    blocked.mkdir()  # where the record has to go
+    with serving(Loopback("jina")) as state:
+        assert main(command(state, "--out", "blocked.jsonl")) == 2
+        assert "blocked.jsonl: cannot be written" in capsys.readouterr().err
+        blocked.rmdir()
+        assert main(command(state, "--out", "blocked.jsonl")) == 0  # and nothing was lost
+    assert set(state.paid.values()) == {1}
+
+
+def test_a_system_that_does_not_fit(root: Path, capsys: Capture) -> None:
+    edit(root, "experiments/e.yaml", "  one:\n    runs: [a, b]", "  one:\n    runs: [a, c]")
+    with serving(Loopback("jina")) as state:
+        given = command(state, "--experiment", "experiments/e.yaml")
+        given[given.index("rrf")] = "one"
+        assert main(given) == 2
+    assert "system 'one': runs.1: unknown run 'c'" in capsys.readouterr().err
+
+
+def test_a_query_without_candidates_is_left_out(root: Path, capsys: Capture) -> None:
+    edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "")
+    with serving(Loopback("jina")) as state:
+        given = command(state, "--out", "x.jsonl")
+        given[given.index("rrf")] = "a"
+        assert main(given) == 0
+    assert "jina/resolved-model: 3 queries" in capsys.readouterr().out
+
+
+def test_nobody_scored_anything(root: Path, capsys: Capture) -> None:
+    with serving(Loopback("jina", fail=lambda _: "text")) as state:
+        assert main(command(state)) == 2
+    assert "no query was scored: fused order after jina/" in capsys.readouterr().err
+    assert not (root / LIST).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (["--provider", "no"], "unknown provider 'no'"),
+        (["--system", "no"], "unknown system 'no'"),
+        (["--split", "no"], "unknown split 'no'"),
+        (["--set", "colour=1"], "provider 'jina': colour: unknown key 'colour'"),
+        (["--set", "nothing"], "KEY=VALUE is needed"),
+        (["--set", "model={"], "--set model={: '{' is not a value in YAML"),
+        (["--set", "model=2026-13-45"], "is not a value in YAML"),
+        (["--set", "batch=0"], "greater than or equal to 1"),
+        (["--out", "x.trec"], "a rerank list is a .jsonl file"),
+        (["--out", "datasets.jsonl"], "a folder"),
+        (["--out", "datasets/tiny/dataset.yaml/x.jsonl"], "is a file: name a folder"),
+        (["--config", "no.yaml"], "no such file"),
+        (["--reranker", "r"], "does not go with a run"),
+        (["--simulate"], "does not go with --simulate"),
+        (["--store", "datasets"], "not a usable score store"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_wrong_is_said_before_anybody_is_asked(
+    root: Path, capsys: Capture, change: list[str], problem: str
+) -> None:
+    (root / "datasets.jsonl").mkdir()
+    with serving(Loopback("jina")) as state:
+        assert main(command(state, *change)) == 2
+    assert problem in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert state.requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        (YAML, "documents: corpus.jsonl\n", "", "no 'documents'"),
+        (YAML, "queries: queries.jsonl\n", "", "query 'q1' has no 'text'"),
+        ("datasets/tiny/corpus.jsonl", '"d1"', '"dx"', "document 'd1', a candidate of query 'q1'"),
+    ],
+)
+def test_texts_that_are_missing(
+    root: Path, capsys: Capture, name: str, old: str, new: str, problem: str
+) -> None:
+    edit(root, name, old, new)
+    with serving(Loopback("jina")) as state:
+        assert main(command(state)) == 2
+    assert problem in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("chain: [a]\n", "c.yaml:1: chain.0: unknown provider 'a' (known: none)"),
+        (
+            "providers:\n  a: {method: nope}\n",
+            "providers.a: unknown rerank provider 'nope'",
+        ),
+        ("settings: {timeout_ms: 0}\n", "c.yaml:1: settings.timeout_ms: input should be greater"),
+        ("settings: {top_k: 5}\n", "c.yaml:1: settings.top_k: 'top_k' is now the system's"),
+        ("settings: {srtict: 1}\n", "settings.srtict: unknown key 'srtict'; did you mean 'strict'"),
+        ("settings: {retry: {on: [server]}}\n", "failure_kinds"),
+        ("settings: {retry: {'on': [server]}}\n", "'on' is now 'failure_kinds'"),
+        ("settings: {retry: {failure_kinds: [x]}}\n", "settings.retry.failure_kinds.0: input"),
+        ("simulation: {latency: {p50: 9, p95: 1}}\n", "p95 (1 ms) is below p50 (9 ms)"),
+    ],
+)
+def test_a_wrong_configuration_is_located(
+    root: Path, capsys: Capture, text: str, problem: str
+) -> None:
+    (root / "c.yaml").write_text(text, encoding="utf-8")
+    with serving(Loopback("jina")) as state:
+        assert main(command(state, "--config", "c.yaml")) == 2
+    assert problem in " ".join(capsys.readouterr().err.split())
+
+
+def test_without_a_provider(root: Path, capsys: Capture) -> None:
+    given = ["rerank", "--dataset", "tiny", "--system", "a"]
+    assert main(given) == 2
+    assert "no provider: name one with --provider (known: chat, cohere" in capsys.readouterr().err
+    (root / "c.yaml").write_text("providers: {n: noop}\nchain: [n]\n", encoding="utf-8")
+    assert main([*given, "--config", "c.yaml", "--store", "s.sqlite"]) == 0
+    assert rows(Path("datasets/tiny/rerank/a-noop.jsonl"))[0] == {
+        "query": "q1",
+        "document": "d2",
+        "score": 2.0,
+    }
+
+
+@pytest.mark.usefixtures("root")
+def test_a_reranker_of_ones_own(capsys: Capture) -> None:
+    given = ["rerank", "--dataset", "tiny", "--system", "a", "--provider", "python"]
+    given += ["--store", "s.sqlite", "--set"]
+    assert main([*given, "object=tests.models.rerank.calls.test_chain:Words"]) == 0
+    assert "overlap/words: 4 queries" in capsys.readouterr().out
+    for wrong, problem in (
+        ("no.such:Thing", "No module named"),
+        ("json:Nothing", "has no attribute"),
+        ("builtins:object", "a reranker needs 'identity'"),
+        ("os:system", "TypeError"),
+    ):
+        assert main([*given, f"object={wrong}"]) == 2
+        assert problem in capsys.readouterr().err
+
+
+def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
+    """Killed while the server holds an answer back; what it had sent is not asked for again."""
+    make(tmp_path, queries=30)
+    reached = threading.Event()
+
+    def fail(number: int) -> str | None:
+        if number < 10 or reached.is_set():
+            return None
+        reached.set()
+        return "hang"
+
+    state = Loopback("jina", fail=fail)
+    with serving(state):
+        given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
+        env = {**os.environ, "JINA_API_KEY": "k1234567"}
+        with running_child(given, cwd=tmp_path, env=env) as first:
+            assert reached.wait(120)
+            first.send_signal(signal.SIGKILL)
+            assert first.wait() == -signal.SIGKILL
+        paid = dict(state.paid)
+        assert len(paid) == 10 * 12
+        state.release.set()
+        done = subprocess.run(given, cwd=tmp_path, env=env, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert len(state.paid) == 30 * 12
+    assert set(state.paid.values()) == {1}
+    with sqlite3.connect(tmp_path / "s.sqlite") as db:
+        (calls,) = db.execute(
+            "SELECT count(*) FROM events WHERE value LIKE '%\"call\"%'"
+        ).fetchone()
+    db.close()
+    assert calls == 30
+
+
+def test_a_second_run_waits_and_pays_only_for_what_the_first_did_not(tmp_path: Path) -> None:
+    make(tmp_path, queries=5)
+    (tmp_path / "slow.yaml").write_text("settings: {timeout_ms: 600000}\n")
+    reached = threading.Event()
+
+    def fail(number: int) -> str | None:
+        if number != 2:
+            return None
+        reached.set()
+        return "hang"
+
+    state = Loopback("jina", fail=fail)
+    with serving(state):
+        options = ("--set", "concurrency=1", "--config", "slow.yaml")
+        given = [sys.executable, "-m", "fusion_bench", *command(state, *options)]
+        env = {**os.environ, "JINA_API_KEY": "k1234567"}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with running_child(given, cwd=tmp_path, env=env) as first:
+            assert reached.wait(120)
+            with running_child(given, cwd=tmp_path, env=env, text=True, **pipes) as second:
+                assert second.stderr is not None
+                notes = (line for line in second.stderr if not line.startswith("progress: "))
+                assert next(notes).startswith("s.sqlite: another run asks jina/")
+                assert len(state.requests) == 3
+                first.kill()
+                first.wait()
+                state.release.set()
+                _, errors = second.communicate(timeout=240)
+    assert second.returncode == 0, errors
+    assert len(state.paid) == 5 * 12
+    assert set(state.paid.values()) == {1}
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
+    make(tmp_path, queries=5)
+    reached = threading.Event()
+
+    def fail(number: int) -> str | None:
+        if number == 2:
+            reached.set()
+            return "hang"
+        return None
+
+    state = Loopback("jina", fail=fail)
+    with serving(state):
+        given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
+        env = {**os.environ, "JINA_API_KEY": "k1234567"}
+        with running_child(
+            given,
+            cwd=tmp_path,
+            env=env,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Whoever runs the tests in the background has the signal ignored, and children inherit.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as run:
+            assert reached.wait(120)
+            run.send_signal(signal.SIGINT)
+            _, err = run.communicate(timeout=240)
+    assert run.returncode == 130
+    assert "Traceback" not in err
+    with sqlite3.connect(tmp_path / "s.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM scores").fetchone() == (2 * 12,)
+    db.close()
+
+
+def test_retries_are_counted_and_not_printed(root: Path) -> None:
+    """Nobody listens at that port, so that every call is tried again."""
+    Path("rerank.yaml").write_text(
+        "settings: {retry: {attempts: 2, failure_kinds: [connection], wait_initial: 0.01}}\n"
+        f"providers: {{away: {{method: cohere, base_url: '{closed_port()}'}}}}\n"
+    )
+    options = ["--dataset", "tiny", "--system", "a", "--provider", "away"]
+    options += ["--config", "rerank.yaml"]
+    done = subprocess.run(
+        [sys.executable, "-m", "fusion_bench", "rerank", *options],
+        cwd=root,
+        env=os.environ | {"COHERE_API_KEY": "key"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no query was scored" in done.stderr
+    assert "retry_scheduled" not in done.stderr

@@ -1,0 +1,239 @@
+"""semche's design (0.4.0), line by line, over a real embedded Chroma."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import fusion_bench
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.models.retrievers.hybrid import (
+    ChromaDBError,
+    ChromaDBManager,
+    HybridRetriever,
+    HybridRetrieverError,
+    StoredDocument,
+)
+from fusion_bench.models.retrievers.lexical import OkapiIndex
+from tests.models.retrieve.hybrid.store import METADATA, TEXTS, WordVectors, filled_manager
+from tests.models.retrieve.server import word_vector
+
+IDS = {name: METADATA[name].get("filepath", name) for name in TEXTS}
+QUERY = "the storm and cards"
+
+
+@pytest.fixture(scope="module")
+def manager() -> Iterator[ChromaDBManager]:
+    with filled_manager() as opened:
+        yield opened
+
+
+def dense_order(query: str, names: list[str]) -> list[str]:
+    asked = np.array(word_vector(query))
+
+    def cosine(name: str) -> float:
+        row = np.array(word_vector(TEXTS[name]))
+        return float(asked @ row / np.linalg.norm(asked) / np.linalg.norm(row))
+
+    return sorted(names, key=cosine, reverse=True)
+
+
+def sparse_order(query: str, names: list[str], *, padding: bool) -> list[str]:
+    scores = OkapiIndex({name: TEXTS[name] for name in names}).scores([query])[0]
+    rows = [(-score, -n, name) for n, (name, score) in enumerate(zip(names, scores, strict=True))]
+    return [name for score, _, name in sorted(rows) if padding or score < 0]
+
+
+def oracle(
+    query: str,
+    names: list[str],
+    top_k: int = 5,
+    weights: tuple[float, float] = (0.5, 0.5),
+    constant: int = 60,
+    *,
+    padding: bool = True,
+) -> list[tuple[str, float]]:
+    """The formula of the design: Σ weight / (c + rank) over lists of twice ``top_k``."""
+    lists = dense_order(query, names), sparse_order(query, names, padding=padding)
+    scores = {
+        IDS[name]: sum(
+            weight / (constant + order[: 2 * top_k].index(name) + 1)
+            for weight, order in zip(weights, lists, strict=True)
+            if name in order[: 2 * top_k]
+        )
+        for name in {name for order in lists for name in order[: 2 * top_k]}
+    }
+    return sorted(scores.items(), key=lambda item: -item[1])[:top_k]
+
+
+@pytest.mark.parametrize("query", [QUERY, "lantern", "unheard of", "ship"])
+@pytest.mark.parametrize("top_k", [1, 2, 5, 20])
+@pytest.mark.parametrize("padding", [True, False])
+def test_search_follows_the_formula(
+    manager: ChromaDBManager, query: str, top_k: int, padding: bool
+) -> None:
+    retriever = HybridRetriever(manager, zero_padding=padding)
+    results = retriever.search(query, top_k)
+    expected = oracle(query, [*TEXTS], top_k, padding=padding)
+    assert [item["score"] for item in results] == pytest.approx([s for _, s in expected], rel=1e-12)
+    tied = {score for _, score in expected if [s for _, s in expected].count(score) > 1}
+    clear = [(name, score) for name, score in expected if score not in tied]
+    assert {name for name, _ in clear[:-1]} <= {item["id"] for item in results}
+
+
+def test_defaults_are_those_of_the_design(manager: ChromaDBManager) -> None:
+    results = HybridRetriever(manager).search(QUERY)
+    assert len(results) == 5
+    assert results[0]["score"] <= 0.5 / 61 + 0.5 / 61
+    assert results == HybridRetriever(manager, 0.5, 0.5).search(QUERY, 5, None, 60)
+
+
+def test_results_have_the_documented_shape(manager: ChromaDBManager) -> None:
+    results = HybridRetriever(manager).search(QUERY, top_k=20)
+    by_id = {item["id"]: item for item in results}
+    # The path where there is one, else Chroma's id.
+    assert by_id.keys() == set(IDS.values())
+    for name, text in TEXTS.items():
+        item = by_id[IDS[name]]
+        assert item.keys() == {"id", "document", "metadata", "score"}
+        assert (item["document"], item["metadata"]) == (text, METADATA[name])
+        assert type(item["score"]) is float
+    assert results == sorted(results, key=lambda item: -item["score"])
+
+
+@pytest.mark.parametrize("where", [{"kind": "faq"}, {"filepath": "/rules/storm.md"}, {"kind": "x"}])
+def test_where_filters_both_searches(manager: ChromaDBManager, where: dict[str, str]) -> None:
+    ((key, value),) = where.items()
+    names = [name for name in TEXTS if METADATA[name].get(key) == value]
+    results = HybridRetriever(manager).search(QUERY, top_k=20, where=where)
+    assert {item["id"] for item in results} == {IDS[name] for name in names}
+    if names:  # BM25 knows only what the filter lets through
+        expected = dict(oracle(QUERY, names, 20))
+        assert {item["id"]: item["score"] for item in results} == pytest.approx(expected)
+
+
+def test_weights_and_constant(manager: ChromaDBManager) -> None:
+    dense = HybridRetriever(manager, 1.0, 0.0).search(QUERY, 6)
+    assert [item["id"] for item in dense] == [IDS[n] for n in dense_order(QUERY, [*TEXTS])]
+    sparse = HybridRetriever(manager, 0.0, 1.0).search(QUERY, 2, rrf_constant=0)
+    first, second = sparse_order(QUERY, [*TEXTS], padding=True)[:2]
+    expected = [(IDS[first], 1.0), (IDS[second], 0.5)]
+    assert [(item["id"], item["score"]) for item in sparse] == expected
+
+
+def test_the_bench_gives_the_same_order_and_scores(manager: ChromaDBManager) -> None:
+    """``rrf`` over the lists that the two searches return, at their depth."""
+    retriever = HybridRetriever(manager, 0.7, 0.3)
+    results = retriever.search(QUERY, 3)
+    lists = dense_order(QUERY, [*TEXTS])[:6], sparse_order(QUERY, [*TEXTS], padding=True)[:6]
+    runs = {
+        name: {"q": {IDS[document]: 100.0 - rank for rank, document in enumerate(order)}}
+        for name, order in zip(("dense", "sparse"), lists, strict=True)
+    }
+    weights = {"dense": 0.7, "sparse": 0.3}
+    fused = fusion_bench.fuse(runs, "rrf", k=60, weights=weights).to_dict()["q"]
+    assert {item["id"]: item["score"] for item in results} == pytest.approx(
+        dict([*fused.items()][:3]), rel=1e-12
+    )
+
+
+def test_many_queries_share_one_index(manager: ChromaDBManager) -> None:
+    retriever, done = HybridRetriever(manager), list[int]()
+    queries = [QUERY, "lantern", "unheard"]
+    together = retriever.search_all(queries, 3, on_progress=done.append)
+    assert together == [retriever.search(query, 3) for query in queries]
+    assert done == [1, 2, 3]
+
+
+def test_a_change_of_the_collection_is_seen() -> None:
+    with filled_manager() as own:
+        retriever = HybridRetriever(own)
+        assert retriever.search("tide", 1)[0]["document"] != "tide"
+        own.add(["c7"], ["tide"])
+        assert retriever.search("tide", 1)[0]["id"] == "c7"
+
+
+def test_a_path_that_stands_twice_has_its_best_rank() -> None:
+    with filled_manager() as own:
+        own.add(["c7"], ["storm"], metadatas=[{"filepath": "/rules/storm.md"}])
+        results = HybridRetriever(own, 1.0, 0.0).search("storm", 20)
+    assert [item["id"] for item in results].count("/rules/storm.md") == 1
+    assert results[0]["document"] in {"storm", "storm storm storm"}
+
+
+def test_a_collection_without_documents_or_words() -> None:
+    with closing(ChromaDBManager(WordVectors())) as own:
+        assert HybridRetriever(own).search("storm") == []
+        own.add(["a"], [""], embeddings=[[1.0] * 16])
+        assert [item["id"] for item in HybridRetriever(own).search("storm")] == ["a"]
+
+
+def test_a_vector_store_that_is_not_initialized() -> None:
+    with pytest.raises(HybridRetrieverError, match="vector store is not initialized"):
+        HybridRetriever(ChromaDBManager())
+    with pytest.raises(HybridRetrieverError, match="vector store is not initialized"):
+        HybridRetriever(cast("Any", None))
+
+
+class WithoutIds:
+    """A vector store whose documents have no id, which LangChain allows."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    @property
+    def vectorstore(self) -> WithoutIds:
+        return self
+
+    def similarity_search_with_relevance_scores(self, *_: Any, **__: Any) -> list[Any]:  # noqa: ANN401
+        return [(StoredDocument(text, {}), 1.0) for text in self.texts]
+
+    def get_all_documents(self, **_: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+        texts = {"a": "one storm", "b": "two ships"}
+        return [{"id": name, "document": text, "metadata": {}} for name, text in texts.items()]
+
+
+def test_documents_without_an_id_are_those_of_the_same_text() -> None:
+    found = HybridRetriever(cast("Any", WithoutIds("two ships", "one storm"))).search("storm")
+    assert {item["id"]: item["document"] for item in found} == {"a": "one storm", "b": "two ships"}
+    with pytest.raises(HybridRetrieverError, match="neither an id nor 'filepath'"):
+        HybridRetriever(cast("Any", WithoutIds("another"))).search("storm")
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [(-0.1, 0.5), (0.5, float("nan")), (float("inf"), 0.5), ("0.5", 0.5), (True, 0.5), (0.5, None)],
+)
+def test_weights_that_are_not_allowed(manager: ChromaDBManager, weights: tuple[Any, Any]) -> None:
+    with pytest.raises(HybridRetrieverError, match=r"_weight .*a finite number"):
+        HybridRetriever(manager, *weights)
+
+
+@pytest.mark.parametrize(
+    "options", [{"top_k": 0}, {"top_k": 2.5}, {"rrf_constant": -1}, {"top_k": True}]
+)
+def test_numbers_that_are_not_allowed(manager: ChromaDBManager, options: dict[str, Any]) -> None:
+    with pytest.raises(HybridRetrieverError, match="a whole number of at least"):
+        HybridRetriever(manager).search("storm", **options)
+
+
+def test_an_error_of_chroma_is_passed_on(manager: ChromaDBManager) -> None:
+    with pytest.raises(ChromaDBError, match="Chroma could not"):
+        HybridRetriever(manager).search("storm", where={"$never": 1})
+
+
+def test_any_other_error_is_the_retrievers_own() -> None:
+    class Broken(WordVectors):
+        def embed_query(self, text: str) -> list[float]:
+            raise RuntimeError(f"no model for {text}")
+
+    with closing(ChromaDBManager(Broken())) as own:
+        own.add(["a"], ["storm"])
+        with pytest.raises(HybridRetrieverError, match="failed: no model for storm") as caught:
+            HybridRetriever(own).search("storm")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert isinstance(caught.value, FusionBenchError)

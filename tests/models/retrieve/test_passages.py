@@ -1,0 +1,117 @@
+"""HyDE: stored passages, and those that a language model writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.errors import ConfigError, DataError, ProviderError
+from fusion_bench.models.retrievers.hyde import read_passages, save_passages, write_passages
+from fusion_bench.models.stored_answers import PROMPT, AnswerStore, PassageWriter
+from tests.models.retrieve.collection import QUERIES, write_lines
+from tests.models.retrieve.server import ModelServer, serving
+
+KEY = "sk-hyde-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYDE_TEST_KEY", KEY)
+
+
+def writer(state: ModelServer, **options: object) -> PassageWriter:
+    base: dict[str, Any] = {
+        "model": "m",
+        "base_url": f"{state.url}/v1",
+        "key": "HYDE_TEST_KEY",
+        "wait": 0.0,
+    }
+    return PassageWriter(**{**base, **options})
+
+
+def test_a_passage_is_written_once(tmp_path: Path) -> None:
+    store = AnswerStore(tmp_path / "s.sqlite")
+    with serving(ModelServer(key=KEY)) as state:
+        passages, usage = write_passages(writer(state), QUERIES, store)
+        again, known = write_passages(writer(state), QUERIES, store)
+    assert passages == again == QUERIES  # the server repeats the question
+    assert (usage.calls, usage.tokens, known.calls) == (4, 36, 0)
+    assert set(state.paid.values()) == {1}
+    body = next(b for _, b in state.requests if QUERIES["q1"] in str(b))
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": PROMPT.replace("{query}", QUERIES["q1"])}],
+        "temperature": 0.0,
+        "max_tokens": 256,
+    }
+
+
+def test_another_prompt_model_or_limit_is_asked_anew(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text('{"not": "a field"} {query}?', encoding="utf-8")
+    store, asked = AnswerStore(), {"q1": "storm"}
+    options: list[dict[str, Any]] = [{}, {"prompt": prompt}, {"model": "n"}, {"max_tokens": 9}]
+    options.append({"temperature": 0.5})
+    with serving(ModelServer()) as state:
+        for changes in [*options, *options]:
+            write_passages(writer(state, **changes), asked, store)
+    assert len(state.requests) == len(options)
+    contents = [body["messages"][0]["content"] for _, body in state.requests]
+    assert contents[1] == '{"not": "a field"} storm?'
+
+
+def test_what_was_written_before_a_failure_is_kept() -> None:
+    store = AnswerStore()
+    with serving(ModelServer(fail=lambda n: None if n < 2 else 400)) as state:
+        with pytest.raises(ProviderError, match="2 of 4 answers are stored"):
+            write_passages(writer(state, concurrency=1), QUERIES, store)
+        state.fail = lambda _: None
+        write_passages(writer(state), QUERIES, store)
+    assert set(state.paid.values()) == {1}
+
+
+@pytest.mark.parametrize("choices", [None, [], [{"message": {"content": " "}}]])
+def test_an_answer_without_a_passage(choices: object) -> None:
+    with (
+        serving(ModelServer(change=lambda _: {"choices": choices})) as state,
+        pytest.raises(ProviderError, match=r"no passage for the query 'storm'|it holds no message"),
+    ):
+        write_passages(writer(state), {"q": "storm"}, AnswerStore())
+
+
+def test_a_prompt_that_cannot_be_used(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.txt"
+    with pytest.raises(ConfigError, match=r"prompt\.txt: cannot be read"):
+        writer(ModelServer(url="http://x"), prompt=prompt).read_prompt()
+    prompt.write_text("Write.", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"\{query\} must stand"):
+        writer(ModelServer(url="http://x"), prompt=prompt).read_prompt()
+
+
+def test_saved_passages_are_read(tmp_path: Path) -> None:
+    path = save_passages(tmp_path / "p.jsonl", {"q1": "潮が満ちる", "q2": "b", "q9": "c"}, "hyde")
+    assert read_passages(path, "hyde", {"q2": "", "q1": ""}) == {"q2": "b", "q1": "潮が満ちる"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [{"id": "q1", "hyde": "x"}],
+            r"1 query without a passage .*'q2'; keys .*: hyde",
+        ),
+        ([{"id": "q1"}, {"id": "q2", "hyde": " "}], "2 queries without a passage"),
+        ([{"id": "q1", "hyde": 1.5}], r"p\.jsonl:1: hyde must be text"),
+        ([{"id": "q1"}, {"id": "q1"}], r"p\.jsonl:2: query 'q1' stands twice"),
+        ([{"hyde": "x"}], r"an 'id' is needed \(found: hyde\)"),
+        ([], "keys of the file: none"),
+    ],
+)
+def test_what_is_wrong_with_passages(
+    rows: list[dict[str, Any]], message: str, tmp_path: Path
+) -> None:
+    path = write_lines(tmp_path / "p.jsonl", rows)
+    with pytest.raises(DataError, match=message):
+        read_passages(path, "hyde", {"q1": "", "q2": ""})
