@@ -164,11 +164,11 @@ def _evaluate(material: Material, system: System) -> FloatArray:
     primary, _, precision = material.measures
     measures = (primary, precision)
     [scores] = evaluate_systems([system], runs, measures, spaces=spaces, qrels=qrels)
-    unjudged = measure_unjudged(system, runs, [primary], spaces=spaces, qrels=qrels)
-    [filled] = unjudged.filled
+    [unjudged] = measure_unjudged(system, runs, [primary], spaces=spaces, qrels=qrels)
+    filled = unjudged.filled
     if filled is None:
         raise TypeError(f"{primary.name} has no formula for unjudged documents")
-    return np.vstack([scores.values[0], unjudged.judged_only[0], scores.values[1], filled])
+    return np.vstack([scores.values[0], unjudged.judged_only, scores.values[1], filled])
 
 
 def _tune(

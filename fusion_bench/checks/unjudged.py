@@ -8,7 +8,8 @@ contradict an answer, unjudged documents decide it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from fusion_bench.stats.comparison import (
     unjudged_decide,
 )
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
+from fusion_bench.stats.trial_variance import mean_of_known, mean_of_trials
 from fusion_bench.util.formatting import format_difference, format_number, format_percent
 
 #: Why two of the three views are missing.
@@ -124,66 +126,31 @@ UNJUDGED_DEPTH = 10
 
 
 @dataclass(frozen=True, eq=False)
-class UnjudgedValues:
-    """One system on Q queries and M measures.
+class UnjudgedEvidence:
+    """One system on one measure.
 
     Attributes:
         share: Shape (Q,): share of unjudged documents among the first 10 that are returned; 0
             where nothing is.
-        judged_only: Shape (M, Q): values over judged documents only, of the list before ``top_k``
+        judged_only: Shape (Q,): values over judged documents only, of the list before ``top_k``
             cuts it: without the unjudged documents others must be able to move up.
-        filled: (M,) of shape (Q,): values where an unjudged document has the mean gain of the
-            system's judged documents at its rank; None = the measure has no formula for it.
+        filled: Shape (Q,): values where an unjudged document has the mean gain of the system's
+            judged documents at its rank; None = the measure has no formula for it.
     """
 
     share: FloatArray
     judged_only: FloatArray
-    filled: tuple[FloatArray | None, ...]
+    filled: FloatArray | None
+
+    def select_queries(self, keep: BoolArray | IntArray) -> UnjudgedEvidence:
+        """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
+        filled = None if self.filled is None else self.filled[keep]
+        return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
 
 
-@dataclass(eq=False)
-class UnjudgedCollector:
-    """Puts :class:`UnjudgedValues` together from the parts that rank a system's queries.
-
-    Attributes:
-        runs: All Q queries.
-        measures: (M,).
-        qrels: The judgments, for measures that ir_measures computes.
-    """
-
-    runs: AlignedRuns
-    measures: Sequence[Measure]
-    qrels: Qrels
-    _share: FloatArray = field(init=False)
-    _judged_only: FloatArray = field(init=False)
-    _parts: list[tuple[IntArray, AlignedRuns, IntArray]] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        self._share = np.zeros(len(self.runs.queries))
-        self._judged_only = np.zeros((len(self.measures), len(self.runs.queries)))
-
-    def add_part(
-        self, index: IntArray, view: AlignedRuns, before_cut: IntArray, positions: IntArray
-    ) -> None:
-        """Add the lists of some queries.
-
-        Args:
-            index: Indices of the queries among the Q.
-            view: Their candidates.
-            before_cut: Position of each candidate before ``top_k`` cuts; 0 = not in the list.
-            positions: Position in the returned list; 0 = not returned.
-        """
-        judged_only = [measure.with_judged_only() for measure in self.measures]
-        values = compute_measures(judged_only, view, before_cut, qrels=self.qrels)
-        self._judged_only[:, index] = values
-        self._share[index] = unjudged_share(view, positions)
-        self._parts.append((index, view, positions))
-
-    def make_values(self) -> UnjudgedValues:
-        """The values of all queries, once every part was added."""
-        returned = collect_returned(self.runs, self._parts)
-        filled = tuple(measure.filled_values(returned) for measure in self.measures)
-        return UnjudgedValues(self._share, self._judged_only, filled)
+#: Of some queries: their indices among the Q, a view of their candidates, and the position of each
+#: candidate before and after ``top_k`` cuts the list; 0 = not in it.
+RankedPart: TypeAlias = tuple[IntArray, AlignedRuns, IntArray, IntArray]
 
 
 def measure_unjudged(
@@ -193,7 +160,7 @@ def measure_unjudged(
     *,
     spaces: Mapping[str, ScoreSpace],
     qrels: Qrels,
-) -> UnjudgedValues:
+) -> tuple[UnjudgedEvidence, ...]:
     """What the unjudged documents of a system could change.
 
     Args:
@@ -202,12 +169,47 @@ def measure_unjudged(
         measures: (M,).
         spaces: Score space of each rerank list.
         qrels: The judgments.
+
+    Returns:
+        (M,).
     """
-    collector = UnjudgedCollector(runs, measures, qrels)
+    parts: list[RankedPart] = []
     for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
         view, (before_cut, _) = ranked_lists(plain, part, spaces)
-        collector.add_part(index, view, before_cut, cut_positions(before_cut, plain.top_k))
-    return collector.make_values()
+        parts.append((index, view, before_cut, cut_positions(before_cut, plain.top_k)))
+    return find_evidence(runs, parts, measures, qrels)
+
+
+def find_evidence(
+    runs: AlignedRuns, parts: Sequence[RankedPart], measures: Sequence[Measure], qrels: Qrels
+) -> tuple[UnjudgedEvidence, ...]:
+    """The same of a system whose lists are at hand.
+
+    Args:
+        runs: All Q queries.
+        parts: The lists.
+        measures: (M,).
+        qrels: The judgments, for measures that ir_measures computes.
+    """
+    alone = [measure.with_judged_only() for measure in measures]
+    judged_only, share = np.zeros((len(measures), len(runs.queries))), np.zeros(len(runs.queries))
+    for index, view, before_cut, positions in parts:
+        judged_only[:, index] = compute_measures(alone, view, before_cut, qrels=qrels)
+        share[index] = unjudged_share(view, positions)
+    returned = collect_returned(runs, [(index, view, places) for index, view, _, places in parts])
+    return tuple(
+        UnjudgedEvidence(share, values, measure.filled_values(returned))
+        for measure, values in zip(measures, judged_only, strict=True)
+    )
+
+
+def mean_evidence(trials: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
+    """The means over trials; what has no formula for filled values has none in any."""
+    return UnjudgedEvidence(
+        share=mean_of_trials([each.share for each in trials]),
+        judged_only=mean_of_trials([each.judged_only for each in trials]),
+        filled=mean_of_known([each.filled for each in trials]),
+    )
 
 
 def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
@@ -216,31 +218,6 @@ def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
     shown = np.bincount(runs.query_index[top], minlength=len(runs.queries))
     unknown = np.bincount(runs.query_index[top & ~runs.judged], minlength=len(runs.queries))
     return unknown / np.maximum(shown, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class UnjudgedEvidence:
-    """One system on one measure.
-
-    Attributes:
-        share: Shape (Q,): share of unjudged documents in the top 10.
-        judged_only: Shape (Q,): values over judged documents only.
-        filled: Shape (Q,): values with unjudged documents filled; None = no formula.
-    """
-
-    share: FloatArray
-    judged_only: FloatArray
-    filled: FloatArray | None
-
-    @classmethod
-    def of_measure(cls, values: UnjudgedValues, measure: int = 0) -> UnjudgedEvidence:
-        """Those of the measure with this index."""
-        return cls(values.share, values.judged_only[measure], values.filled[measure])
-
-    def select_queries(self, keep: BoolArray | IntArray) -> UnjudgedEvidence:
-        """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
-        filled = None if self.filled is None else self.filled[keep]
-        return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
 
 
 def combine_evidence(parts: Sequence[UnjudgedEvidence], codes: IntArray) -> UnjudgedEvidence:

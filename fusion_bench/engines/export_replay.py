@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from fusion_bench.checks.unjudged import UnjudgedDifference, UnjudgedEvidence, compare_unjudged
+from fusion_bench.checks.unjudged import UnjudgedDifference, compare_unjudged
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
@@ -239,7 +239,8 @@ def _compare_unjudged(
     if task.judgment_kind == "complete":
         return None
     return compare_unjudged(
-        *(UnjudgedEvidence.of_measure(side.unjudged) for side in (exported, system)),
+        exported.unjudged,
+        system.unjudged,
         groups=task.groups,
         alpha=task.experiment.alpha,
         kind=task.judgment_kind,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fusion_bench import measures as measure
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+    find_bounds,
+    find_fitted_bounds,
+    mean_bounds,
+)
 from fusion_bench.checks.source_ties import SourceTies, find_source_ties
-from fusion_bench.checks.unjudged import UnjudgedCollector, UnjudgedValues
+from fusion_bench.checks.unjudged import RankedPart, UnjudgedEvidence, find_evidence, mean_evidence
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, positions
@@ -18,9 +24,8 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.details.relevant_ranks import Observer
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, mean_of_trials
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records import NarrowingResult, TrialsResult
-from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_bounds, mean_bounds
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.ranking.final_lists import cut_positions
@@ -32,6 +37,7 @@ from fusion_bench.stats.comparison_family import ComparedValues
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.trial_variance import (
     count_disagreements,
+    mean_of_trials,
     measure_trial_spread,
     plan_narrowing,
     split_variance,
@@ -48,20 +54,23 @@ class Assessment:
     Attributes:
         values: Shape (M, Q).
         ties: What the order of ties could make of the values.
-        unjudged: What unjudged documents could change in the primary measure, its only one.
+        unjudged: What unjudged documents could change in the primary measure.
         candidates: Documents returned over all queries.
         bounds: (M,): what completions of the judgments make of each measure; None = complete
             judgments.
         trials: Shape (T, M, Q): the values of each trial, where everything else is the mean over
             T trials; None = there is one.
+        source_ties: What ties inside the lists that it reads could make of the values; None = not
+            asked.
     """
 
     values: FloatArray
     ties: TieSensitivity
-    unjudged: UnjudgedValues
+    unjudged: UnjudgedEvidence
     candidates: int
     bounds: tuple[QueryBounds | None, ...]
     trials: FloatArray | None = None
+    source_ties: SourceTies | None = None
 
     @property
     def first_values(self) -> FloatArray:
@@ -91,26 +100,26 @@ def assess_system(
     """
     size = (len(measures), len(runs.queries))
     values, extremes = np.zeros(size), np.zeros((3, *size))
-    unjudged = UnjudgedCollector(runs, measures[:1], qrels)
     affected = np.zeros(size[0], dtype=np.int64)
-    candidates, parts = 0, []
+    candidates = 0
+    parts: list[RankedPart] = []
     for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
         view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
         positions = cut_positions(placed, plain.top_k)
         values[:, index] = measure.compute_measures(measures, view, positions, qrels=qrels)
-        unjudged.add_part(index, view, placed, positions)
         ties = measure.tie_sensitivity(
             measures, view, placed, tie_starts, limit=plain.top_k, qrels=qrels
         )
         extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
         affected += ties.affected
         candidates += int((positions > 0).sum())
-        parts.append((index, view, positions))
+        parts.append((index, view, placed, positions))
         if observe is not None:
             observe(index, view, positions)
     ties = TieSensitivity(affected, *extremes)
-    bounds = find_bounds(measures, runs, parts, qrels)
-    return Assessment(values, ties, unjudged.make_values(), candidates, bounds)
+    [unjudged] = find_evidence(runs, parts, measures[:1], qrels)
+    lists = [(index, view, positions) for index, view, _, positions in parts]
+    return Assessment(values, ties, unjudged, candidates, find_bounds(measures, runs, lists, qrels))
 
 
 def perfect_order_values(
@@ -126,17 +135,22 @@ def perfect_order_values(
     return measure.compute_measures(measures, runs, placed, qrels=qrels)
 
 
-def mean_unjudged(trials: Sequence[UnjudgedValues]) -> UnjudgedValues:
-    """The means over trials; a measure without a formula for filled values has none in any."""
-    filled = [[*values] for values in zip(*(each.filled for each in trials), strict=True)]
-    known = [[each for each in values if each is not None] for values in filled]
-    return UnjudgedValues(
-        share=mean_of_trials(np.stack([each.share for each in trials])),
-        judged_only=mean_of_trials(np.stack([each.judged_only for each in trials])),
-        filled=tuple(
-            mean_of_trials(np.stack(values)) if len(values) == len(trials) else None
-            for values in known
-        ),
+def find_trial_bounds(
+    task: EvaluationSet, system: System, measures: Sequence[Measure]
+) -> tuple[QueryBounds | None, ...]:
+    """(M,): what completions make of a system, as means over trials; None = complete judgments.
+
+    Args:
+        task: The evaluated queries.
+        system: Any system; trained parts are fitted on each trial by itself.
+        measures: M measures.
+    """
+    if bool(task.runs.judged.all()):  # nothing needs to be ranked
+        return (None,) * len(measures)
+    trials = task.trials[: task.count_trials(system)]
+    fitted = ((trial.fit_system(system), trial.runs) for trial in trials)
+    return find_fitted_bounds(
+        fitted, measures, spaces=task.dataset.spaces, qrels=task.dataset.qrels
     )
 
 
@@ -203,16 +217,9 @@ def describe_narrowing(
     )
 
 
-class AssessedSystem(NamedTuple):
-    """One system: what was measured of it, and what ties inside its lists do to it."""
-
-    assessment: Assessment
-    source_ties: SourceTies
-
-
 def assess_trials(
     task: EvaluationSet, progress: Progress, details: DetailsCollector | None
-) -> dict[str, AssessedSystem]:
+) -> dict[str, Assessment]:
     """Assess the systems of an experiment; those of several trials on each, as means.
 
     Trained fusions are fitted on each trial by itself.
@@ -223,17 +230,13 @@ def assess_trials(
         details: Collects what stands behind the values of the first trial; None = nobody asks.
     """
     systems = task.experiment.systems
-    first = _assess_trial(task, systems, progress, details)
-    trials = {name: [each] for name, each in first.items()}
-    for number, trial in enumerate(task.later_trials, 2):
+    parts: dict[str, list[Assessment]] = {name: [] for name in systems}
+    for number, trial in enumerate(task.trials, 1):
         present = {n: each for n, each in systems.items() if number <= task.count_trials(each)}
-        if present:
-            for name, each in _assess_trial(trial, present, progress, None).items():
-                trials[name].append(each)
-    return {
-        name: parts[0] if len(parts) == 1 else _mean_over_trials(parts)
-        for name, parts in trials.items()
-    }
+        observer = details if number == 1 else None
+        for name, each in _assess_trial(trial, present, progress, observer).items():
+            parts[name].append(each)
+    return {name: mean_assessment(trials) for name, trials in parts.items()}
 
 
 def _assess_trial(
@@ -241,7 +244,9 @@ def _assess_trial(
     systems: Mapping[str, System],
     progress: Progress,
     details: DetailsCollector | None,
-) -> dict[str, AssessedSystem]:
+) -> dict[str, Assessment]:
+    if not systems:
+        return {}
     dataset = task.dataset
     fitted, assessments = {}, {}
     observe = observers(details, task)
@@ -268,20 +273,7 @@ def _assess_trial(
         seed=task.experiment.seed,
         samples=task.samples_ties,
     )
-    return {name: AssessedSystem(assessments[name], source_ties[name]) for name in systems}
-
-
-def _mean_over_trials(trials: Sequence[AssessedSystem]) -> AssessedSystem:
-    """The means of everything; the trials' own values are kept beside them."""
-    assessment = mean_assessment([trial.assessment for trial in trials])
-    inside = [trial.source_ties for trial in trials]
-    sampled = [each.settlements for each in inside if each.settlements is not None]
-    source_ties = SourceTies(
-        ties=_mean_ties([each.ties for each in inside]),
-        settlements=max(sampled) if sampled else None,
-        unknown=frozenset().union(*(each.unknown for each in inside)),
-    )
-    return AssessedSystem(assessment, source_ties)
+    return {n: replace(each, source_ties=source_ties[n]) for n, each in assessments.items()}
 
 
 def mean_assessment(trials: Sequence[Assessment]) -> Assessment:
@@ -289,23 +281,33 @@ def mean_assessment(trials: Sequence[Assessment]) -> Assessment:
     if len(trials) == 1:
         return trials[0]
     values = np.stack([part.values for part in trials])
+    inside = [part.source_ties for part in trials if part.source_ties is not None]
     return Assessment(
         values=mean_of_trials(values),
         ties=_mean_ties([part.ties for part in trials]),
-        unjudged=mean_unjudged([part.unjudged for part in trials]),
+        unjudged=mean_evidence([part.unjudged for part in trials]),
         bounds=mean_bounds([part.bounds for part in trials]),
         candidates=round(sum(part.candidates for part in trials) / len(trials)),
         trials=values,
+        source_ties=_mean_source_ties(inside) if inside else None,
+    )
+
+
+def _mean_source_ties(trials: Sequence[SourceTies]) -> SourceTies:
+    sampled = [each.settlements for each in trials if each.settlements is not None]
+    return SourceTies(
+        ties=_mean_ties([each.ties for each in trials]),
+        settlements=max(sampled, default=None),
+        unknown=frozenset().union(*(each.unknown for each in trials)),
     )
 
 
 def _mean_ties(trials: Sequence[TieSensitivity]) -> TieSensitivity:
     """Bounds of the mean over trials; a query is affected where it is in any trial."""
-    stacks = [
-        np.stack([getattr(ties, name) for ties in trials])
-        for name in ("minimum", "maximum", "expected")
-    ]
-    minimum, maximum, _ = stacks
-    differs = (minimum != maximum) & ~(np.isnan(minimum) & np.isnan(maximum))
+    low, high = (
+        np.stack([getattr(each, name) for each in trials]) for name in ("minimum", "maximum")
+    )
+    differs = (low != high) & ~(np.isnan(low) & np.isnan(high))
+    expected = mean_of_trials([each.expected for each in trials])
     affected = differs.any(axis=0).sum(axis=1)
-    return TieSensitivity(affected, *(mean_of_trials(stack) for stack in stacks))
+    return TieSensitivity(affected, mean_of_trials(low), mean_of_trials(high), expected)

@@ -16,7 +16,10 @@ from fusion_bench.checks.query_warnings import (
     warn_near_duplicates,
     warn_synthetic,
 )
-from fusion_bench.checks.records import DataWarning
+from fusion_bench.checks.records import (
+    CompletionBounds,
+    DataWarning,
+)
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -29,7 +32,10 @@ from fusion_bench.evaluation.contrasts import (
 )
 from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.evaluation.report_records import Collection, CompletionBounds, SystemResult
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    SystemResult,
+)
 from fusion_bench.stats.comparison import SHOWN, Comparison, paired_difference
 from fusion_bench.stats.corrections import Correction
 

@@ -15,7 +15,7 @@ from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
@@ -25,6 +25,7 @@ from fusion_bench.measures import Measure
 from fusion_bench.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats.comparison import JudgmentKind
+from fusion_bench.stats.trial_variance import mean_of_trials
 
 #: The split that means every judged query.
 ALL_QUERIES = "all"
@@ -296,42 +297,31 @@ def evaluate_trials(
         trial.
     """
     chosen = task.measures if measures is None else measures
-    results = [*_evaluate_trial(task, systems, chosen, select)]
-    values = [[scores.values] for scores in results]
-    for number, trial in enumerate(task.later_trials, 2):
+    parts: list[list[Scores]] = [[] for _ in systems]
+    for number, trial in enumerate(task.trials, 1):
+        dataset = trial.dataset
         present = [n for n, system in enumerate(systems) if number <= task.count_trials(system)]
-        if present:
-            later = _evaluate_trial(trial, [systems[n] for n in present], chosen, select)
-            for n, scores in zip(present, later, strict=True):
-                values[n].append(scores.values)
-    for n, parts in enumerate(values):
-        if len(parts) > 1:
-            trials = np.stack(parts)
-            results[n] = replace(results[n], values=mean_of_trials(trials), trials=trials)
-    return tuple(results)
+        fitted = [trial.fit_system(systems[n]) for n in present]
+        results = (
+            evaluate_systems(
+                fitted, select(trial), chosen, spaces=dataset.spaces, qrels=dataset.qrels
+            )
+            if present
+            else ()
+        )
+        for n, scores in zip(present, results, strict=True):
+            parts[n].append(scores)
+    return tuple(_mean_scores(trials) for trials in parts)
 
 
-def mean_of_trials(values: FloatArray) -> FloatArray:
-    """The mean over the first axis, read-only; trials that agree keep their value to the last bit.
-
-    Args:
-        values: Shape (T, …); becomes read-only too.
-    """
-    mean: FloatArray = np.where((values == values[0]).all(axis=0), values[0], values.mean(axis=0))
-    make_readonly(values)
-    make_readonly(mean)
-    return mean
+def _mean_scores(trials: Sequence[Scores]) -> Scores:
+    """The means over trials, with the values of each; of one trial itself."""
+    if len(trials) == 1:
+        return trials[0]
+    values = np.stack([scores.values for scores in trials])
+    return replace(trials[0], values=mean_of_trials(values), trials=values)
 
 
 def trials_of(trials: FloatArray | None, measure: int) -> FloatArray | None:
     """(T, Q): the values of one measure, of (T, M, Q); None = there is one trial."""
     return None if trials is None else trials[:, measure]
-
-
-def _evaluate_trial(
-    trial: EvaluationSet, systems: Sequence[System], measures: Sequence[Measure], select: SelectRuns
-) -> tuple[Scores, ...]:
-    dataset, fitted = trial.dataset, [trial.fit_system(system) for system in systems]
-    return evaluate_systems(
-        fitted, select(trial), measures, spaces=dataset.spaces, qrels=dataset.qrels
-    )

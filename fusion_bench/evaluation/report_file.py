@@ -24,7 +24,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import Field, PrivateAttr, create_model
 
-from fusion_bench.checks.records import LintFinding, ReportRecord
+from fusion_bench.checks.records import (
+    CompletionBounds,
+    LintFinding,
+    ReportRecord,
+)
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.ordering import FloatArray
@@ -33,7 +37,6 @@ from fusion_bench.evaluation.contrasts import INFERENCE_KEYS
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
-    CompletionBounds,
     MeasureResult,
     SystemResult,
 )

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from fusion_bench.checks.source_ties import SourceTies
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+)
+from fusion_bench.checks.records import none_if_nan
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,
     compare_unjudged,
+    mean_evidence,
     measure_unjudged,
 )
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.records import drop_final, sort_field_values
 from fusion_bench.evaluation.assessment import (
-    AssessedSystem,
     Assessment,
     describe_narrowing,
     describe_trials,
-    mean_unjudged,
+    find_trial_bounds,
     perfect_order_values,
 )
 from fusion_bench.evaluation.contrasts import Contrast, compare_contrasts, compare_rows, veto_answer
@@ -32,7 +34,6 @@ from fusion_bench.evaluation.prepared_dataset import (
     ALL_QUERIES,
     EvaluationSet,
     evaluate_trials,
-    mean_of_trials,
     slice_values,
     trials_of,
     tuning_runs,
@@ -47,7 +48,6 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_trial_bounds
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
 from fusion_bench.measures.aliases import is_bounded
@@ -59,6 +59,7 @@ from fusion_bench.stats.trial_variance import (
     TrialTerm,
     add_trial_variance,
     make_trial_terms,
+    mean_of_trials,
     paired_sides,
 )
 
@@ -153,7 +154,7 @@ def _find_contradiction(
     }
     for fusion, source in shown[answer.verdict]:
         unjudged = compare_unjudged(
-            UnjudgedEvidence.of_measure(fusions[fusion].unjudged),
+            fusions[fusion].unjudged,
             _measure_source(task, source),
             groups=task.groups,
             alpha=task.experiment.alpha,
@@ -167,12 +168,11 @@ def _find_contradiction(
 
 def _measure_source(task: EvaluationSet, name: str) -> UnjudgedEvidence:
     alone = System(name=name, runs=(name,))
-    trials = task.trials[: task.count_trials(alone)]
     values = [
         measure_unjudged(alone, trial.runs, task.measures[:1], spaces={}, qrels=trial.dataset.qrels)
-        for trial in trials
+        for trial in task.trials[: task.count_trials(alone)]
     ]
-    return UnjudgedEvidence.of_measure(values[0] if len(values) == 1 else mean_unjudged(values))
+    return mean_evidence([evidence for [evidence] in values])
 
 
 def is_fusion(config: Config | None) -> bool:
@@ -241,93 +241,66 @@ def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
     return {"affected_queries": int(ties.affected[m]), **means}
 
 
-class _Slice(NamedTuple):
-    """The queries with one value of a field, ``mask`` (Q,); None = without one."""
+def _list_slices(task: EvaluationSet) -> Iterator[tuple[str, str | None, BoolArray]]:
+    """Of each field with several values: its name, each value, and (Q,) the queries that have it.
 
-    field: str
-    value: str | None
-    mask: BoolArray
-
-    def select_bounds(self, bounds: QueryBounds) -> SliceBounds:
-        """Those of these queries."""
-        record = bounds.select_queries(self.mask).record
-        return SliceBounds(field=self.field, value=self.value, bounds=record)
-
-
-def _list_slices(task: EvaluationSet) -> Iterator[_Slice]:
-    """The slices of the fields that have several."""
+    A value of None = the queries without one.
+    """
     columns = slice_values(task)
     if "type" in task.experiment.slices:
         columns["type"] = task.runs.types
     for field, column in columns.items():
         values, by_query = sort_field_values(column), np.array(column, dtype=object)
         for value in values if len(values) > 1 else ():
-            yield _Slice(field, value, by_query == value)
+            yield field, value, by_query == value
 
 
 def _system_result(
     task: EvaluationSet,
     system: System,
     assessment: Assessment,
-    source_ties: SourceTies,
-    slices: Sequence[_Slice],
+    slices: Sequence[tuple[str, str | None, BoolArray]],
 ) -> SystemResult:
     """The row of one system."""
     results = {}
+    inside = assessment.source_ties
     for m, measure in enumerate(task.measures):
-        final, inside = TieResult(**_tie_fields(assessment.ties, m)), None
-        if measure.name not in source_ties.unknown:
-            count = source_ties.settlements
-            inside = SourceTieResult(**_tie_fields(source_ties.ties, m), settlements=count)
+        final, source_ties = TieResult(**_tie_fields(assessment.ties, m)), None
+        if inside is not None and measure.name not in inside.unknown:
+            fields = _tie_fields(inside.ties, m)
+            source_ties = SourceTieResult(**fields, settlements=inside.settlements)
         trials, bounds = trials_of(assessment.trials, m), assessment.bounds[m]
         results[measure.name] = _measure_result(
-            task, measure.name, assessment.values[m], trials, final, inside, bounds
+            task, measure.name, assessment.values[m], trials, final, source_ties, bounds
         )
-    filled, primary = assessment.unjudged.filled[0], assessment.bounds[0]
-    by_slice = [] if primary is None else [each.select_bounds(primary) for each in slices]
+    unjudged, primary = assessment.unjudged, assessment.bounds[0]
     return SystemResult(
         name=system.name,
         kind="system",
         config=system.resolved_config,
         measures=results,
-        judged_only=tuple(assessment.unjudged.judged_only[0].tolist()),
-        filled=() if filled is None else tuple(_nan_to_none(filled)),
-        unjudged_share=float(assessment.unjudged.share.mean()),
-        slice_bounds=tuple(by_slice),
+        judged_only=tuple(unjudged.judged_only.tolist()),
+        filled=() if unjudged.filled is None else tuple(map(none_if_nan, unjudged.filled.tolist())),
+        unjudged_share=float(unjudged.share.mean()),
+        slice_bounds=tuple(
+            SliceBounds(field=field, value=value, bounds=primary.select_queries(mask).record)
+            for field, value, mask in slices
+            if primary is not None
+        ),
         returned_documents=assessment.candidates,
         trials=describe_trials(task, system, assessment),
     )
 
 
-@dataclass(frozen=True)
-class SourceScores:
-    """Every source alone.
-
-    Attributes:
-        systems: One a source, by name.
-        scores: Their values on the evaluated queries.
-    """
-
-    systems: list[System]
-    scores: tuple[Scores, ...]
-
-    @property
-    def by_name(self) -> dict[str, Scores]:
-        """The scores by the name of the source."""
-        pairs = zip(self.systems, self.scores, strict=True)
-        return {system.name: scores for system, scores in pairs}
-
-
-def score_sources(task: EvaluationSet) -> SourceScores:
-    """Evaluate every source alone."""
-    # By name: of equally good sources the order of the systems must not choose.
-    names = drop_final(task.runs.sources, task.runs.roles)
-    alone = [System(name=name, runs=(name,)) for name in sorted(names)]
-    return SourceScores(alone, evaluate_trials(task, alone))
+def score_sources(task: EvaluationSet) -> dict[str, Scores]:
+    """Every source alone, by name: of equally good ones the order of systems must not choose."""
+    names = sorted(drop_final(task.runs.sources, task.runs.roles))
+    scores = evaluate_trials(task, [System(name=name, runs=(name,)) for name in names])
+    return dict(zip(names, scores, strict=True))
 
 
 def list_results(
-    task: EvaluationSet, assessed: Mapping[str, AssessedSystem], sources: SourceScores
+    task: EvaluationSet, assessed: Mapping[str, Assessment], sources: Mapping[str, Scores]
 ) -> Iterator[SystemResult]:
     """The rows of the systems, then those of floor and ceiling.
 
@@ -338,17 +311,18 @@ def list_results(
     """
     slices = [*_list_slices(task)]
     for name, system in task.experiment.systems.items():
-        yield _system_result(task, system, *assessed[name], slices)
+        yield _system_result(task, system, assessed[name], slices)
     yield from _reference_rows(task, sources)
 
 
-def _reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemResult]:
+def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Iterator[SystemResult]:
     """Floor and ceiling rows: best source of all, best source per query, perfect order.
 
     A single source is the best of all and of each query: then its row is left out where a system
     is this source alone, and that of each query always.
     """
-    alone, scores = sources.systems, sources.scores
+    alone = [System(name=name, runs=(name,)) for name in sources]
+    scores = [*sources.values()]
     tuned = evaluate_trials(task, alone, task.measures[:1], select=tuning_runs)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
@@ -371,15 +345,13 @@ def _reference_rows(task: EvaluationSet, sources: SourceScores) -> list[SystemRe
         systems = task.experiment.systems.values()
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
-    results = []
     for name, kind, note, values, trials in rows:
         judged = bounds if kind == "floor" else (None,) * len(bounds)
         measures = {
             m.name: _measure_result(task, m.name, values[i], trials_of(trials, i), bounds=judged[i])
             for i, m in enumerate(task.measures)
         }
-        results.append(SystemResult(name=name, kind=kind, note=note, measures=measures))
-    return results
+        yield SystemResult(name=name, kind=kind, note=note, measures=measures)
 
 
 def _perfect_order(task: EvaluationSet) -> FloatArray:
@@ -465,7 +437,3 @@ def record_comparison(
         return result
     answer = veto_answer(comparison.answer, unjudged, min_gain)
     return result.model_copy(update={"unjudged": unjudged.record, "answer": answer})
-
-
-def _nan_to_none(values: FloatArray) -> Iterator[float | None]:
-    return (None if np.isnan(value) else value for value in values.tolist())

@@ -226,7 +226,6 @@ def _collection(
 ) -> CollectionRecord:
     dataset, systems = task.dataset, task.experiment.systems
     assessed = assess_trials(task, progress, details)
-    assessments = {name: each.assessment for name, each in assessed.items()}
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
     sources = score_sources(task)
     spec = dataset.spec
@@ -253,12 +252,12 @@ def _collection(
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
         runs=tuple(task_list_infos(task)),
         systems=tuple(list_results(task, assessed, sources)),
-        fusion=compare_fusions(task, assessments, sources.by_name),
+        fusion=compare_fusions(task, assessed, sources),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
         judge=describe_judge(dataset, systems.values()),
-        crag=judge_lists(task, {name: each.first_values for name, each in assessments.items()}),
+        crag=judge_lists(task, {name: each.first_values for name, each in assessed.items()}),
         first_trial=describe_first_trial(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),

@@ -8,11 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from fusion_bench.checks.records import (
+    CompletionBounds,
+)
 from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records import CompletionBounds
 from fusion_bench.experiment.settings import GatePolicy, Guard, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking

@@ -9,23 +9,33 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import PrivateAttr
 
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+    find_fitted_bounds,
+)
+from fusion_bench.checks.records import (
+    CompletionBounds,
+)
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,
     compare_unjudged,
+    mean_evidence,
     measure_unjudged,
 )
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.evaluation.assessment import mean_unjudged
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, mean_of_trials
-from fusion_bench.evaluation.report_records import CompletionBounds
-from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_fitted_bounds
+from fusion_bench.evaluation.prepared_dataset import (
+    EvaluationSet,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckStatus
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import name_kind
+from fusion_bench.stats.trial_variance import (
+    mean_of_trials,
+)
 
 
 class StoredValues(NamedTuple):
@@ -163,26 +173,21 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
     if task.judgment_kind == "complete":
         return None
     dataset, names = task.dataset, [measure.name for measure in task.measures]
-    values = mean_unjudged(
-        [
-            measure_unjudged(
-                system, trial.runs, task.measures, spaces=trial.dataset.spaces, qrels=dataset.qrels
-            )
-            for trial, system in fitted
-        ]
-    )
-    share, bounds = tuple(values.share.tolist()), _find_bounds(task, fitted)
+    trials = [
+        measure_unjudged(
+            system, trial.runs, task.measures, spaces=trial.dataset.spaces, qrels=dataset.qrels
+        )
+        for trial, system in fitted
+    ]
+    values = dict(zip(names, map(mean_evidence, zip(*trials, strict=True)), strict=True))
+    share = tuple(values[names[0]].share.tolist())
+    bounds = _find_bounds(task, fitted)
     if not task.has_irrelevant_judgments:
         stored = StoredUnjudged(share=share, judged_only={}, filled={})
         stored._bounds = bounds
         return stored
-    filled = {
-        name: _nan_to_none(column)
-        for name, column in zip(names, values.filled, strict=True)
-        if column is not None
-    }
-    rows = zip(names, values.judged_only.tolist(), strict=True)
-    judged_only = {name: tuple(row) for name, row in rows}
+    filled = {n: _nan_to_none(e.filled) for n, e in values.items() if e.filled is not None}
+    judged_only = {name: tuple(each.judged_only.tolist()) for name, each in values.items()}
     stored = StoredUnjudged(share=share, judged_only=judged_only, filled=filled)
     stored._bounds = bounds
     return stored

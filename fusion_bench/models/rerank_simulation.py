@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import mean_of_trials
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
@@ -33,6 +32,9 @@ from fusion_bench.models.call_limits import CircuitBreaker
 from fusion_bench.models.rerank_config import BreakerRules, RerankSettings, SimulationSettings
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.trial_variance import (
+    mean_of_trials,
+)
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2

@@ -15,12 +15,18 @@ from fusion_bench.checks.query_warnings import (
     warn_near_duplicates,
     warn_synthetic,
 )
-from fusion_bench.checks.records import DataWarning, LintFinding
+from fusion_bench.checks.records import (
+    CompletionBounds,
+    DataWarning,
+    LintFinding,
+)
 from fusion_bench.checks.unjudged import SPARSE
 from fusion_bench.evaluation.dataset_facts import warn_first_trial, warn_ignored
 from fusion_bench.evaluation.lint import LintReport, WitnessedFinding, WitnessRecord
 from fusion_bench.evaluation.report_file import Provenance, Report
-from fusion_bench.evaluation.report_records import Collection, CompletionBounds
+from fusion_bench.evaluation.report_records import (
+    Collection,
+)
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.stats.comparison import MAX_UNJUDGED
 from fusion_bench.util.formatting import format_number, format_percent, list_names, pluralize

@@ -26,6 +26,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import Field
 
 from fusion_bench.checks.records import (
+    CompletionBounds,
     DataWarning,
     LintFinding,
     ListInfo,
@@ -39,7 +40,6 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.evaluation.report_records import CompletionBounds
 from fusion_bench.stats.comparison import BETTER, Answer
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 

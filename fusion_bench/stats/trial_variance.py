@@ -35,7 +35,7 @@ from typing import Final
 
 import numpy as np
 
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import (
     MeanEstimate,
@@ -47,6 +47,25 @@ from fusion_bench.stats.intervals import (
     t_quantile,
 )
 from fusion_bench.stats.power import detectable_difference
+
+
+def mean_of_trials(trials: FloatArray | Sequence[FloatArray]) -> FloatArray:
+    """The mean over the first axis, read-only; trials that agree keep their value to the last bit.
+
+    Args:
+        trials: Shape (T, …); an array becomes read-only too.
+    """
+    values = np.asarray(trials)
+    mean: FloatArray = np.where((values == values[0]).all(axis=0), values[0], values.mean(axis=0))
+    make_readonly(values)
+    make_readonly(mean)
+    return mean
+
+
+def mean_of_known(trials: Sequence[FloatArray | None]) -> FloatArray | None:
+    """The same; None where that of some trial is not known."""
+    known = [each for each in trials if each is not None]
+    return mean_of_trials(known) if len(known) == len(trials) else None
 
 
 def paired_sides(

@@ -9,11 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+)
 from fusion_bench.checks.records import NeededQueries
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
+from fusion_bench.evaluation.assessment import (
+    find_trial_bounds,
+)
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_JUDGED,
     evaluate_trials,
@@ -21,7 +27,6 @@ from fusion_bench.evaluation.prepared_dataset import (
     trials_of,
 )
 from fusion_bench.evaluation.run_experiment import Progress, load_lists
-from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_trial_bounds
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset

@@ -12,7 +12,14 @@ from itertools import zip_longest
 
 import numpy as np
 
-from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+    find_fitted_bounds,
+)
+from fusion_bench.checks.records import (
+    CompletionBounds,
+    NearDuplicates,
+)
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -20,16 +27,14 @@ from fusion_bench.checks.unjudged import (
     combine_evidence,
     compare_unjudged,
     judgment_kind,
+    mean_evidence,
     measure_unjudged,
 )
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.evaluation.assessment import mean_unjudged
 from fusion_bench.evaluation.crag import require_absolute
-from fusion_bench.evaluation.report_records import CompletionBounds
-from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_fitted_bounds
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -158,8 +163,7 @@ class HeldOutUnjudged:
             )
             for runs in (objective.runs, *objective.later_trials)
         ]
-        values = trials[0] if len(trials) == 1 else mean_unjudged(trials)
-        return UnjudgedEvidence.of_measure(values)
+        return mean_evidence([evidence for [evidence] in trials])
 
 
 def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:

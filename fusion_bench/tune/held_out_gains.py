@@ -9,12 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+)
+from fusion_bench.checks.records import (
+    CompletionBounds,
+)
 from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import sort_field_values
-from fusion_bench.evaluation.report_records import CompletionBounds
-from fusion_bench.evaluation.unjudged_bounds import QueryBounds
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records import Gain, ParetoFront, ParetoPoint

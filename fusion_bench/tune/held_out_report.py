@@ -11,7 +11,11 @@ import numpy as np
 from fusion_bench.checks.judges import describe_judge, find_judge_warnings
 from fusion_bench.checks.list_warnings import find_data_warnings
 from fusion_bench.checks.query_warnings import count_synthetic, find_grade_warnings, list_grades
-from fusion_bench.checks.records import DataWarning, ListInfo
+from fusion_bench.checks.records import (
+    CompletionBounds,
+    DataWarning,
+    ListInfo,
+)
 from fusion_bench.checks.source_ties import find_source_ties
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.evaluation.assessment import assess_system
@@ -23,7 +27,6 @@ from fusion_bench.evaluation.dataset_facts import (
     warn_ignored,
 )
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.evaluation.report_records import CompletionBounds
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.fitting import fit_system

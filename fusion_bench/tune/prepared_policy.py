@@ -114,11 +114,9 @@ def measure_variants(
     """
     used, places = np.unique(codes, return_inverse=True)
     parts = [
-        UnjudgedEvidence.of_measure(
-            measure_unjudged(
-                system.with_variant(variants[v]), runs, [measure], spaces=spaces, qrels=qrels
-            )
-        )
+        measure_unjudged(
+            system.with_variant(variants[v]), runs, [measure], spaces=spaces, qrels=qrels
+        )[0]
         for v in used.tolist()
     ]
     return combine_evidence(parts, places)

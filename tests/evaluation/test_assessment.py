@@ -38,8 +38,8 @@ def test_values_by_hand() -> None:
 
 
 def test_judged_documents_alone_move_up() -> None:
-    assert assessed().unjudged.judged_only[0].tolist() == pytest.approx([1 / 2, 0, 1])
-    assert assessed(complete=True).unjudged.judged_only[0].tolist() == pytest.approx([1 / 3, 0, 1])
+    assert assessed().unjudged.judged_only.tolist() == pytest.approx([1 / 2, 0, 1])
+    assert assessed(complete=True).unjudged.judged_only.tolist() == pytest.approx([1 / 3, 0, 1])
 
 
 def test_the_unjudged_share_is_of_what_is_returned() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fusion_bench.checks.unjudged import UnjudgedValues, measure_unjudged
+from fusion_bench.checks.unjudged import UnjudgedEvidence, measure_unjudged
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
@@ -26,30 +26,30 @@ RUN = Run.from_dict(
 TYPES = {"q1": "local", "q2": "global", "q3": "local"}
 
 
-def measured(*names: str, **options: object) -> UnjudgedValues:
+def measured(*names: str, **options: object) -> tuple[UnjudgedEvidence, ...]:
     system = System.model_validate({"name": "s", "runs": ["r"], **options})
     measures = [parse_measure(name) for name in names]
     return measure_unjudged(system, align(QRELS, [RUN]), measures, spaces={}, qrels=QRELS)
 
 
 def test_by_hand() -> None:
-    values = measured("P@2", "Judged@10")
+    values, judged = measured("P@2", "Judged@10")
     assert values.share == pytest.approx([1 / 3, 2 / 3, 2 / 3])
-    assert values.judged_only[0] == pytest.approx([1 / 2, 1 / 2, 1 / 2])
+    assert values.judged_only == pytest.approx([1 / 2, 1 / 2, 1 / 2])
     # Rank 1: c is relevant, x and d (of q3) are unjudged, so both gain 1. Rank 2: a is relevant.
-    assert values.filled[0] == pytest.approx([1, 1, 1])
-    assert values.filled[1] is None
+    assert values.filled == pytest.approx([1, 1, 1])
+    assert judged.filled is None
 
 
 def test_ranks_without_a_judged_document_take_the_nearest_that_has_one() -> None:
-    values = measured("P@3")
+    [values] = measured("P@3")
     # Rank 3: b is not relevant, e is: z gains one half.
-    assert values.filled[0] == pytest.approx([2 / 3, 2.5 / 3, 3 / 3])
+    assert values.filled == pytest.approx([2 / 3, 2.5 / 3, 3 / 3])
 
 
 def test_a_cut_list_is_filled_as_far_as_it_is_returned() -> None:
-    values = measured("P@3", top_k=1)
-    assert values.filled[0] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+    [values] = measured("P@3", top_k=1)
+    assert values.filled == pytest.approx([1 / 3, 1 / 3, 1 / 3])
     assert values.share == pytest.approx([1, 0, 1])
 
 
@@ -63,7 +63,7 @@ def test_means_are_taken_over_all_parts_of_a_system() -> None:
     )
     alone = System(name="s", runs=("r",))
     by_type, whole = (
-        measure_unjudged(system, runs, [parse_measure("P@2")], spaces={}, qrels=QRELS).filled[0]
+        measure_unjudged(system, runs, [parse_measure("P@2")], spaces={}, qrels=QRELS)[0].filled
         for system in (parts, alone)
     )
     assert by_type is not None

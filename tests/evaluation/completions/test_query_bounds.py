@@ -11,13 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+    find_bounds,
+    grade_scale,
+)
 from fusion_bench.cli import main
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.report_file import read_report
-from fusion_bench.evaluation.unjudged_bounds import QueryBounds, find_bounds, grade_scale
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.final_lists import list_parts

@@ -10,16 +10,16 @@ import numpy as np
 
 from fusion_bench.checks.completed_measures import build_model, has_model
 from fusion_bench.checks.completions import ListParts, TopDocuments, collect_list, find_list_ends
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, mean_of_trials
-from fusion_bench.evaluation.report_records import CompletionBounds
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import divide_or_zero
 from fusion_bench.ranking.final_lists import list_parts
+from fusion_bench.stats.trial_variance import mean_of_known, mean_of_trials
 
 #: Depth of Judged where the measure has no cutoff.
 JUDGED_DEPTH: Final = 10
@@ -125,56 +125,6 @@ def _judged_share(top: TopDocuments) -> FloatArray:
     return divide_or_zero(judged, shown)
 
 
-#: Of each measure; None = the judgments are complete.
-MeasureBounds = Sequence[QueryBounds | None]
-
-
-def mean_bounds(trials: Sequence[MeasureBounds]) -> tuple[QueryBounds | None, ...]:
-    """The means over trials, measure by measure.
-
-    No completion gives the mean over trials a value beyond them.
-
-    Args:
-        trials: (T,) of (M,).
-    """
-    return tuple(_mean_of_measure(bounds) for bounds in zip(*trials, strict=True))
-
-
-def _mean_of_measure(trials: MeasureBounds) -> QueryBounds | None:
-    """None where it is not known of one of them."""
-    known = [each for each in trials if each is not None]
-    if not known or len(known) < len(trials):
-        return None
-    judged = mean_of_trials(np.stack([each.judged for each in known]))
-    low = _mean_ends([each.low for each in known])
-    high = _mean_ends([each.high for each in known])
-    return QueryBounds(judged, low, high, known[0].depth)
-
-
-def _mean_ends(trials: Sequence[FloatArray | None]) -> FloatArray | None:
-    known = [each for each in trials if each is not None]
-    return mean_of_trials(np.stack(known)) if len(known) == len(trials) else None
-
-
-def find_trial_bounds(
-    task: EvaluationSet, system: System, measures: Sequence[Measure]
-) -> tuple[QueryBounds | None, ...]:
-    """(M,): the means over trials; None with complete judgments.
-
-    Args:
-        task: The evaluated queries.
-        system: Any system; trained parts are fitted on each trial by itself.
-        measures: M measures.
-    """
-    if bool(task.runs.judged.all()):  # nothing needs to be ranked
-        return (None,) * len(measures)
-    trials = task.trials[: task.count_trials(system)]
-    fitted = ((trial.fit_system(system), trial.runs) for trial in trials)
-    return find_fitted_bounds(
-        fitted, measures, spaces=task.dataset.spaces, qrels=task.dataset.qrels
-    )
-
-
 def find_fitted_bounds(
     fitted: Iterable[tuple[System, AlignedRuns]],
     measures: Sequence[Measure],
@@ -182,7 +132,7 @@ def find_fitted_bounds(
     spaces: Mapping[str, ScoreSpace],
     qrels: Qrels,
 ) -> tuple[QueryBounds | None, ...]:
-    """The same of a system that is fitted already.
+    """The bounds of a system that is fitted already, as means over its trials.
 
     Args:
         fitted: (T,): for each trial the system, fitted there, and the lists.
@@ -196,3 +146,24 @@ def find_fitted_bounds(
             for system, runs in fitted
         ]
     )
+
+
+def mean_bounds(trials: Sequence[Sequence[QueryBounds | None]]) -> tuple[QueryBounds | None, ...]:
+    """The means over trials, measure by measure; None where it is not known of one of them.
+
+    No completion gives the mean over trials a value beyond them.
+
+    Args:
+        trials: (T,) of (M,).
+    """
+    means: list[QueryBounds | None] = []
+    for bounds in zip(*trials, strict=True):
+        known = [each for each in bounds if each is not None]
+        if len(known) < len(bounds):
+            means.append(None)
+            continue
+        judged = mean_of_trials([each.judged for each in known])
+        low = mean_of_known([each.low for each in known])
+        high = mean_of_known([each.high for each in known])
+        means.append(QueryBounds(judged, low, high, known[0].depth))
+    return tuple(means)
