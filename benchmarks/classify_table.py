@@ -1,4 +1,4 @@
-"""The table of docs/classify.md: what types, given or predicted by the rules, are worth.
+"""What docs/classify.md shows: what types, given or predicted by the rules, are worth.
 
     python -m benchmarks.classify_table --write
 
@@ -14,14 +14,19 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from benchmarks.leaderboard.methods import ROOT
 from benchmarks.study import parse_options
 from benchmarks.table import replace_between_marks
 from fusion_bench.evaluation.report_file import Report
+from fusion_bench.io.json_objects import read_objects
+from fusion_bench.models.query_types import RuleClassifier, classify_file
 from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.stats.agreement import kappa_of_counts, make_weights
 from fusion_bench.util.formatting import format_interval, format_number
+from fusion_bench.util.json_text import encode_json_lines
 
 PAGE = ROOT / "docs" / "classify.md"
 RUNS = ["question", "bm25", "graph"]
@@ -109,23 +114,40 @@ def _format(mean: float, low: float | None, high: float | None) -> str:
     return f"{_short(mean, signed=True)} {interval}"
 
 
-def make_table(trials: int) -> str:
-    """The table; without tuned numbers where there are no trials."""
+def format_agreement(root: Path) -> str:
+    """How often the rules predict the given types of the test queries."""
+    queries = [row for _, row in read_objects(root / "typed" / "queries.jsonl")]
+    path = root / "test.jsonl"
+    path.write_bytes(encode_json_lines(row for row in queries if row["split"] == "test"))
+    found = classify_file(path, RuleClassifier(), root / "predicted.jsonl")
+    counts = np.array([[*row.values()] for row in found.confusion.values()])
+    weights = make_weights(tuple(range(len(counts))), "none")
+    kappa = f"{kappa_of_counts(counts, weights):.2f}".replace("0.", ".", 1)
+    same = counts.trace() / counts.sum()
+    hybrid = sum(found.confusion["hybrid"].values()) / counts.sum()
+    return (
+        f"The rules agree with the given types of {100 * same:.0f} % of these queries "
+        f"(Cohen's κ {kappa});\nalways saying `hybrid` agrees with {100 * hybrid:.0f} %."
+    )
+
+
+def make_tables(trials: int) -> dict[str, str]:
+    """What stands behind each mark; without tuned numbers where there are no trials."""
     lines = ["| numbers by type | given types | predicted by the rules |", "|:--|--:|--:|"]
     with tempfile.TemporaryDirectory() as folder:
         make_project(Path(folder))
         lines += format_published(Path(folder))
         lines += [format_tuned(Path(folder), trials)] if trials else []
-    return "\n".join(lines)
+        return {"types": "\n".join(lines), "agreement": format_agreement(Path(folder))}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table, and write it where asked."""
+    """Print the table and the agreement, and write them where asked."""
     options = parse_options(arguments, __doc__, {"trials": 150}, {"trials": 0})
-    table = make_table(options.trials)
-    print(table)
-    if options.write:
-        replace_between_marks(PAGE, f"\n{table}\n\n", "types")
+    for mark, text in make_tables(options.trials).items():
+        print(f"{text}\n")
+        if options.write:
+            replace_between_marks(PAGE, f"\n{text}\n\n", mark)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What per-query policies are worth on every collection: the table of docs/policies.md.
+"""What per-query policies are worth on every collection: the tables of docs/policies.md.
 
 ``python -m benchmarks.policies`` runs the study and writes ``benchmarks/policies.json`` and the
-table; names of collections run only these. ``--table`` writes the table from what is stored.
+tables; names of collections run only these. ``--table`` writes the tables from what is stored.
 FUSION_BENCH_PARITY_DATA names the folder of all collections but ``attack``.
 """
 
@@ -11,12 +11,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.collections import ATTACK
+from benchmarks.table import replace_between_marks
 from fusion_bench.data.alignment import align
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
@@ -33,8 +34,9 @@ from fusion_bench.tune.prepared_policy import StudyBudget
 
 STORED = Path(__file__).with_name("policies.json")
 PAGE = Path(__file__).parent.parent / "docs" / "policies.md"
-MARKER = "<!-- table of benchmarks/policies.py -->"
 MEASURE = "nDCG@10"
+#: Collections whose lists come from agents: one source is nearly always better.
+AGENTS = "weaviate-agents/"
 CONVEX = {"method": "weighted_score", "normalize": "min_max", "missing": "zero"}
 
 
@@ -68,7 +70,7 @@ COLLECTIONS: Mapping[str, Lists] = {
     "codec": Lists("bm25", "ance", ("rerank/monot5-on-bm25", "log_prob")),
     "trec-covid-round2": Lists("cord19.vespa.ai-bm25", "covidex.t5"),
     **{
-        f"weaviate-agents/bright-{topic}": Lists("hybrid-search-1", "effort-high-1")
+        f"{AGENTS}bright-{topic}": Lists("hybrid-search-1", "effort-high-1")
         for topic in ("biology", "economics", "robotics")
     },
     "nfcorpus": Lists("bm25", "minilm", qrels="qrels/test.trec", queries="queries.jsonl"),
@@ -166,8 +168,44 @@ def format_row(r: PolicyResult) -> tuple[str, ...]:
     )
 
 
-def write_table() -> None:
-    """Put the stored results into the page."""
+def read_results() -> list[PolicyResult]:
+    """The stored results, by collection."""
+    stored = json.loads(STORED.read_text(encoding="utf-8")).values()
+    return sorted(map(PolicyResult.model_validate, stored), key=lambda r: r.collection)
+
+
+def format_counts(results: Sequence[PolicyResult]) -> str:
+    """What the results say together."""
+    measured = [r for r in results if not r.collection.startswith(AGENTS)]
+    lower = [r.configured < r.default for r in measured if r.configured is not None]
+    oracles = [r.oracle - r.fixed for r in measured]
+    reranked = [100 * r.reranked for r in results if r.reranked is not None]
+    shufflings = max(r.shufflings for r in results)
+    rows = {
+        "policies that were judged": f"{len(results)}",
+        "collections": f"{len({r.collection for r in results})}",
+        "policies that pay": f"{sum(r.verdict == 'pays' for r in results)}",
+        "intervals that hold a gain of .005 or more": f"{sum(r.high >= 0.005 for r in results)}",
+        f"most of {shufflings} shufflings of a policy with an interval above 0": (
+            f"{max(r.shuffled_above for r in results)}"
+        ),
+        f"most of {shufflings} shufflings of a policy that pass the whole rule": (
+            f"{max(r.shuffled_pays for r in results)}"
+        ),
+        "queries that a tuned `rerank_when_ambiguous` reranks": (
+            f"{min(reranked):.0f} to {max(reranked):.0f} %"
+        ),
+        "oracle − tuned fixed, without agents": f"{min(oracles):.2f} to {max(oracles):.2f}",
+        "lower as configured than without the policy, without agents": (
+            f"{sum(lower)} of {len(lower)}"
+        ),
+    }
+    lines = [f"| {name} | {value} |" for name, value in rows.items()]
+    return "\n".join(["| | |", "|:--|--:|", *lines])
+
+
+def format_table(results: Sequence[PolicyResult]) -> str:
+    """A row a result."""
     heads = (
         "collection",
         "system",
@@ -183,14 +221,15 @@ def write_table() -> None:
         "reranked",
         "verdict",
     )
-    results = [
-        PolicyResult.model_validate(each) for each in json.loads(STORED.read_text()).values()
-    ]
-    results.sort(key=lambda r: r.collection)
     lines = [heads, ("---",) * len(heads), *map(format_row, results)]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    before, _, after = PAGE.read_text(encoding="utf-8").split(MARKER)
-    PAGE.write_text(f"{before}{MARKER}\n{table}\n{MARKER}{after}", encoding="utf-8")
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write_tables() -> None:
+    """Put the stored results into the page."""
+    results = read_results()
+    replace_between_marks(PAGE, f"\n{format_counts(results)}\n\n", "counts")
+    replace_between_marks(PAGE, f"\n{format_table(results)}\n\n", "policies")
 
 
 if __name__ == "__main__":
@@ -198,4 +237,4 @@ if __name__ == "__main__":
     if given != ["--table"]:
         run_study(given or ["attack", *COLLECTIONS])
     if PAGE.exists():
-        write_table()
+        write_tables()

@@ -1,4 +1,4 @@
-"""What the commands of README.md and docs/start.md print, written anew beside each command.
+"""What the commands of README.md and of pages of docs/ print, written anew beside each command.
 
     python -m benchmarks.printed_blocks
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks.leaderboard.methods import ROOT
 from fusion_bench.cli import main as run_command
 
-PAGES = ("README.md", "docs/start.md")
+PAGES = ("README.md", "docs/start.md", "docs/diagnose.md")
 #: A fenced block that is run or that shows what the block before it printed.
 BLOCK = re.compile(r"(?<!set-up -->\n)```(console|python|text)\n(.*?)```", re.DOTALL)
 #: Of what a Python block prints, which is wrapped.

@@ -108,6 +108,12 @@ def _format_comparison(collection: Collection, name: str) -> list[str]:
     return [difference.replace("-", "−"), p, str(result.answer), detectable]
 
 
+def _count_changed(collection: Collection, name: str) -> int:
+    """Queries on which a system and the baseline differ."""
+    result = collection.comparison(name, collection.primary_measure)
+    return 0 if result is None else result.wins + result.losses
+
+
 def _format(value: float | None, *, signed: bool = False) -> str:
     """A number without its leading 0."""
     return format_number(value, signed=signed).replace("0.", ".", 1)
@@ -154,11 +160,15 @@ def _format_change(mean: float, low: float | None, high: float | None) -> str:
 
 
 def format_thresholds(report: ThresholdReport) -> str:
-    """The default and the fitted thresholds."""
+    """The default and the fitted thresholds, and no threshold."""
     lines = ["| rule | `correct` | `ambiguous` | `incorrect` | utility |", "|:--|--:|--:|--:|--:|"]
     rules = {"default": report.default, "fitted on dev": report.tuned}
     for name, rule in rules.items():
         lines.append(f"| {' | '.join((_name_rule(rule, name), *_format_rule(rule)))} |")
+    counts = (report.default.correct, report.default.ambiguous, report.default.incorrect)
+    relevant, total = sum(each[0] for each in counts), sum(map(sum, counts))
+    answered = f"{total}, {relevant} with a relevant passage"
+    lines.append(f"| none: always answer | {answered} |  |  | {_format(relevant / total)} |")
     gain = report.gain
     interval = format_interval(gain.low, gain.high, signed=True)
     change = f"{format_number(gain.difference, signed=True)} {interval}"
@@ -178,7 +188,9 @@ def _format_rule(rule: ThresholdRule) -> Iterator[str]:
 
 def make_quick_tables() -> Iterator[tuple[str, str]]:
     """What takes some seconds, each table after its mark."""
-    yield "types", format_comparisons(compare_systems("as hybrid"), TYPES, {})
+    types = compare_systems("as hybrid")
+    changed = f"{_count_changed(types, 'by type')} of {len(types.queries)} questions"
+    yield "types", f"{format_comparisons(types, TYPES, {})}\n\n`by type` changes {changed}."
     english = compare_systems("rrf", overrides=["where={language: en}"])
     rows = {
         "rrf": f"`rrf`, {len(english.queries)} English questions",

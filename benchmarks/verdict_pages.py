@@ -61,7 +61,7 @@ PARTS = (
     Part("judging-effort", "docs/judge.md", "benchmarks.judging_effort", (), "judging effort"),
     Part("trials", "docs/trials.md", "benchmarks.trials_table", mark="trials: coverage"),
     Part("choices", "docs/tuning.md", "benchmarks.choices", mark="choices"),
-    Part("policies", "docs/policies.md", "benchmarks.policies", ()),
+    Part("policies", "docs/policies.md", "benchmarks.policies", (), "policies"),
     Part("rivals", "docs/tuning.md", "benchmarks.tuning", mark="rivals"),
     Part("front", "docs/tuning.md", "benchmarks.front", mark="front"),
     Part("salts", "docs/tuning.md", "benchmarks.salts", mark="salts"),
