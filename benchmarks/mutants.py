@@ -229,19 +229,19 @@ MUTANTS = (
     ),
     Mutant(
         "an update accepts any loss since the anchor",
-        "gate/update.py",
+        "gate/run.py",
         "    if rejected:",
         "    if False:",
     ),
     Mutant(
         "unjudged documents never veto an alarm",
-        "gate/stored_values.py",
+        "gate/baseline.py",
         "return status in ALARMS and unjudged.decides(-1, max_drop)",
         "return False",
     ),
     Mutant(
         "unjudged documents never veto a pass",
-        "gate/stored_values.py",
+        "gate/baseline.py",
         "return unjudged.decides(1, max_drop, is_pass=True)",
         "return False",
     ),

@@ -29,8 +29,7 @@ from fusion_bench.io.json_objects import load_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
 from fusion_bench.report.policy_page import PolicyResult
-from fusion_bench.tune.policy_study import study_policy
-from fusion_bench.tune.prepared_policy import StudyBudget
+from fusion_bench.tune.policy_study import StudyBudget, study_policy
 
 STORED = Path(__file__).with_name("policies.json")
 PAGE = Path(__file__).parent.parent / "docs" / "policies.md"

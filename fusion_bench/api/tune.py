@@ -33,17 +33,16 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline_files import baseline_path
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.run import run_gate
-from fusion_bench.gate.update import update_baseline
+from fusion_bench.gate.run import run_gate, update_baseline
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_paths import find_folders
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.tune.gains import evaluate_untuned
-from fusion_bench.tune.ledger import find_ledger
+from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import TuningObjective, create_objective
-from fusion_bench.tune.trial_log import Trial, TrialOrigin
+from fusion_bench.tune.search import Trial, TrialOrigin
 from fusion_bench.tune.tuning_run import TuningRun
 from fusion_bench.util.formatting import Columns, TableView
 

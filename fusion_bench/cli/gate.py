@@ -256,8 +256,8 @@ def _update_baseline(
 ) -> None:
     from fusion_bench.gate.formats import build_update_page
     from fusion_bench.gate.inputs import GateInputs, find_update_warnings, lint_candidate
+    from fusion_bench.gate.run import update_baseline
     from fusion_bench.gate.self_test.error_rates import check_power
-    from fusion_bench.gate.update import update_baseline
     from fusion_bench.report.data_warnings import lint_lines, v2_findings
 
     with context as opened:

@@ -57,8 +57,7 @@ def policies_command(
     """
     from fusion_bench.report.policy_page import build_policy_page
     from fusion_bench.report.write import write_policies
-    from fusion_bench.tune.policy_study import study_experiment
-    from fusion_bench.tune.prepared_policy import StudyBudget
+    from fusion_bench.tune.policy_study import StudyBudget, study_experiment
 
     context = base.experiment_context(experiment, datasets, overrides)
     with context as (parsed, source, folders, progress):

@@ -25,12 +25,16 @@ from fusion_bench.report.tuning_texts import (
     shown_condition,
 )
 from fusion_bench.tune.held_out import HeldOutEvaluation
-from fusion_bench.tune.held_out_gains import HeldOutGains, SearchOutcome
-from fusion_bench.tune.ledger import LookCounter, find_ledger
-from fusion_bench.tune.looks import HeldOutLook, held_out_queries, open_held_out_look
+from fusion_bench.tune.held_out_report import HeldOutGains, SearchOutcome
+from fusion_bench.tune.looks import (
+    HeldOutLook,
+    LookCounter,
+    find_ledger,
+    held_out_queries,
+    open_held_out_look,
+)
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult
-from fusion_bench.tune.trial_log import Trial
+from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.util.file_paths import name_experiment
 from fusion_bench.util.formatting import format_number
 

@@ -25,7 +25,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
-from fusion_bench.gate.regressions import explain_move
+from fusion_bench.gate.comparison import explain_move
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.excerpts import query_excerpt, read_titles
 from fusion_bench.measures import Measure

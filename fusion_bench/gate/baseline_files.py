@@ -30,8 +30,13 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.report_file import ROUNDING, check_column
 from fusion_bench.experiment.settings import GatePolicy
-from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine, digest_json
-from fusion_bench.gate.stored_values import StoredUnjudged
+from fusion_bench.gate.baseline import (
+    Baseline,
+    CollectionBaseline,
+    LedgerLine,
+    StoredUnjudged,
+    digest_json,
+)
 from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.digests import digest_line, find_gap, follow_lines

@@ -18,6 +18,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy, Guard, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
+from fusion_bench.gate.baseline import PairedUnjudged, decides_status, fit_trials
 from fusion_bench.gate.estimates import (
     CheckEstimates,
     CheckTrials,
@@ -29,7 +30,6 @@ from fusion_bench.gate.estimates import (
 )
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.stored_values import PairedUnjudged, decides_status, fit_trials
 from fusion_bench.gate.verdict import (
     ALPHA,
     CheckResult,

@@ -40,14 +40,17 @@ from fusion_bench.evaluation.run_experiment import (
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baseline import Baseline, CollectionBaseline, ListDescription, PolicyChange
-from fusion_bench.gate.comparability import find_policy_changes
-from fusion_bench.gate.stored_values import (
+from fusion_bench.gate.baseline import (
+    Baseline,
+    CollectionBaseline,
+    ListDescription,
+    PolicyChange,
     StoredValues,
     evaluate_trials,
     fit_trials,
     store_unjudged,
 )
+from fusion_bench.gate.comparability import find_policy_changes
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec

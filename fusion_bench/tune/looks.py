@@ -1,29 +1,493 @@
-"""The look that a tuning run takes at its held-out queries, first or later in a plan."""
+"""The looks at held-out queries: their ledger, the number of the next, its level.
+
+A look is written before its result is known, and its verdict afterwards, so that an interrupted run
+counts too. The file is replaced as a whole under a lock: concurrent runs wait for each other, and a
+killed one leaves the old file or the new one. Each line ends with a digest of itself, and names the
+lines before it; lines of two branches of a repository can be merged.
+
+Format history:
+    1   first version
+    2   each line has a digest
+    3   ``line``, ``previous``, ``judgments``; lines of earlier versions are read, too
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+import os
+import sysconfig
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import NormalDist
+from typing import Annotated, Literal, NoReturn
 
 import numpy as np
+from pydantic import Field, ValidationError
 
-from fusion_bench.errors import ConfigError
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.parameters import Value
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.report import tuning_records as record
-from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.tuning_records import Look, TuningReport
+from fusion_bench.stats.look_levels import look_level, planned_levels, power_at_level, query_factor
 from fusion_bench.tune.cross_fitting import CrossFit
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
-from fusion_bench.tune.ledger import (
-    LedgerEntry,
-    LookCounter,
-    LookPlan,
-    judgment_digests,
-    numbers_digest,
-    query_digests,
-)
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult
+from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.tune.splits import QuerySplit
-from fusion_bench.tune.trial_log import Trial
+from fusion_bench.util.digests import (
+    add_line_digest,
+    digest_line,
+    find_gap,
+    follow_lines,
+    strip_line_digest,
+)
+from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import explain_error, lock_folder, read_regular_text, write_atomic
+
+#: Hexadecimal digits of the digest of a query and of the numbers.
+QUERY_DIGITS, NUMBERS_DIGITS = 12, 32
+#: Decimals to which the values of one look must agree with those of another to be the same.
+DECIMALS = 9
+
+
+def query_digests(queries: Iterable[str]) -> tuple[str, ...]:
+    """A digest of each query id, sorted: 48 bits of its SHA-256."""
+    return tuple(
+        sorted(hashlib.sha256(query.encode()).hexdigest()[:QUERY_DIGITS] for query in queries)
+    )
+
+
+def judgment_digests(qrels: Qrels | None, queries: Iterable[str]) -> tuple[str, ...]:
+    """A digest of the relevant documents and their grades of each query, sorted.
+
+    It stays the same where a query gets another id, or further documents without relevance. What
+    several queries have in common tells none of them, and is left out.
+    """
+    judged = {} if qrels is None else qrels.to_dict()
+    texts = {
+        query: json.dumps(sorted(item for item in grades.items() if item[1] > 0))
+        for query, grades in judged.items()
+    }
+    counts = Counter(texts.values())
+    return query_digests(texts[query] for query in queries if counts[texts.get(query, "")] == 1)
+
+
+def numbers_digest(
+    measure: str,
+    numbers: Mapping[str, object],
+    queries: Sequence[str],
+    default: FloatArray,
+    tuned: FloatArray,
+) -> str:
+    """Digest of what a look asks about: other values, as of other judgments, are another question.
+
+    Args:
+        measure: What is compared.
+        numbers: All that was chosen, as JSON has it.
+        queries: Ids of the held-out queries, shape (H,), in any order.
+        default: Shape (H,), the values of the default.
+        tuned: Shape (H,), the values of the chosen numbers.
+    """
+    before, after = (np.round(values, DECIMALS) + 0.0 for values in (default, tuned))
+    values = sorted(zip(queries, before.tolist(), after.tolist(), strict=True))
+    text = json.dumps([measure, numbers, values], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:NUMBERS_DIGITS]
+
+
+#: The name of the file, beside a dataset's ``dataset.yaml``.
+LEDGER_NAME = "looks.jsonl"
+Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
+
+
+class LookPlan(StrictModel):
+    """What was declared before the first look of a plan.
+
+    Attributes:
+        max_queries: Held-out queries of its last look.
+        parameters: The frozen numbers, path → value.
+        tuned_on: Digests of the queries that they were tuned on.
+    """
+
+    max_queries: Annotated[int, Field(ge=1)]
+    parameters: dict[str, Value]
+    tuned_on: tuple[Digest, ...]
+
+
+class LedgerEntry(StrictModel):
+    """One look.
+
+    Attributes:
+        version: Of the layout of a line.
+        experiment: Name of the experiment.
+        system: The system that was tuned.
+        measure: What was compared.
+        date: When, ISO 8601.
+        numbers: Digest of the measure, the chosen numbers and the held-out values.
+        number: j, counted from 1 among the looks that share held-out queries.
+        level: The one-sided level that it was tested at.
+        verdict: Of the run; None = it did not end.
+        plan: The plan that it belongs to; None = none.
+        queries: Digests of the ids of the held-out queries, sorted.
+        judgments: Digests of what is judged relevant for each, sorted: another id of a query, in
+            a copy of the dataset, say, is another digest of the id, and the same one here.
+        line: Its number in the ledger; None = not written yet, or by an earlier version.
+        previous: Digests of the lines that it follows, see ``util.chained_lines``.
+    """
+
+    version: Literal[1, 2, 3] = 3
+    experiment: str
+    system: str
+    measure: str
+    date: str
+    numbers: Digest
+    number: Annotated[int, Field(ge=1)]
+    level: Annotated[float, Field(ge=0, le=1)]
+    verdict: str | None = None
+    plan: LookPlan | None = None
+    queries: Annotated[tuple[Digest, ...], Field(min_length=1)]
+    judgments: tuple[Digest, ...] = ()
+    line: Annotated[int, Field(ge=1)] | None = None
+    previous: tuple[Digest, ...] = ()
+
+    @property
+    def contents(self) -> frozenset[str]:
+        """What tells whether another look is at the same queries."""
+        return frozenset((*self.queries, *self.judgments))
+
+    @property
+    def digest(self) -> str:
+        """Of all but the verdict, which comes later."""
+        return digest_line(_dump_look(self.model_copy(update={"verdict": None})))
+
+    def asks_same(self, other: LedgerEntry) -> bool:
+        """Whether both ask about the same numbers on the same queries."""
+        return (self.numbers, self.queries) == (other.numbers, other.queries)
+
+
+def format_look(look: LedgerEntry) -> str:
+    """A line of a ledger."""
+    text = _dump_look(look)
+    return f"{text if look.version == 1 else add_line_digest(text)}\n"
+
+
+def _dump_look(look: LedgerEntry) -> str:
+    """JSON in which a line of an earlier version has its own fields."""
+    newer = {"judgments", "line", "previous"} if look.version < 3 else None
+    return look.model_dump_json(exclude=newer)
+
+
+def read_looks(path: Path) -> list[LedgerEntry]:
+    """The looks of a ledger, in its order; empty where there is no such file.
+
+    Raises:
+        DataError: A line is no look, or follows one that is not there; names file and line.
+    """
+    try:
+        text = read_regular_text(path)
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {explain_error(error)}") from error
+    numbered = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    looks = [_parse_line(line.rstrip("\r"), f"{path}:{number}") for number, line in numbered]
+    gap = find_gap(looks)
+    if gap is not None:
+        _refuse_line(f"{path}:{numbered[gap][0]}", "a line before it was removed or edited")
+    return looks
+
+
+def _parse_line(line: str, where: str) -> LedgerEntry:
+    text = strip_line_digest(line)
+    if text is None and not line.startswith('{"version":1,'):
+        _refuse_line(where, "its digest does not match: it was edited or damaged")
+    try:
+        look = LedgerEntry.model_validate_json(text or line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        _refuse_line(where, f"{place}: {first['msg']}" if place else first["msg"])
+    if (look.version == 3) is not (look.line is not None):
+        _refuse_line(where, "line: a line of version 3 has a number, an earlier one has none")
+    return look
+
+
+def _refuse_line(where: str, reason: str) -> NoReturn:
+    raise DataError(
+        f"{where}: not a line of a ledger of looks ({reason}): restore the file, for example "
+        "from version control; without it looks are miscounted"
+    )
+
+
+def related_looks(looks: Sequence[LedgerEntry], contents: Iterable[str]) -> list[LedgerEntry]:
+    """The looks that belong together with one at these queries, in their order.
+
+    Two looks belong together where they share held-out queries, by their ids or their judgments.
+    Links are followed: where A shares queries with B, and B with C, all three belong together.
+
+    Args:
+        looks: Of the ledger.
+        contents: :attr:`Look.contents` of that one.
+    """
+    reached, related = set(contents), [False] * len(looks)
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for index, look in enumerate(looks):
+            if not related[index] and not reached.isdisjoint(look.contents):
+                reached.update(look.contents)
+                related[index] = is_growing = True
+    return [look for look, is_related in zip(looks, related, strict=True) if is_related]
+
+
+def update_ledger(
+    path: Path, change: Callable[[list[LedgerEntry]], list[LedgerEntry]]
+) -> list[LedgerEntry]:
+    """Replace the looks of a ledger by what ``change`` makes of them, one process at a time.
+
+    Args:
+        path: The file; made with its folder if need be.
+        change: The looks in the file → those to write; a new one gets its place among them.
+
+    Returns:
+        The looks as written.
+
+    Raises:
+        DataError: A line is no look.
+        FusionBenchError: The file cannot be written.
+    """
+    with lock_folder(path.parent):
+        before = read_looks(path)
+        after: list[LedgerEntry] = []
+        for look in change(list(before)):
+            is_new = look.version == 3 and look.line is None
+            after.append(look.model_copy(update=follow_lines(after)) if is_new else look)
+        if after != before:
+            write_atomic(path, "".join(map(format_look, after)).encode())
+    return after
+
+
+def plan_fractions(looks: Sequence[LedgerEntry], plan: LookPlan) -> list[float]:
+    """The information fraction of each look of a plan: its held-out queries ÷ ``max_queries``."""
+    return [len(look.queries) / plan.max_queries for look in looks]
+
+
+def check_plan(earlier: Sequence[LedgerEntry], wanted: int | None, path: Path) -> LookPlan | None:
+    """The plan that earlier looks belong to; None = there is none yet.
+
+    Args:
+        earlier: The looks that share held-out queries with the one to come.
+        wanted: ``max_queries`` of the experiment; None = no plan.
+        path: The ledger, for messages.
+
+    Raises:
+        ConfigError: The plan was declared after the first look, or is not kept to.
+    """
+    if not earlier:
+        return None
+    plan = earlier[0].plan
+    if plan is None and wanted is None:
+        return None
+    if plan is None:
+        raise ConfigError(
+            f"tune.looks.max_queries: must be declared before the first look, but {path} has "
+            f"{len(earlier)} at these held-out queries: delete the key, or hold out other queries"
+        )
+    if wanted != plan.max_queries:
+        given = "is missing" if wanted is None else f"is {wanted}"
+        raise ConfigError(
+            f"tune.looks.max_queries: {given}, but {path} has a plan of {plan.max_queries} "
+            f"held-out queries: write 'looks: {{max_queries: {plan.max_queries}}}', or hold out "
+            "other queries"
+        )
+    return plan
+
+
+@dataclass(frozen=True)
+class LookCounter:
+    """Counts the looks of one dataset.
+
+    Attributes:
+        path: The ledger that looks are written to; None = they are not counted.
+        alpha: Two-sided level of a single look.
+        max_queries: Of the declared plan; None = none is declared.
+        readonly: A ledger that is read too, and cannot be written to; None = there is none.
+        note: Why looks are not counted, or are counted elsewhere; empty = neither.
+        earlier: The dataset and the look of the report that the run replaces; None = there is none.
+    """
+
+    path: Path | None
+    alpha: float = 0.05
+    max_queries: int | None = None
+    readonly: Path | None = None
+    note: str = ""
+    earlier: tuple[str, record.Look] | None = None
+
+    def find_plan(self, queries: Iterable[str], judgments: Iterable[str] = ()) -> LookPlan | None:
+        """The plan that looks at these held-out queries belong to; None = there is none yet.
+
+        Raises:
+            ConfigError: A plan was declared after the first look, or the experiment does not keep
+                to the one that was declared before it.
+            DataError: A line of the ledger is no look.
+        """
+        wanted = self.max_queries
+        if self.path is None:
+            if wanted is not None:
+                raise ConfigError(f"tune.looks.max_queries: needs counted looks, but {self.note}")
+            return None
+        earlier = related_looks(self._read_all(), (*query_digests(queries), *judgments))
+        return check_plan(earlier, wanted, self.path)
+
+    def open_look(self, look: LedgerEntry) -> LedgerEntry:
+        """Write a look without its verdict, unless it was made before.
+
+        Args:
+            look: What is looked at; its number and level are not read.
+
+        Returns:
+            The look with its number and its level.
+
+        Raises:
+            ConfigError: The plan does not allow it.
+            FusionBenchError: The ledger is malformed, or cannot be written.
+        """
+        opened: list[LedgerEntry] = []
+
+        def add(looks: list[LedgerEntry]) -> list[LedgerEntry]:
+            known = [*self._read_readonly(), *looks]
+            opened.extend(item for item in known if item.asks_same(look))
+            return looks if opened else [*looks, self._number(look, known)]
+
+        if self.path is None:
+            return look.model_copy(update={"level": self.alpha / 2})
+        looks = update_ledger(self.path, add)
+        return opened[0] if opened else looks[-1]
+
+    def close_look(self, look: LedgerEntry, verdict: str) -> None:
+        """Write the verdict of a look that :meth:`open_look` returned."""
+        if self.path is not None:
+            closed = look.model_copy(update={"verdict": verdict})
+            update_ledger(
+                self.path,
+                lambda looks: [closed if item.asks_same(look) else item for item in looks],
+            )
+
+    def describe(self, look: LedgerEntry) -> record.Look:
+        """The record of an opened look, for the report."""
+        single = self.alpha / 2
+        shared = {"level": look.level, "power": power_at_level(look.level, single=single)}
+        if self.path is None:
+            return record.Look(number=None, note=self.note, **shared)
+        made = related_looks(self._read_all(), look.contents)
+        number, level = len(made) + 1, look_level(len(made) + 1, self.alpha)
+        has_next = True
+        if look.plan is not None:
+            fractions = plan_fractions(made, look.plan)
+            has_next = fractions[-1] < 1
+            level = planned_levels([*fractions, 1.0], single)[-1] if has_next else 0.0
+        return record.Look(
+            number=look.number,
+            next_number=number if has_next else None,
+            next_level=level if has_next else None,
+            next_query_factor=query_factor(level, single=single) if has_next else None,
+            is_repeated=look.verdict is not None,
+            file=str(self.path),
+            line=look.line,
+            digest=None if look.line is None else look.digest,
+            note=self.note,
+            max_queries=None if look.plan is None else look.plan.max_queries,
+            **shared,
+        )
+
+    def describe_lost(self, dataset: str) -> str:
+        """Which look of an earlier report at the dataset the ledger lacks; empty where none."""
+        if self.earlier is None or self.earlier[0] != dataset or self.earlier[1].line is None:
+            return ""
+        look = self.earlier[1]
+        if any((each.line, each.digest) == (look.line, look.digest) for each in self._read_all()):
+            return ""
+        return (
+            f"line {look.line} of {look.file}, look {look.number}, on which the report before this "
+            "one relies, is not in the ledger"
+        )
+
+    def _read_readonly(self) -> list[LedgerEntry]:
+        return [] if self.readonly is None else read_looks(self.readonly)
+
+    def _read_all(self) -> list[LedgerEntry]:
+        return self._read_readonly() + ([] if self.path is None else read_looks(self.path))
+
+    def _number(self, look: LedgerEntry, known: Sequence[LedgerEntry]) -> LedgerEntry:
+        """The look with the number and the level that follow from the looks before it."""
+        earlier = related_looks(known, look.contents)
+        number = len(earlier) + 1
+        level = look_level(number, self.alpha)
+        if look.plan is not None:
+            fractions = plan_fractions([*earlier, look], look.plan)
+            level = planned_levels(fractions, self.alpha / 2)[-1]
+        return look.model_copy(update={"number": number, "level": level})
+
+
+#: Of data in memory.
+UNCOUNTED = LookCounter(None, note="the data are in memory: name a ledger, looks: {file: …}")
+
+
+def find_ledger(
+    settings: LookSettings,
+    *,
+    alpha: float,
+    base: Path | None,
+    dataset: Path | None,
+    out: Path | None,
+) -> LookCounter:
+    """Where the looks at a dataset are counted.
+
+    Args:
+        settings: Of the experiment.
+        alpha: Two-sided level of a single look.
+        base: Folder of the experiment's file, for a relative ``file``; None = the working folder.
+        dataset: Folder of the ``dataset.yaml``; None = the data are in memory.
+        out: Folder of the outputs, for a dataset that cannot be written to, or that an installed
+            package brought, with which the ledger would go; None = there is none.
+    """
+    counter = LookCounter(None, alpha, settings.max_queries, earlier=_read_earlier(out))
+    if not settings.count:
+        return replace(counter, note="'tune.looks.count' is false")
+    if settings.file is not None:
+        return replace(counter, path=(base or Path()) / settings.file)
+    if dataset is None:
+        return replace(counter, note=UNCOUNTED.note)
+    beside = dataset / LEDGER_NAME
+    note = f"{dataset} cannot be written to"
+    if _is_installed(dataset):
+        note = f"{dataset} belongs to an installed package"
+    elif os.access(dataset, os.W_OK):
+        return replace(counter, path=beside)
+    if out is None:
+        return replace(counter, note=f"{note}: name a ledger")
+    return replace(counter, path=out / LEDGER_NAME, readonly=beside, note=note)
+
+
+def _read_earlier(out: Path | None) -> tuple[str, Look] | None:
+    """The dataset and the look of the report in a folder; None = there is none to be read."""
+    try:
+        report = json.loads(read_regular_text((out or Path()) / "tuning.json"))
+        return str(report["dataset"]), Look.model_validate(report["look"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _is_installed(dataset: Path) -> bool:
+    """Whether a folder lies where packages are installed."""
+    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    return any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places)
 
 
 def frozen_split(objective: TuningObjective, split: QuerySplit, plan: LookPlan) -> QuerySplit:

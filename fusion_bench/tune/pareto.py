@@ -30,9 +30,15 @@ from fusion_bench.tune.rerank_cost import (
     reranker_costs,
     system_cost,
 )
-from fusion_bench.tune.search import OptunaProposer, SearchResult, open_trial_log, optuna_sampler
+from fusion_bench.tune.search import (
+    OptunaProposer,
+    SearchResult,
+    Trial,
+    TrialLog,
+    open_trial_log,
+    optuna_sampler,
+)
 from fusion_bench.tune.space import strip_conditions
-from fusion_bench.tune.trial_log import Trial, TrialLog
 from fusion_bench.tune.trial_selection import evaluate_in_batches
 
 #: Rerank depths tried where the space does not have them; 0 = no reranker.

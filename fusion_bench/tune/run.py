@@ -30,7 +30,7 @@ from fusion_bench.tune.distribution import (
     start_processes,
 )
 from fusion_bench.tune.gains import evaluate_untuned, load_all_lists
-from fusion_bench.tune.ledger import find_ledger
+from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import (
     ObjectivePaths,
     TuningObjective,

@@ -38,10 +38,10 @@ from fusion_bench.tune.distribution import is_in_memory, show_address, show_reas
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import (
     SearchResult,
+    Trial,
     optuna_distribution,
     silence_experimental_warnings,
 )
-from fusion_bench.tune.trial_log import Trial
 from fusion_bench.util.optional_imports import import_optional
 
 #: How often a trial whose process is killed is repeated.

@@ -25,9 +25,8 @@ from fusion_bench.experiment.settings import SelectionRule, TuneSettings
 from fusion_bench.report.tuning_records import MEAN_NOISE, Gain, TuningVerdict
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult
+from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.tune.splits import QuerySplit, groups_by_type, sort_by_hash
-from fusion_bench.tune.trial_log import Trial
 from fusion_bench.util.formatting import pluralize
 
 #: A smaller gain than this is not worth a change, in the unit of the measure.

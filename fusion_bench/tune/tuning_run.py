@@ -34,20 +34,20 @@ from fusion_bench.report.tuning_records import SplitChoice, TuningReport
 from fusion_bench.tune.cross_fitting import CrossFit, fit_all_queries
 from fusion_bench.tune.gains import UntunedValues
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
-from fusion_bench.tune.held_out_gains import HeldOutGains, SearchOutcome
-from fusion_bench.tune.held_out_report import HeldOutReport
-from fusion_bench.tune.ledger import UNCOUNTED, LookCounter, judgment_digests
+from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
 from fusion_bench.tune.looks import (
+    UNCOUNTED,
+    LookCounter,
     frozen_split,
     frozen_trials,
     held_out_queries,
+    judgment_digests,
     open_held_out_look,
 )
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
-from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.search import SearchResult, Trial, run_search
 from fusion_bench.tune.splits import choose_split
-from fusion_bench.tune.trial_log import Trial
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
     choose_trial,

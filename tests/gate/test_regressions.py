@@ -11,7 +11,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import Explanation, explain_ranking
-from fusion_bench.gate.regressions import explain_move
+from fusion_bench.gate.comparison import explain_move
 
 LISTS = {
     "a": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0, "d4": 6.0}},

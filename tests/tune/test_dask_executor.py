@@ -10,7 +10,7 @@ import pytest
 from distributed import Client, LocalCluster, get_worker
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.tune.dask_cluster import DaskExecutor, running_workers
+from fusion_bench.tune.distribution import DaskExecutor, running_workers
 
 
 @pytest.fixture

@@ -234,7 +234,7 @@ def test_a_killed_parent_ends_its_workers_and_loses_no_trial(
     out = tmp_path / "out"
     script = (
         "import sys, os, signal\n"
-        "from fusion_bench.tune.trial_log import TrialLog\n"
+        "from fusion_bench.tune.search import TrialLog\n"
         "from fusion_bench.tune.distribution import WorkerPool\n"
         "from tests.tune.test_distributed import os_getpid\n"
         "add, pools, start = TrialLog.evaluate_params, [], WorkerPool.__init__\n"

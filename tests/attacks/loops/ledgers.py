@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baseline_files import CheckedCandidate, append_candidate, read_candidates
-from fusion_bench.tune.ledger import LedgerEntry, format_look, read_looks, update_ledger
+from fusion_bench.tune.looks import LedgerEntry, format_look, read_looks, update_ledger
 from tests.attacks.torture import Loop, Tally
 
 INPUTS = 60

@@ -10,7 +10,7 @@ from fusion_bench.console.setting import Setting
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.tune.ledger import read_looks
+from fusion_bench.tune.looks import read_looks
 from fusion_bench.tune.run import TuneOptions, run_tuning
 from tests.console.project import make_project, open_project
 

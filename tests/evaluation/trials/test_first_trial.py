@@ -12,8 +12,7 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.policy_page import build_policy_page
-from fusion_bench.tune.policy_study import study_experiment
-from fusion_bench.tune.prepared_policy import StudyBudget
+from fusion_bench.tune.policy_study import StudyBudget, study_experiment
 from tests.evaluation.trials.reports import run
 from tests.tiny import DATASET, EXPERIMENT, edit
 from tests.trials_project import FIRST, SECOND, make, make_plain

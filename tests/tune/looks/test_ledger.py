@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError
-from fusion_bench.tune.ledger import (
+from fusion_bench.tune.looks import (
     LedgerEntry,
     format_look,
     read_looks,

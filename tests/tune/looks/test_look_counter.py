@@ -13,7 +13,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.stats.look_levels import planned_levels
-from fusion_bench.tune.ledger import (
+from fusion_bench.tune.looks import (
     LedgerEntry,
     LookCounter,
     LookPlan,

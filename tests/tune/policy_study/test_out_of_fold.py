@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.methods.policies.regression import Regression
-from fusion_bench.tune.prepared_policy import (
+from fusion_bench.tune.policy_study import (
     best_of_other_folds,
     rule_chooser,
     shuffled_orders,

@@ -26,8 +26,15 @@ from fusion_bench.methods.policies import Variant
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_policy_page
 from fusion_bench.stats.comparison import JudgmentKind
-from fusion_bench.tune.policy_study import decide_policy, judge_policy, study_policy
-from fusion_bench.tune.prepared_policy import PreparedPolicy, StudyBudget, list_policies, pick_fixed
+from fusion_bench.tune.policy_study import (
+    PreparedPolicy,
+    StudyBudget,
+    decide_policy,
+    judge_policy,
+    list_policies,
+    pick_fixed,
+    study_policy,
+)
 from tests import diagnose_cases as cases
 from tests.shipped_schemas import check_record
 from tests.tiny import edit

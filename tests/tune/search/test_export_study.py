@@ -15,9 +15,8 @@ import pytest
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import SearchSettings
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.search import SearchResult, Trial, run_search
 from fusion_bench.tune.shared_study import export_search, search_shared_study
-from fusion_bench.tune.trial_log import Trial
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

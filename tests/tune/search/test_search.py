@@ -17,8 +17,7 @@ from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.experiment.settings import SearchSettings
 from fusion_bench.tune import search
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult, TrialCallback, ignore_trial, run_search
-from fusion_bench.tune.trial_log import Trial
+from fusion_bench.tune.search import SearchResult, Trial, TrialCallback, ignore_trial, run_search
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

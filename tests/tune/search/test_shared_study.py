@@ -25,8 +25,8 @@ from fusion_bench.experiment.settings import SearchSettings
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.tune import search, shared_study
 from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import Trial
 from fusion_bench.tune.shared_study import search_shared_study
-from fusion_bench.tune.trial_log import Trial
 from tests.child_processes import running_child
 from tests.postgres import running_postgres
 from tests.tune.cases import aligned
@@ -214,7 +214,6 @@ PROCESS = """
 import sys, time
 from tests.tune.search import test_shared_study as case
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import samplers, shared_study
 from fusion_bench.tune.shared_study import search_shared_study
 from tests.postgres import running_postgres
 

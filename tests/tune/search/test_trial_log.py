@@ -9,7 +9,7 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.trial_log import Trial, TrialLog
+from fusion_bench.tune.search import Trial, TrialLog
 from fusion_bench.util.digests import add_line_digest
 from tests.tune.cases import aligned
 from tests.tune.problems import problem

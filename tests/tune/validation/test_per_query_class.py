@@ -17,9 +17,8 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import PerTypeResult
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.search import SearchResult, Trial, run_search
 from fusion_bench.tune.splits import hashed_split
-from fusion_bench.tune.trial_log import Trial
 from fusion_bench.tune.tuning_run import tune_by_class
 from tests.tune.cases import aligned
 from tests.tune.problems import problem

@@ -21,12 +21,10 @@ from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
 from fusion_bench.tune.cross_fitting import fit_all_queries
 from fusion_bench.tune.gains import paired_gain
 from fusion_bench.tune.held_out import HeldOutEvaluation, shown_direction
-from fusion_bench.tune.held_out_gains import HeldOutGains, SearchOutcome
-from fusion_bench.tune.held_out_report import HeldOutReport
+from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.tune.search import SearchResult, Trial, run_search
 from fusion_bench.tune.splits import QuerySplit, hashed_split
-from fusion_bench.tune.trial_log import Trial
 from fusion_bench.tune.trial_selection import (
     CrossValidation,
     choose_trial,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from fusion_bench.config.parameters import Parameter, Params, choice, real
+from fusion_bench.tune.search import Trial
 from fusion_bench.tune.sensitivity import parameter_importances, sample_uniformly
-from fusion_bench.tune.trial_log import Trial
 
 SPACE = (real("a", 0.0, 1.0), real("b", 0.0, 1.0), choice("c", "x", "y"))
 
