@@ -19,7 +19,7 @@ from benchmarks.leaderboard.cells import (
     read_head,
     write_record,
 )
-from benchmarks.leaderboard.evaluate import fingerprint_row, load_material
+from benchmarks.leaderboard.evaluate import evaluate_row, fingerprint_row, load_material
 from benchmarks.leaderboard.methods import (
     ATTACK,
     EXPERIMENT,
@@ -163,6 +163,15 @@ def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> N
     assert first != fingerprint_row(data, other, BUDGET)
     (dataset.parent / "qrels.txt").write_text("q1 0 d2 1\nq2 0 d3 2\nq3 0 d1 1\nq4 0 d4 1\n")
     assert fingerprint_row(load_material(dataset).fingerprint, plain, BUDGET) != first
+
+
+def test_a_tuned_row_of_which_no_parameters_can_be_evaluated_is_skipped(dataset: Path) -> None:
+    normalize = {"method": "theoretical_min_max", "lo": 100.0}  # above every score
+    fusion = {"method": "weighted_score", "normalize": normalize}
+    row = Row(name="high lo, tuned", kind="tuned", config={"runs": ["a", "b"], "fusion": fusion})
+    cell = evaluate_row(load_material(dataset), row, BUDGET)
+    assert "100" in cell.skipped
+    assert not cell.values
 
 
 def test_the_page_and_its_picture_come_from_the_stored_rows(dataset: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import ParameterRange
@@ -229,6 +229,9 @@ def _evaluate_trials(material: Material, row: Row, budget: Budget) -> _Trials:
     params = [objective.default_params, *map(objective.normalize_weights, sample)]
     values = evaluate_in_batches(objective, params)
     kept = np.flatnonzero(np.isfinite(values).all(axis=1)).tolist()
+    if not kept:
+        _evaluate(material, objective.build_system(params[0]))  # raises what is wrong with it
+        raise ConfigError(f"{row.name}: no parameters of {budget.trials} could be evaluated")
     return _Trials(objective, [params[t] for t in kept], values[kept])
 
 
