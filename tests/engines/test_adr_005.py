@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.dialects.adr_005 import Adr005
+from fusion_bench.engines.dialects.rank_bonus import Adr005
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import replace_v2
 from fusion_bench.experiment.system import System

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.dialects.qmd import Qmd
+from fusion_bench.engines.dialects.rank_bonus import Qmd
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import replace_v2
 from fusion_bench.experiment.system import System

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from fusion_bench.engines.dialects._configuration import Values
+from fusion_bench.engines.dialects._dialect import EngineDialect
 from fusion_bench.engines.dialects._translation import Draft
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Dialect
+from fusion_bench.experiment.dialect import Translation
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import Replace
+from fusion_bench.methods.fuse import SEMANTIC
 
 #: What a user replaces in a request.
 TEXT_FIELD, VECTOR_FIELD, QUERY, VECTOR = "FIELD", "VECTOR_FIELD", "QUERY", "QUERY_VECTOR"
@@ -21,113 +25,103 @@ PLACEHOLDERS = (
 )
 
 
-def is_vector_search(name: str, roles: Mapping[str, frozenset[str]]) -> bool:
-    """Whether a list is written as a search for near vectors: it has the role ``semantic``."""
-    return "semantic" in roles.get(name, frozenset())
+class SearchDialect(EngineDialect):
+    """A dialect whose reranking step scores the first fused documents, and returns no others.
 
-
-def fit_replace(draft: Draft, windows: dict[str, Any]) -> dict[str, Any]:
-    """Set the draft's ``replace`` to what a reranking step of the engine does.
-
-    Such a step scores the first documents of the fused list, and returns no others.
-
-    Args:
-        draft: Its blend is replaced.
-        windows: ``depth`` and ``top_k`` of the translated system.
-
-    Returns:
-        The windows, ``top_k`` no greater than the reranker's depth.
+    Attributes:
+        reranker_note: Where the reranker is set up.
+        last_notes: What follows it.
     """
-    blend = draft.blend
-    if not isinstance(blend, Replace):
-        return windows
-    depth = min(blend.depth, windows["depth"])
-    if depth < blend.depth:
-        draft.lose(f"blend.depth: {depth} instead of {blend.depth}, as the window of the lists")
-    wanted = draft.system.top_k
-    if blend.tail == "keep" and (wanted is None or wanted > depth):
-        draft.lose(f"blend.tail: what the reranker does not read, beyond {depth}, is not returned")
-    if blend.min_score is not None:
-        draft.lose(f"blend.min_score: {blend.min_score:g} is not written")
-    if not blend.always_rerank:
-        draft.lose("blend.always_rerank: every query is reranked")
-    if not draft.is_of_dialect:
-        draft.lose(
-            f"blend: scores are those of {draft.dialect.title}'s reranker; set up "
-            f"{blend.reranker!r} there",
-            "rank-equivalent",
-        )
-    fixed = {"depth": depth, "tail": "drop", "min_score": None, "always_rerank": True}
-    draft.blend = blend.model_copy(update=fixed)
-    return {**windows, "top_k": min(windows["top_k"], depth)}
+
+    reranker_note: ClassVar[str]
+    last_notes: ClassVar[tuple[str, ...]]
+    blends = (Replace,)
+    windows: ClassVar[Mapping[str, bool]] = {"cut_to_window": True}
+
+    @classmethod
+    def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
+        """With the blend ``replace`` as such a step does it."""
+        windows, blend = draft.choose_windows(**cls.windows), draft.blend
+        if not isinstance(blend, Replace):
+            return draft.finish(fusion, **windows)
+        depth = min(blend.depth, windows["depth"])
+        if depth < blend.depth:
+            draft.lose(f"blend.depth: {depth} instead of {blend.depth}, as the window of the lists")
+        wanted = draft.system.top_k
+        if blend.tail == "keep" and (wanted is None or wanted > depth):
+            draft.lose(
+                f"blend.tail: what the reranker does not read, beyond {depth}, is not returned"
+            )
+        if blend.min_score is not None:
+            draft.lose(f"blend.min_score: {blend.min_score:g} is not written")
+        if not blend.always_rerank:
+            draft.lose("blend.always_rerank: every query is reranked")
+        if not draft.is_of_dialect:
+            draft.lose(
+                f"blend: scores are those of {cls.title}'s reranker; set up {blend.reranker!r} "
+                "there",
+                "rank-equivalent",
+            )
+        fixed = {"depth": depth, "tail": "drop", "min_score": None, "always_rerank": True}
+        draft.blend = blend.model_copy(update=fixed)
+        return draft.finish(fusion, **{**windows, "top_k": min(windows["top_k"], depth)})
+
+    @classmethod
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """With each list's search, and the reranking step.
+
+        Raises:
+            ConfigError: The blend is none that the engine can do.
+        """
+        blend = system.blend
+        if isinstance(blend, Replace) and (
+            blend.tail != "drop" or blend.min_score is not None or not blend.always_rerank
+        ):
+            raise ConfigError(
+                f"system {system.name!r}: blend cannot be written for {cls.title} as it is: "
+                "translate it first"
+            )
+        values = super().list_values(system, roles)
+        values["size"] = min(system.top_k or values["window"], values["window"])
+        for each in values["sources"]:
+            is_vector = SEMANTIC in roles.get(each["name"], frozenset())
+            each["search"] = cls.write_search(each["name"], values["window"], is_vector=is_vector)
+        if isinstance(blend, Replace):
+            values |= {"reranker": blend.reranker, "rerank_depth": blend.depth}
+            values["notes"] = (cls.reranker_note.format(blend.reranker), *cls.last_notes)
+        else:
+            values["notes"] = cls.last_notes
+        return values
+
+    @classmethod
+    @abstractmethod
+    def write_search(cls, name: str, window: int, *, is_vector: bool) -> dict[str, Any]:
+        """The search of a list: by vector or by text."""
+
+    @classmethod
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """With the names that the searches have, and the reranking step."""
+        for each in values["sources"]:
+            each["name"] = _find_name(each["search"])
+        system = super().make_system({**values, "top_k": values["size"]})
+        if name := values.get("reranker"):
+            keys = {"method": "replace", "reranker": name, "depth": values["rerank_depth"]}
+            system["blend"] = {**keys, "tail": "drop", "missing": "below"}
+        return system
 
 
-def find_reranker(dialect: type[Dialect], system: System) -> Replace | None:
-    """The reranking step of a system; None = it has none.
+def _find_name(search: Mapping[str, Any]) -> str:
+    """The ``_name`` somewhere in a search.
 
     Raises:
-        ConfigError: It is none that the engine can do.
+        KeyError: There is none.
     """
-    blend = system.blend
-    if not isinstance(blend, Replace):
-        return None
-    if blend.tail != "drop" or blend.min_score is not None or not blend.always_rerank:
-        raise ConfigError(
-            f"system {system.name!r}: blend cannot be written for {dialect.title} as it is: "
-            "translate it first"
-        )
-    return blend
-
-
-def read_reranker(name: str, depth: int) -> dict[str, Any]:
-    """The blend of a reranking step that reads so many documents."""
-    keys = {"method": "replace", "reranker": name, "depth": depth}
-    return {**keys, "tail": "drop", "missing": "below"}
-
-
-def write_search(name: str, window: int, *, is_vector: bool) -> dict[str, Any]:
-    """Elasticsearch's retriever of a list: by vector or by text."""
-    if not is_vector:
-        query = {"match": {TEXT_FIELD: {"query": QUERY}}}
-        return {"standard": {"_name": name, "query": query}}
-    candidates = min(max(2 * window, 100), MOST_CANDIDATES)
-    knn: dict[str, Any] = {"_name": name, "field": VECTOR_FIELD, "query_vector": VECTOR}
-    return {"knn": {**knn, "k": window, "num_candidates": candidates}}
-
-
-def add_reranker(retriever: dict[str, Any], blend: Replace | None) -> dict[str, Any]:
-    """A retriever of Elasticsearch below a reranking step, where there is one."""
-    if blend is None:
-        return retriever
-    step = {"field": TEXT_FIELD, "inference_id": blend.reranker, "inference_text": QUERY}
-    return {
-        "text_similarity_reranker": {
-            "retriever": retriever,
-            **step,
-            "rank_window_size": blend.depth,
-        }
-    }
-
-
-def write_query(name: str, window: int, *, is_vector: bool) -> dict[str, Any]:
-    """OpenSearch's query of a list: by vector or by text."""
-    if is_vector:
-        return {"knn": {VECTOR_FIELD: {"vector": VECTOR, "k": window, "_name": name}}}
-    return {"match": {TEXT_FIELD: {"query": QUERY, "_name": name}}}
-
-
-def write_rerank_steps(blend: Replace, size: int) -> list[dict[str, Any]]:
-    """OpenSearch's response processors: rerank every hit, and cut the list to its size."""
-    context = {"document_fields": [TEXT_FIELD]}
-    rerank = {"ml_opensearch": {"model_id": blend.reranker}, "context": context}
-    return [{"rerank": rerank}, {"truncate_hits": {"target_size": size}}]
-
-
-def read_rerank_steps(steps: Sequence[Mapping[str, Any]], depth: int) -> tuple[dict[str, Any], int]:
-    """The blend of OpenSearch's response processors, and where they cut the list."""
-    by_name = {name: step for each in steps for name, step in each.items()}
-    model = by_name["rerank"]["ml_opensearch"]["model_id"]
-    return read_reranker(model, depth), by_name["truncate_hits"]["target_size"]
+    if "_name" in search:
+        return str(search["_name"])
+    inner = [value for value in search.values() if isinstance(value, Mapping)]
+    if not inner:
+        raise KeyError("_name")
+    return _find_name(inner[0])
 
 
 def write_match(fields: Sequence[str], text: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -15,7 +15,7 @@ from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.methods.fuse import EngineForm, Fusion, Homogeneity, ScoreTerms
+from fusion_bench.methods.fuse import SEMANTIC, EngineForm, Fusion, Homogeneity, ScoreTerms
 from fusion_bench.methods.fuse.comb import CombSum
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 from fusion_bench.methods.fuse.weighted_score import (
@@ -31,16 +31,11 @@ from fusion_bench.methods.normalize.linear import BySource
 class EngineFusion(Fusion):
     """A method as an engine computes it."""
 
-    def equivalent(
-        self,
-        sources: Sequence[str],  # noqa: ARG002 - of some methods
-        roles: Sequence[frozenset[str]],  # noqa: ARG002 - as above
-    ) -> Fusion | None:
+    def equivalent(self, _weights: dict[str, float], /) -> Fusion | None:
         """Our method that orders any lists as this one does; None = there is none.
 
         Args:
-            sources: Names, (S,).
-            roles: Of each source, (S,).
+            _weights: Of each source as :meth:`source_weights` gives it, above 0; by name.
         """
         return None
 
@@ -53,11 +48,7 @@ class CanonicalFusion(EngineFusion):
     def canonical(self) -> Fusion:
         """Our method that gives the same scores."""
 
-    def equivalent(
-        self,
-        sources: Sequence[str],  # noqa: ARG002 - part of the contract
-        roles: Sequence[frozenset[str]],  # noqa: ARG002 - part of the contract
-    ) -> Fusion:
+    def equivalent(self, _weights: dict[str, float], /) -> Fusion | None:
         """Our method."""
         return self.canonical
 
@@ -106,7 +97,7 @@ LONGEST_WINDOW = 10_000
 
 
 @dataclass(frozen=True)
-class ReciprocalRanks:
+class ReciprocalRankSum:
     """Σ w/(k + rank) in numbers.
 
     Attributes:
@@ -121,6 +112,10 @@ class ReciprocalRanks:
     def has_equal_weights(self) -> bool:
         """Whether all sources weigh the same."""
         return len(set(self.weights.values())) == 1
+
+
+class UnsupportedError(Exception):
+    """An engine has nothing like a system; the arguments are those of the translation."""
 
 
 class Draft:
@@ -193,9 +188,7 @@ class Draft:
         return system.of_class(chosen)
 
     def _find_equivalent(self, fusion: Fusion) -> Fusion:
-        if not isinstance(fusion, EngineFusion):
-            return fusion
-        ours = fusion.equivalent(self.sources, [self.roles[name] for name in self.sources])
+        ours = fusion.equivalent(self.weights) if isinstance(fusion, EngineFusion) else None
         return fusion if ours is None else ours
 
     def _choose_blend(self, blend: Blend) -> Blend:
@@ -216,7 +209,7 @@ class Draft:
                 "drop the documents below it in the application"
             )
 
-    def find_reciprocal_ranks(self) -> ReciprocalRanks | None:
+    def find_reciprocal_ranks(self) -> ReciprocalRankSum | None:
         """The fusion as a sum of reciprocal ranks; None = it is none."""
         fusion = self.fusion
         if not isinstance(fusion, RRF | RRFv2):
@@ -228,7 +221,7 @@ class Draft:
         sources, roles = self.sources, [self.roles[name] for name in self.sources]
         constants = fusion.source_numbers("k", sources, roles).tolist()
         weights = fusion.source_weights(sources, roles).tolist()
-        return ReciprocalRanks(
+        return ReciprocalRankSum(
             dict(zip(sources, constants, strict=True)), dict(zip(sources, weights, strict=True))
         )
 
@@ -262,7 +255,7 @@ class Draft:
         fitting = [scale for key, scale in normalizer.sources.items() if key in keys]
         return fitting[0] if fitting else normalizer.default
 
-    def choose_rank_constant(self, numbers: ReciprocalRanks, least: int, base: int = 1) -> int:
+    def choose_rank_constant(self, numbers: ReciprocalRankSum, least: int, base: int = 1) -> int:
         """The engine's whole-numbered constant, the same for all sources.
 
         Args:
@@ -333,17 +326,40 @@ class Draft:
         )
         return Translation(self.fidelity, tuple(self.reasons), system)
 
-    def refuse(self, reason: str) -> Translation:
-        """The engine has nothing like it; the reason that decides stands first."""
-        return Translation("unsupported", (reason, *self.reasons))
+    def refuse(self, reason: str) -> NoReturn:
+        """The engine has nothing like it; the reason that decides stands first.
 
-    def refuse_fusion(self) -> Translation:
+        Raises:
+            UnsupportedError: Always.
+        """
+        raise UnsupportedError("unsupported", (reason, *self.reasons))
+
+    def refuse_fusion(self) -> NoReturn:
         """The engine has nothing like the fusion."""
         listed = ", ".join(self.dialect.fusions().load_built_in())
-        return self.refuse(
+        self.refuse(
             f"fusion: {self.dialect.title} has nothing like {self.system.fusion.method!r} "
             f"(it has: {listed})"
         )
+
+    def refuse_normalizer(self, name: str) -> NoReturn:
+        """The engine has no such normalizer."""
+        self.refuse(f"normalize: {self.dialect.title} has no {name!r}")
+
+    def find_vector(self) -> str:
+        """The vector search of a keyword and a vector search.
+
+        Raises:
+            UnsupportedError: The sources are no such pair.
+        """
+        given = self.system.fusion.model_dump().get("vector") if self.is_of_dialect else None
+        vectors = [name for name in self.sources if SEMANTIC in self.roles[name]]
+        if len(self.sources) != 2 or not (given or len(vectors) == 1):
+            self.refuse(
+                "runs: one keyword search and one vector search are fused: two sources are "
+                f"needed, one of them of role {SEMANTIC!r}"
+            )
+        return str(given or vectors[0])
 
     def keep_fusion(self) -> dict[str, Any]:
         """The fusion of this very dialect, its weights by source name."""

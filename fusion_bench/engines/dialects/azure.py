@@ -5,34 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
-from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    most_results,
-    read_json,
-    refuse_unreadable,
-    unreadable,
-    weights_by_source,
-    windows_by_source,
-    write_json,
-)
-from fusion_bench.engines.dialects._sums import RankTermSum
-from fusion_bench.engines.dialects._translation import Draft
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._sums import ReciprocalRanks
+from fusion_bench.engines.dialects._translation import Draft, ReciprocalRankSum
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.fuse import Fusion, WeightedFusion
-from fusion_bench.methods.fuse.rrf import RRF
+from fusion_bench.methods.fuse import WeightedFusion
 
 FILE = "search.json"
 KEYWORD = "keyword"
-#: The constant, for ranks from 1: 60 for positions from 0.
-CONSTANT = 59
 
 
-class AzureRRF(RankTermSum, WeightedFusion):
+class AzureRRF(ReciprocalRanks, WeightedFusion):
     """``rrf``: Σ_s w_s / (60 + position), positions from 0; the text query weighs 1.
 
     Attributes:
@@ -42,6 +29,9 @@ class AzureRRF(RankTermSum, WeightedFusion):
 
     formula: ClassVar[str] = "Σ w/(60 + position)"
     source: ClassVar[str] = "Azure AI Search documentation, hybrid search scoring"
+
+    constant_field = ""
+    fixed_constant = 59
 
     method: str = "rrf"
     text: str | None = None
@@ -76,18 +66,19 @@ class AzureRRF(RankTermSum, WeightedFusion):
             )
         return weights
 
-    def term_at(self, ranks: IntArray, weight: float) -> FloatArray:
-        """(n,): the term of a list of this weight."""
-        return np.asarray(weight / (ranks + CONSTANT))
 
-    def equivalent(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> Fusion:
-        """Our ``rrf`` of k = 59."""
-        weights = self.source_weights(sources, roles).tolist()
-        return RRF(k=CONSTANT, weights=dict(zip(sources, weights, strict=True)))
+VECTOR = {"kind": "text", "text": "QUERY", "fields": Slot("name")}
+REQUEST = {
+    "search": Maybe("text", "QUERY"),
+    "searchFields": Maybe("text"),
+    "vectorQueries": Each({**VECTOR, "k": Slot("window"), "weight": Slot("weight")}),
+    "hybridSearch": Maybe("text", {"maxTextRecallSize": Slot("text_window")}),
+    "top": Slot("top_k"),
+}
 
 
 @dialects.register
-class AzureAISearch(Dialect):
+class AzureAISearch(EngineDialect):
     """Azure AI Search, REST API 2024-07-01."""
 
     name = "azure"
@@ -103,75 +94,47 @@ class AzureAISearch(Dialect):
         "The semantic ranker replaces the order, so no blend with it can be said.",
     )
 
+    forms = (Form({FILE: REQUEST}),)
+    notes = (
+        "Send it to POST /indexes/INDEX/docs/search.",
+        "Replace searchFields and each fields by your fields, QUERY by the query.",
+        "hybridSearch needs a preview version of the API; 1000 documents without it.",
+    )
+    lists = (2, 1000)
+    fixed_constant = f"the constant is fixed, our k = {AzureRRF.fixed_constant}"
+
     @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """``rrf`` for sums of reciprocal ranks."""
-        draft = Draft(cls, system, roles)
-        if len(draft.sources) < 2:
-            return draft.refuse("runs: two or more lists are fused")
+    def keep(cls, draft: Draft) -> Mapping[str, Any]:
+        """With the name of the text query."""
+        fusion, given = super().keep(draft), draft.system.fusion
+        if isinstance(given, AzureRRF):
+            fusion = {**fusion, "text": given.find_text(draft.sources, [*draft.roles.values()])}
+        return fusion
+
+    @classmethod
+    def convert_ranks(cls, draft: Draft, ranks: ReciprocalRankSum) -> Mapping[str, Any]:
+        """Weights relative to that of the text query."""
         texts = [name for name in draft.sources if KEYWORD in draft.roles[name]]
-        fusion: dict[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-            if isinstance(system.fusion, AzureRRF):
-                fusion["text"] = system.fusion.find_text(draft.sources, [*draft.roles.values()])
-        elif (ranks := draft.find_reciprocal_ranks()) is None:
-            return draft.refuse_fusion()
-        elif len(texts) > 1:
-            return draft.refuse(f"runs: one text query is fused, given {', '.join(texts)}")
-        else:
-            if set(ranks.k.values()) != {CONSTANT}:
-                draft.lose(f"k: the constant is fixed, our k = {CONSTANT}")
-            unit = draft.weights[texts[0] if texts else draft.sources[0]]
-            weights = {name: weight / unit for name, weight in draft.weights.items()}
-            fusion = {"weights": weights if set(weights.values()) != {1.0} else {}}
-            fusion["text"] = texts[0] if texts else None
-        return draft.finish(fusion, **draft.choose_windows(by_source=True))
+        if len(texts) > 1:
+            draft.refuse(f"runs: one text query is fused, given {', '.join(texts)}")
+        fusion = super().convert_ranks(draft, ranks)
+        unit = draft.weights[texts[0] if texts else draft.sources[0]]
+        weights = {name: weight / unit for name, weight in draft.weights.items()}
+        is_plain = set(weights.values()) == {1.0}
+        text = texts[0] if texts else None
+        return {**fusion, "weights": {} if is_plain else weights, "text": text}
 
     @classmethod
-    def write(cls, system: System) -> Configuration:
-        """The body of a search request."""
-        check_writable(cls, system)
-        weights, windows = weights_by_source(system), windows_by_source(system)
-        text = system.fusion.model_dump()["text"]
-        request: dict[str, Any] = {}
-        if text is not None:
-            request = {"search": "QUERY", "searchFields": text}
-        request["vectorQueries"] = [
-            {"kind": "text", "text": "QUERY", "fields": name, "k": windows[name], "weight": weight}
-            for name, weight in weights.items()
-            if name != text
-        ]
-        if text is not None:
-            request["hybridSearch"] = {"maxTextRecallSize": windows[text]}
-        request["top"] = most_results(system)
-        return Configuration(
-            {FILE: write_json(request)},
-            (
-                "Send it to POST /indexes/INDEX/docs/search.",
-                "Replace searchFields and each fields by your fields, QUERY by the query.",
-                "hybridSearch needs a preview version of the API; 1000 documents without it.",
-            ),
-        )
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """The vector queries without the text query."""
+        values = super().list_values(system, roles)
+        vectors = [each for each in values["sources"] if each["name"] != values["text"]]
+        return {**values, "sources": vectors, "text_window": values["windows"].get(values["text"])}
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from a search request.
-
-        Raises:
-            ConfigError: It is none.
-        """
-        request = read_json(files, FILE)
-        with refuse_unreadable(FILE, cls.title):
-            text = request.get("searchFields")
-            depth = {entry["fields"]: entry.get("k", 50) for entry in request["vectorQueries"]}
-            weights = {e["fields"]: e.get("weight", 1.0) for e in request["vectorQueries"]}
-            if text is not None:
-                recall = request.get("hybridSearch", {}).get("maxTextRecallSize", 1000)
-                depth = {text: recall, **depth}
-            fusion = {"weights": {n: w for n, w in weights.items() if w != 1}, "text": text}
-            top = request.get("top", 50)
-        if not depth:
-            raise unreadable(FILE, cls.title, "no query")
-        system = {"runs": list(depth), "dialect": cls.name, "fusion": fusion}
-        return {**system, "depth": depth, "top_k": top}
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """The text query first."""
+        if text := values.get("text"):
+            window = values["text_window"]
+            values["sources"].insert(0, {"name": text, "weight": 1.0, "window": window})
+        return super().make_system(values)

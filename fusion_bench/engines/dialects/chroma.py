@@ -8,26 +8,14 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    find_call,
-    find_calls,
-    most_results,
-    parse_python,
-    refuse_unreadable,
-    weights_by_source,
-    windows_by_source,
-)
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form
 from fusion_bench.engines.dialects._sums import GREATEST_K, ReciprocalRanks
-from fusion_bench.engines.dialects._translation import Draft, name_weights
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
-from fusion_bench.experiment.system import System
+from fusion_bench.engines.dialects._translation import Draft
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.methods.fuse import EngineForm, Fusion, RankSum, WeightedFusion
 
-FILE = "search.py"
 #: A position so deep that what it adds vanishes in 32 bits.
 NOWHERE = 1e12
 #: Below the score of any document that all lists have; the others have 0 and are dropped.
@@ -49,15 +37,12 @@ class ChromaRRF(ReciprocalRanks, WeightedFusion):
     formula: ClassVar[str] = "Σ w/(k + position)"
     source: ClassVar[str] = "Chroma documentation, hybrid search; chromadb operator.py"
 
+    first_rank = 0
+
     method: str = "rrf"
     k: Annotated[int, Field(ge=1, le=GREATEST_K + 1)] = 60
     normalize: bool = False
     default: Annotated[float, Field(ge=0)] | None = None
-
-    @property
-    def constant(self) -> float:
-        """``k`` − 1, for ranks that count from 1."""
-        return self.k - 1
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights by name or role."""
@@ -84,18 +69,30 @@ class ChromaRRF(ReciprocalRanks, WeightedFusion):
             return super().engine_form(runs)
         return Fusion.engine_form(self, runs)
 
-    def equivalent(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> Fusion | None:
+    def equivalent(self, weights: dict[str, float], /) -> Fusion | None:
         """Our ``rrf``, where a missing document adds nothing that 32 bits can tell."""
         is_negligible = self.default is not None and self.default >= NOWHERE
-        return super().equivalent(sources, roles) if is_negligible else None
+        return super().equivalent(weights) if is_negligible else None
 
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """K and the weights."""
-        return (integer("k", 1, GREATEST_K, log=True), *super().space(sources))
+
+CODE = """\
+from chromadb import Knn, Rrf, Search
+
+rank = Rrf(
+    ranks=[
+$[        Knn(query="QUERY", key=$name!r, limit=$window, $(default=$default!r, $)return_rank=True),
+$]    ],
+    k=$k,
+    weights=$weights!r,
+    normalize=$normalize!r,
+)
+# collection = chromadb.CloudClient().get_collection("COLLECTION")
+results = collection.search(Search().rank(rank).limit($top_k))
+"""
 
 
 @dialects.register
-class Chroma(Dialect):
+class Chroma(EngineDialect):
     """Chroma 1.x, search API."""
 
     name = "chroma"
@@ -111,81 +108,13 @@ class Chroma(Dialect):
         "A bonus for top ranks cannot be said.",
     )
 
+    forms = (Form({"search.py": CODE}),)
+    notes = (
+        "Replace each key by the embedding of its list, and QUERY by its text or vector.",
+        "return_rank=True is needed: without it, Rrf adds distances to k.",
+    )
+
     @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
+    def convert(cls, draft: Draft) -> Mapping[str, Any]:
         """Sums of reciprocal ranks; missing documents get a very deep position."""
-        draft = Draft(cls, system, roles)
-        fusion: Mapping[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            fusion = {
-                "k": draft.choose_rank_constant(ranks, 1, base=0),
-                "weights": name_weights(ranks.weights),
-                "default": NOWHERE,
-            }
-        else:
-            return draft.refuse_fusion()
-        return draft.finish(fusion, **draft.choose_windows(by_source=True))
-
-    @classmethod
-    def write(cls, system: System) -> Configuration:
-        """Python for the client."""
-        check_writable(cls, system)
-        fusion, windows = system.fusion.model_dump(), windows_by_source(system)
-        missing = fusion.get("default")
-        default = "" if missing is None else f"default={missing!r}, "
-        searches = "\n".join(
-            f'        Knn(query="QUERY", key={name!r}, limit={limit}, {default}return_rank=True),'
-            for name, limit in windows.items()
-        )
-        code = f"""\
-from chromadb import Knn, Rrf, Search
-
-rank = Rrf(
-    ranks=[
-{searches}
-    ],
-    k={fusion["k"]},
-    weights={[*weights_by_source(system).values()]!r},
-    normalize={fusion["normalize"]!r},
-)
-# collection = chromadb.CloudClient().get_collection("COLLECTION")
-results = collection.search(Search().rank(rank).limit({most_results(system)}))
-"""
-        return Configuration(
-            {FILE: code},
-            (
-                "Replace each key by the embedding of its list, and QUERY by its text or vector.",
-                "return_rank=True is needed: without it, Rrf adds distances to k.",
-            ),
-        )
-
-    @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from Python for the client.
-
-        Raises:
-            ConfigError: It is none.
-        """
-        tree = parse_python(files, FILE)
-        with refuse_unreadable(FILE, cls.title):
-            _, rrf = find_call(tree, "Rrf")
-            searches = {call["key"]: call for _, call in find_calls(tree, "Knn")}
-            fusion: dict[str, Any] = {
-                "k": rrf.get("k", 60),
-                "normalize": rrf.get("normalize", False),
-                "weights": dict(zip(searches, rrf["weights"], strict=True)),
-            }
-            missing = {call.get("default") for call in searches.values()}
-            if missing != {None}:
-                (fusion["default"],) = missing
-            depth = {name: call.get("limit", 16) for name, call in searches.items()}
-            limits = set(depth.values())
-            return {
-                "runs": list(searches),
-                "dialect": cls.name,
-                "fusion": fusion,
-                "depth": limits.pop() if len(limits) == 1 else depth,
-                "top_k": find_call(tree, "limit")[1]["0"],
-            }
+        return {**super().convert(draft), "default": NOWHERE}

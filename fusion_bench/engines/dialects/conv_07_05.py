@@ -9,22 +9,19 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.models import Weight
-from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    most_results,
-    read_json,
-    refuse_unreadable,
-    weights_by_source,
-    windows_by_source,
-    write_json,
+from fusion_bench.engines.dialects._configuration import Maybe, Slot, Values
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, share
+from fusion_bench.engines.dialects._sums import GREATEST_K, TOLERANCE, ReciprocalRanks
+from fusion_bench.engines.dialects._translation import (
+    Draft,
+    EngineFusion,
+    check_blend,
+    fit_blend,
 )
-from fusion_bench.engines.dialects._sums import GREATEST_K, ReciprocalRanks
-from fusion_bench.engines.dialects._translation import Draft, EngineFusion, check_blend, fit_blend
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
+from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.methods.fuse import (
@@ -86,11 +83,6 @@ class RRFFusion(ReciprocalRanks, StrategyWeights):
     normalize_scores: bool = True
 
     @property
-    def constant(self) -> float:
-        """``k``: ranks count from 1."""
-        return self.k
-
-    @property
     def divisor(self) -> float:
         """The score of a document that three lists of weight 1 rank first."""
         return 3 / (self.k + 1) if self.normalize_scores else 1.0
@@ -115,18 +107,10 @@ class RRFFusion(ReciprocalRanks, StrategyWeights):
         ceiling = 1.0 if self.normalize_scores else np.inf
         return RankSum(form.columns, form.tables, self.divisor, ceiling)
 
-    def equivalent(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> Fusion:
+    def equivalent(self, weights: dict[str, float], /) -> Fusion:
         """Our ``rrf``, with ``three_lists`` or none."""
-        weights = self.source_weights(sources, roles).tolist()
-        return RRF(
-            k=self.k,
-            weights=dict(zip(sources, weights, strict=True)),
-            normalize="three_lists" if self.normalize_scores else "none",
-        )
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """K and the weights."""
-        return (integer("k", 1, GREATEST_K, log=True), *super().space(sources))
+        normalize = "three_lists" if self.normalize_scores else "none"
+        return RRF.model_validate({"k": self.k, "weights": weights, "normalize": normalize})
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
@@ -142,26 +126,29 @@ class WeightedScoreFusion(EngineFusion, StrategyWeights):
 
     method: str = "WeightedScoreFusion"
 
-    def equivalent(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> WeightedScore:
+    def equivalent(self, weights: dict[str, float], /) -> WeightedScore:
         """Our weighted mean of raw scores."""
-        weights = self.source_weights(sources, roles).tolist()
-        return WeightedScore(weights=dict(zip(sources, weights, strict=True)))
+        return WeightedScore(weights=weights)
+
+    def _our_method(self, runs: AlignedRuns) -> WeightedScore:
+        weights = self.source_weights(runs.sources, runs.roles).tolist()
+        return WeightedScore(weights=dict(zip(runs.sources, weights, strict=True)))
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the weighted mean."""
-        return self.equivalent(runs.sources, runs.roles).fuse(runs)
+        return self._our_method(runs).fuse(runs)
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """A term a source, over the sum of the weights that count."""
-        return self.equivalent(runs.sources, runs.roles).score_terms(runs)
+        return self._our_method(runs).score_terms(runs)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): from the greatest score of each list."""
-        return self.equivalent(runs.sources, runs.roles).max_possible(runs)
+        return self._our_method(runs).max_possible(runs)
 
     def engine_form(self, runs: AlignedRuns) -> EngineForm | None:
         """The form of our weighted mean."""
-        return self.equivalent(runs.sources, runs.roles).engine_form(runs)
+        return self._our_method(runs).engine_form(runs)
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
@@ -169,15 +156,26 @@ class WeightedScoreFusion(EngineFusion, StrategyWeights):
         return 0
 
 
-FILE = "search.json"
 #: What is written of the blend, beside its reranker.
 WRITABLE = frozenset({"depth", "always_rerank", "skip_limit"})
-#: How far a sum may be from 1 by rounding.
-ROUNDING = 1e-12
+RERANK = {
+    "enabled": Slot("is_reranked"),
+    "model": Maybe("reranker"),
+    "topK": Maybe("rerank_depth"),
+    "alwaysRerank": Maybe("always_rerank"),
+}
+SETTINGS = {
+    "fusion": Slot("method"),
+    "strategies": Slot("slots"),
+    "weights": Slot("slot_weights"),
+    "rrf": Maybe("k", {"k": Slot("k"), "normalizeScores": Slot("normalize_scores")}),
+    "rerank": RERANK,
+    "options": {"limit": Slot("top_k")},
+}
 
 
 @dialects.register
-class Conv0705(Dialect):
+class Conv0705(EngineDialect):
     """CONV-07-05, with the types and defaults of CONV-03-05 1.0.0."""
 
     name = "conv-07-05"
@@ -201,124 +199,82 @@ class Conv0705(Dialect):
         "The reranker replaces the fused score, so no blend with it can be said.",
     )
 
-    @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """``RRFFusion`` for reciprocal ranks, ``WeightedScoreFusion`` for means of raw scores."""
-        draft = Draft(cls, system, roles)
-        if len(draft.sources) > len(STRATEGIES):
-            return draft.refuse(f"runs: at most {len(STRATEGIES)} lists are fused")
-        ours = draft.fusion
-        fusion: dict[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif isinstance(ours, WeightedScore):
-            if ours.normalize.method != "none":
-                return draft.refuse(f"normalize: {cls.title} has no {ours.normalize.method!r}")
-            if ours.missing != "skip":
-                draft.lose(f"missing: {ours.missing!r} becomes 'skip'")
-            fusion = {"method": "WeightedScoreFusion", "weights": share(draft.weights)}
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            constant = draft.choose_rank_constant(ranks, 1)
-            fusion = {"method": "RRFFusion", "k": constant, "weights": share(ranks.weights)}
-        else:
-            return draft.refuse_fusion()
-        fusion["strategies"] = assign_strategies(draft.sources, draft.roles)
-        windows = draft.choose_windows(by_source=True)
-        fit_blend(draft, WRITABLE)
-        cls._fit_skip_limit(draft, windows["top_k"])
-        return draft.finish(fusion, **windows)
+    forms = (Form({"search.json": SETTINGS}),)
+    notes = (
+        "new RRFFusion(k).fuse(resultSets, weights), then reranker.rerank(query, fused, "
+        "limit); weights and k as in the file.",
+        "The keys are those of SearchWeights, RRFConfig, RerankConfig and SearchOptions in "
+        "CONV-03-05, which allows a limit and a topK of 1 to 100.",
+    )
+    lists = (1, len(STRATEGIES))
+    lists_rule = f"at most {len(STRATEGIES)} lists are fused"
 
     @classmethod
-    def _fit_skip_limit(cls, draft: Draft, limit: int) -> None:
-        """The reranker is skipped where there are at most as many candidates as results."""
-        blend = draft.blend
+    def convert(cls, draft: Draft) -> Mapping[str, Any]:
+        """``RRFFusion`` for reciprocal ranks, ``WeightedScoreFusion`` for means of raw scores."""
+        ours = draft.fusion
+        if not isinstance(ours, WeightedScore):
+            fusion = super().convert(draft)
+            return {**fusion, "weights": _divide_by_sum(draft.weights)}
+        if ours.normalize.method != "none":
+            draft.refuse_normalizer(ours.normalize.method)
+        if ours.missing != "skip":
+            draft.lose(f"missing: {ours.missing!r} becomes 'skip'")
+        return {"method": "WeightedScoreFusion", "weights": _divide_by_sum(draft.weights)}
+
+    @classmethod
+    def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
+        """With the strategies; the reranker is skipped where it has no more than the results."""
+        windows = draft.choose_windows(**cls.windows)
+        fit_blend(draft, WRITABLE)
+        blend, limit = draft.blend, windows["top_k"]
         if isinstance(blend, Replace) and blend.skip_limit != limit:
             if not blend.always_rerank:
                 draft.lose(f"blend.skip_limit: {limit} instead of {blend.skip_limit}, as top_k")
             draft.blend = blend.model_copy(update={"skip_limit": limit})
+        strategies = assign_strategies(draft.sources, draft.roles)
+        return draft.finish({**fusion, "strategies": strategies}, **windows)
 
     @classmethod
-    def write(cls, system: System) -> Configuration:
-        """The settings as JSON."""
-        check_writable(cls, system)
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """By strategy, with the blend."""
         check_blend(cls, system, WRITABLE)
-        weights, windows = weights_by_source(system), windows_by_source(system)
-        slots = _written_strategies(system)
-        free = [slot for slot in STRATEGIES if slot not in set(slots.values())]
-        fusion, blend = system.fusion, system.blend
-        settings: dict[str, Any] = {
-            "fusion": fusion.method,
-            "strategies": {
-                slots[name]: {"source": name, "limit": windows[name]} for name in system.runs
-            },
-            "weights": {slots[name]: weight for name, weight in weights.items()},
+        values = super().list_values(system, roles)
+        given = values.get("strategies") or {}
+        known = {name: frozenset({strategy}) for name, strategy in given.items()}
+        slots = assign_strategies(system.runs, known)
+        if len(slots) < len(system.runs):
+            raise ConfigError(f"system {system.name!r}: runs: at most {len(STRATEGIES)} lists")
+        weights = {slots[each["name"]]: each["weight"] for each in values["sources"]}
+        rest = max(0.0, 1 - sum(values["weights"]))
+        free = [slot for slot in STRATEGIES if slot not in weights]
+        weights |= {slot: rest * (slot == free[0]) for slot in free}
+        values["slot_weights"] = weights
+        values["slots"] = {
+            slots[name]: {"source": name, "limit": values["windows"][name]} for name in system.runs
         }
-        rest = max(0.0, 1 - sum(weights.values()))
-        settings["weights"] |= {slot: rest * (slot == free[0]) for slot in free}
-        if isinstance(fusion, RRFFusion):
-            settings["rrf"] = {"k": fusion.k, "normalizeScores": fusion.normalize_scores}
-        settings["rerank"] = {"enabled": not isinstance(blend, NoBlend)}
+        blend = system.blend
+        values["is_reranked"] = not isinstance(blend, NoBlend)
         if isinstance(blend, Replace):
-            always = {"alwaysRerank": blend.always_rerank}
-            settings["rerank"] |= {"model": blend.reranker, "topK": blend.depth, **always}
-        settings["options"] = {"limit": most_results(system)}
-        return Configuration(
-            {FILE: write_json(settings)},
-            (
-                "new RRFFusion(k).fuse(resultSets, weights), then reranker.rerank(query, fused, "
-                "limit); weights and k as in the file.",
-                "The keys are those of SearchWeights, RRFConfig, RerankConfig and SearchOptions in "
-                "CONV-03-05, which allows a limit and a topK of 1 to 100.",
-            ),
-        )
+            depth, always = blend.depth, blend.always_rerank
+            values |= {"reranker": blend.reranker, "rerank_depth": depth, "always_rerank": always}
+        return values
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from such settings.
-
-        Raises:
-            ConfigError: They are none.
-        """
-        settings = read_json(files, FILE)
-        with refuse_unreadable(FILE, cls.title):
-            strategies = settings["strategies"]
-            names = {slot: entry["source"] for slot, entry in strategies.items()}
-            weights = settings["weights"]
-            fusion: dict[str, Any] = {
-                "method": settings["fusion"],
-                "weights": {name: weights[slot] for slot, name in names.items()},
-                "strategies": {name: slot for slot, name in names.items()},
-            }
-            if "rrf" in settings:
-                rrf = settings["rrf"]
-                fusion |= {"k": rrf["k"], "normalize_scores": rrf["normalizeScores"]}
-            limit, rerank = settings["options"]["limit"], settings["rerank"]
-            system = {
-                "runs": [*names.values()],
-                "dialect": cls.name,
-                "fusion": fusion,
-                "depth": {entry["source"]: entry["limit"] for entry in strategies.values()},
-                "top_k": limit,
-            }
-            if rerank["enabled"]:
-                skipping = {"always_rerank": rerank["alwaysRerank"], "skip_limit": limit}
-                blend = {"reranker": rerank["model"], "depth": rerank["topK"], **skipping}
-                system["blend"] = blend
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """By source, with the blend."""
+        slots, weights = values["slots"], values["slot_weights"]
+        sources = [
+            {"name": each["source"], "window": each["limit"], "weight": weights[slot]}
+            for slot, each in slots.items()
+        ]
+        strategies = {each["source"]: slot for slot, each in slots.items()}
+        system = super().make_system({**values, "sources": sources, "strategies": strategies})
+        if values["is_reranked"]:
+            skipping = {"always_rerank": values["always_rerank"], "skip_limit": values["top_k"]}
+            kept = {"reranker": values["reranker"], "depth": values["rerank_depth"]}
+            system["blend"] = {**kept, **skipping}
         return system
-
-
-def _written_strategies(system: System) -> dict[str, str]:
-    """Source → strategy of a system that is written.
-
-    Raises:
-        ConfigError: It has more than three sources.
-    """
-    given = system.fusion.model_dump().get("strategies") or {}
-    known = {name: frozenset({strategy}) for name, strategy in given.items()}
-    slots = assign_strategies(system.runs, known)
-    if len(slots) < len(system.runs):
-        raise ConfigError(f"system {system.name!r}: runs: at most {len(STRATEGIES)} lists")
-    return slots
 
 
 def assign_strategies(
@@ -340,9 +296,7 @@ def assign_strategies(
     return {name: slots[name] for name in sources if name in slots}
 
 
-def share(weights: Mapping[str, float]) -> dict[str, float]:
-    """The weights divided by their sum, which must be 1."""
-    total = sum(weights.values())
-    if abs(total - 1) <= ROUNDING:
-        return dict(weights)
-    return {name: weight / total for name, weight in weights.items()}
+def _divide_by_sum(weights: Mapping[str, float]) -> dict[str, float]:
+    """Shares of 1; weights whose sum is 1 but for rounding stay as they are."""
+    is_one = abs(sum(weights.values()) - 1) <= TOLERANCE
+    return dict(weights) if is_one else share(weights)

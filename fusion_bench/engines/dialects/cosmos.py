@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    read_file,
-    unreadable,
-    weights_by_source,
-)
-from fusion_bench.engines.dialects._sums import TermSum
-from fusion_bench.engines.dialects._translation import Draft, name_weights
+from fusion_bench.engines.dialects._configuration import Values
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._sums import RankConstant, TermSum
+from fusion_bench.engines.dialects._translation import Draft, ReciprocalRankSum
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
+from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.fuse import GREATEST_WEIGHT
 from fusion_bench.methods.fuse.rrf import RRF
 
-FILE = "query.sql"
-CONSTANT = 60
 SignedWeight = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class CosmosRRF(TermSum):
+class CosmosRRF(RankConstant, TermSum):
     """``rrf``: Σ_s |w_s| / (60 + rank), dense ranks from 1; a negative weight reverses the list.
 
     Documents of equal scores share a rank, and the next rank is one more. A document that a list
@@ -44,6 +34,9 @@ class CosmosRRF(TermSum):
 
     formula: ClassVar[str] = "Σ |w|/(60 + dense rank)"
     source: ClassVar[str] = "azure-cosmos-dotnet-v3 on GitHub, pull request 5064"
+
+    constant_field = ""
+    fixed_constant = 60
 
     method: str = "rrf"
     weights: dict[str, SignedWeight] = Field(default_factory=dict)
@@ -72,13 +65,7 @@ class CosmosRRF(TermSum):
                 for sign, scores in zip(signs, runs.scores, strict=True)
             ]
         ).reshape(runs.scores.shape)
-        return np.asarray(weights[:, None] / (CONSTANT + ranks))
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """The weights, none of them negative."""
-        if len(sources) == 1:
-            return ()
-        return tuple(real(f"weights.{name}", 0.0, GREATEST_WEIGHT) for name in sources)
+        return np.asarray(weights[:, None] / (self.fixed_constant + ranks))
 
 
 def _dense_ranks(scores: FloatArray, query: IntArray) -> IntArray:
@@ -93,8 +80,19 @@ def _dense_ranks(scores: FloatArray, query: IntArray) -> IntArray:
     return ranks
 
 
+CODE = """\
+SELECT $(TOP $top_k $)*
+FROM c
+ORDER BY RANK RRF(
+$[    FullTextScore(c[$name!j], "QUERY")$|,
+$]$(,
+    $signed!j$)
+)
+"""
+
+
 @dialects.register
-class CosmosDB(Dialect):
+class CosmosDB(EngineDialect):
     """Azure Cosmos DB for NoSQL, SDKs of May 2025 and later."""
 
     name = "cosmos"
@@ -110,73 +108,51 @@ class CosmosDB(Dialect):
         "A bonus for top ranks cannot be said.",
     )
 
+    forms = (Form({"query.sql": CODE}),)
+    notes = (
+        'Replace c["NAME"] by the property of each list, and FullTextScore by '
+        "VectorDistance(c.vector, [...]) for a vector search.",
+    )
+    lists = (2, 1000)
+    lists_rule = "two or more functions are fused"
+    fixed_constant = f"the constant is fixed, {CosmosRRF.fixed_constant}"
+
     @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """``RRF`` for sums of reciprocal ranks: never exact, for no document lacks a score."""
-        draft = Draft(cls, system, roles)
-        if len(draft.sources) < 2:
-            return draft.refuse("runs: two or more functions are fused")
-        fusion: dict[str, Any]
-        if isinstance(reversible := system.fusion, CosmosRRF):
-            signs = {n: -1 if reversible.is_reversed(n, roles[n]) else 1 for n in draft.sources}
-            fusion = {"weights": {n: signs[n] * weight for n, weight in draft.weights.items()}}
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            draft.lose(
-                "missing: every function scores every document, and equal scores share a rank"
-            )
-            if set(ranks.k.values()) != {CONSTANT}:
-                draft.lose(f"k: the constant is fixed, {CONSTANT}")
-            fusion = {"weights": name_weights(ranks.weights)}
-        else:
-            return draft.refuse_fusion()
+    def keep(cls, draft: Draft) -> Mapping[str, Any]:
+        """With the signs of the weights."""
+        given = draft.system.fusion
+        if not isinstance(given, CosmosRRF):
+            return super().keep(draft)
+        signs = {n: -1 if given.is_reversed(n, draft.roles[n]) else 1 for n in draft.sources}
+        return {"weights": {name: signs[name] * size for name, size in draft.weights.items()}}
+
+    @classmethod
+    def convert_ranks(cls, draft: Draft, ranks: ReciprocalRankSum) -> Mapping[str, Any]:
+        """Never exact, for no document lacks a score."""
+        draft.lose("missing: every function scores every document, and equal scores share a rank")
+        return super().convert_ranks(draft, ranks)
+
+    @classmethod
+    def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
+        """Without a window."""
         if draft.system.depth is not None:
             draft.lose("depth: it is not part of a query")
-        return draft.finish(fusion, top_k=system.top_k)
+        return draft.finish(fusion, top_k=draft.system.top_k)
 
     @classmethod
-    def write(cls, system: System) -> Configuration:
-        """The query."""
-        check_writable(cls, system)
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """With signed weights where there are any."""
         if system.depth is not None:
             raise ConfigError(f"system {system.name!r}: depth is not part of a query: leave it out")
-        sizes, fusion = weights_by_source(system), system.fusion
-        functions = [f'    FullTextScore(c[{json.dumps(name)}], "QUERY")' for name in system.runs]
-        if isinstance(fusion, CosmosRRF) and fusion.weights:
-            signed = [
-                -size if fusion.is_reversed(name, frozenset()) else size
-                for name, size in sizes.items()
-            ]
-            functions.append(f"    {json.dumps(signed)}")
-        top = "" if system.top_k is None else f"TOP {system.top_k} "
-        listed = ",\n".join(functions)
-        return Configuration(
-            {FILE: f"SELECT {top}*\nFROM c\nORDER BY RANK RRF(\n{listed}\n)\n"},
-            (
-                'Replace c["NAME"] by the property of each list, and FullTextScore by '
-                "VectorDistance(c.vector, [...]) for a vector search.",
-            ),
-        )
+        values, fusion = super().list_values(system, roles), system.fusion
+        signed = [
+            -each["weight"] if fusion.is_reversed(each["name"], frozenset()) else each["weight"]
+            for each in values["sources"]
+            if isinstance(fusion, CosmosRRF) and fusion.weights
+        ]
+        return {**values, "top_k": system.top_k, "signed": signed}
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from a query.
-
-        Raises:
-            ConfigError: It is none.
-        """
-        query = read_file(files, FILE)
-        names = re.findall(r'\(c\[("(?:[^"\\]|\\.)*")\]', query)
-        call = re.search(r"ORDER\s+BY\s+RANK\s+RRF\(", query)
-        if call is None or not names:
-            raise unreadable(FILE, cls.title, "no ORDER BY RANK RRF(…)")
-        fusion: dict[str, Any] = {"method": "rrf"}
-        sources = [json.loads(name) for name in names]
-        if weights := re.search(r"(\[[-\d.eE+,\s]+\])\s*\)\s*$", query):
-            fusion["weights"] = dict(zip(sources, json.loads(weights[1]), strict=True))
-        top = re.match(r"SELECT\s+TOP\s+(\d+)", query)
-        return {
-            "runs": sources,
-            "dialect": cls.name,
-            "fusion": fusion,
-            "top_k": None if top is None else int(top[1]),
-        }
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """Without a window."""
+        return {**super().make_system({"weights": values.get("signed"), **values}), "depth": None}

@@ -9,33 +9,25 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.models import Weight
-from fusion_bench.config.parameters import Parameter, choice, integer
+from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    common_window,
-    read_json,
-    refuse_unreadable,
-    weights_by_source,
-    write_json,
-)
+from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
+from fusion_bench.engines.dialects._dialect import Form
 from fusion_bench.engines.dialects._search_requests import (
+    MOST_CANDIDATES,
     PLACEHOLDERS,
-    add_reranker,
-    find_reranker,
-    fit_replace,
-    is_vector_search,
-    read_reranker,
-    write_search,
+    QUERY,
+    TEXT_FIELD,
+    VECTOR,
+    VECTOR_FIELD,
+    SearchDialect,
 )
-from fusion_bench.engines.dialects._sums import ScaledScoreSum
-from fusion_bench.engines.dialects._translation import CanonicalFusion, Draft, name_weights
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
+from fusion_bench.engines.dialects._sums import CanonicalRRF, ScaledScoreSum
+from fusion_bench.engines.dialects._translation import Draft, name_weights
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.blend.formulas import Replace
 from fusion_bench.methods.fuse import Fusion, WeightedFusion
-from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.methods.fuse.weighted_score import WeightedScore
 from fusion_bench.methods.normalize import Normalizer, ScoreLists
 from fusion_bench.methods.normalize.linear import RawScores
@@ -74,7 +66,7 @@ class L2(Normalizer):
 SCALES: Mapping[str, Normalizer] = {"none": RawScores(), "minmax": MinMax(), "l2_norm": L2()}
 
 
-class ElasticsearchRRF(CanonicalFusion):
+class ElasticsearchRRF(CanonicalRRF):
     """``rrf``: Σ_s w_s / (rank_constant + rank), ranks from 1.
 
     Attributes:
@@ -85,19 +77,11 @@ class ElasticsearchRRF(CanonicalFusion):
     formula: ClassVar[str] = "Σ w/(rank_constant + rank)"
     source: ClassVar[str] = "Elasticsearch reference, RRF retriever"
 
+    constant_field = "rank_constant"
+
     method: str = "rrf"
     rank_constant: Annotated[int, Field(ge=1, le=1000)] = 60
     weights: dict[str, Weight] = Field(default_factory=dict)
-
-    @property
-    def canonical(self) -> RRF:
-        """Our ``rrf``."""
-        return RRF(k=self.rank_constant, weights=self.weights)
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """The rank constant and the weights."""
-        _, *weights = self.canonical.space(sources)
-        return (integer("rank_constant", 1, 1000, log=True), *weights)
 
 
 class ElasticsearchLinear(ScaledScoreSum, WeightedFusion):
@@ -128,19 +112,15 @@ class ElasticsearchLinear(ScaledScoreSum, WeightedFusion):
             ]
         )
 
-    def equivalent(
-        self,
-        sources: Sequence[str],
-        roles: Sequence[frozenset[str]],  # noqa: ARG002 - part of the contract
-    ) -> Fusion | None:
+    def equivalent(self, weights: dict[str, float], /) -> Fusion | None:
         """Our weighted mean with 0 for missing scores, where one normalizer serves all lists."""
-        names = {self.normalizer_of(name) for name in sources}
+        names = {self.normalizer_of(name) for name in weights}
         ours = {normalizer: name for name, normalizer in NORMALIZERS.items()}
         if names not in ({"none"}, {"minmax"}):
             return None
         normalize = ours[names.pop()]
         return WeightedScore.model_validate(
-            {"normalize": normalize, "missing": "zero", "weights": self.weights}
+            {"normalize": normalize, "missing": "zero", "weights": weights}
         )
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
@@ -150,8 +130,30 @@ class ElasticsearchLinear(ScaledScoreSum, WeightedFusion):
         return (choice("normalizer", *get_args(NormalizerName)), *super().space(sources))
 
 
+SEARCHES = Each(
+    {
+        "retriever": Slot("search"),
+        "weight": Slot("weight"),
+        "normalizer": Maybe("normalizer_name"),
+    }
+)
+BODY = {
+    "retrievers": SEARCHES,
+    "rank_window_size": Slot("window"),
+    "rank_constant": Maybe("rank_constant"),
+}
+RETRIEVER = {Slot("method"): BODY}
+RERANKER = {
+    "retriever": RETRIEVER,
+    "field": TEXT_FIELD,
+    "inference_id": Slot("reranker"),
+    "inference_text": QUERY,
+    "rank_window_size": Slot("rerank_depth"),
+}
+
+
 @dialects.register
-class Elasticsearch(Dialect):
+class Elasticsearch(SearchDialect):
     """Elasticsearch 9.2."""
 
     name = "elasticsearch"
@@ -166,41 +168,40 @@ class Elasticsearch(Dialect):
         "text_similarity_reranker replaces the fused score: of the blends, replace alone can be "
         "said.",
     )
-    blends = (Replace,)
+
+    forms = (
+        Form(
+            {FILE: {"retriever": {"text_similarity_reranker": RERANKER}, "size": Slot("size")}},
+            {"is_reranked": True},
+        ),
+        Form({FILE: {"retriever": RETRIEVER, "size": Slot("size")}}),
+    )
+    notes = (
+        "Send it to POST /INDEX/_search.",
+        "Replace each retriever of a list by the query of that list; keep its _name.",
+        PLACEHOLDERS,
+    )
+    reranker_note = "inference_id: the endpoint of {}."
+    last_notes = ("Weights of rrf need version 9.2, l2_norm 8.19 or 9.1.",)
+    lists = (2, 1000)
+    lists_rule = "a retriever fuses two or more lists"
+    score_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(NORMALIZERS, "linear")
 
     @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """``rrf`` for sums of reciprocal ranks, ``linear`` for sums of scores."""
-        draft = Draft(cls, system, roles)
-        if len(draft.sources) < 2:
-            return draft.refuse("runs: a retriever fuses two or more lists")
-        fusion: Mapping[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            constant = draft.choose_rank_constant(ranks, 1)
-            fusion = {"rank_constant": constant, "weights": name_weights(ranks.weights)}
-        elif (mean := draft.find_score_sum()) is not None:
-            scales = {name: draft.normalizer_of(mean.normalize, name) for name in draft.sources}
-            for scale in scales.values():
-                if scale.method not in NORMALIZERS:
-                    return draft.refuse(f"normalize: {cls.title} has no {scale.method!r}")
-            fusion = cls._linear(draft, scales)
-        else:
-            return draft.refuse_fusion()
-        return draft.finish(fusion, **fit_replace(draft, draft.choose_windows(cut_to_window=True)))
-
-    @classmethod
-    def _linear(cls, draft: Draft, scales: Mapping[str, Normalizer]) -> Mapping[str, Any]:
-        constants = {(scale.method, scale.constant) for scale in scales.values()}
-        for name, constant in sorted(constants):
+    def convert_scores(cls, draft: Draft, scale: Normalizer) -> Mapping[str, Any]:
+        """``linear``, whose normalizers may differ by list."""
+        scales = {name: draft.normalizer_of(scale, name) for name in draft.sources}
+        for each in scales.values():
+            if each.method not in NORMALIZERS:
+                draft.refuse_normalizer(each.method)
+        for name, constant in sorted({(each.method, each.constant) for each in scales.values()}):
             if name == "min_max" and constant != 1:
                 draft.lose(f"normalize: a list of equal scores counts 1, not {constant:g}")
             elif name == "min_max":
                 draft.note("normalize: scores less than 0.000001 apart count as equal")
             elif name == "l2" and constant != 0:
                 draft.lose("normalize: in a list of zeros every document counts 0")
-        names = {name: NORMALIZERS[scale.method] for name, scale in scales.items()}
+        names = {name: NORMALIZERS[each.method] for name, each in scales.items()}
         is_common = len(set(names.values())) == 1
         return {
             "method": "linear",
@@ -209,70 +210,29 @@ class Elasticsearch(Dialect):
         }
 
     @classmethod
-    def write(cls, system: System) -> Configuration:
-        """The body of a search request, with a match query for every list."""
-        return cls.write_by_role(system, {})
-
-    @classmethod
-    def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
-        """The same with a ``knn`` retriever for each list of role ``semantic``."""
-        check_writable(cls, system)
-        reranker = find_reranker(cls, system)
-        weights, window = weights_by_source(system), common_window(system)
-        fusion = system.fusion
-        entries = []
-        for name in system.runs:
-            search = write_search(name, window, is_vector=is_vector_search(name, roles))
-            entry: dict[str, Any] = {"retriever": search, "weight": weights[name]}
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """With the normalizer of each list."""
+        values, fusion = super().list_values(system, roles), system.fusion
+        for each in values["sources"]:
             if isinstance(fusion, ElasticsearchLinear):
-                entry["normalizer"] = fusion.normalizer_of(name)
-            entries.append(entry)
-        body: dict[str, Any] = {"retrievers": entries, "rank_window_size": window}
-        if isinstance(fusion, ElasticsearchRRF):
-            body["rank_constant"] = fusion.rank_constant
-        size = min(system.top_k or window, window)
-        retriever = add_reranker({fusion.method: body}, reranker)
-        request = {"retriever": retriever, "size": size}
-        return Configuration(
-            {FILE: write_json(request)},
-            (
-                "Send it to POST /INDEX/_search.",
-                "Replace each retriever of a list by the query of that list; keep its _name.",
-                PLACEHOLDERS,
-                *((f"inference_id: the endpoint of {reranker.reranker}.",) if reranker else ()),
-                "Weights of rrf need version 9.2, l2_norm 8.19 or 9.1.",
-            ),
-        )
+                each["normalizer_name"] = fusion.normalizer_of(each["name"])
+        return {**values, "is_reranked": "reranker" in values}
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from a search request.
+    def write_search(cls, name: str, window: int, *, is_vector: bool) -> dict[str, Any]:
+        """The retriever of a list."""
+        if not is_vector:
+            query = {"match": {TEXT_FIELD: {"query": QUERY}}}
+            return {"standard": {"_name": name, "query": query}}
+        candidates = min(max(2 * window, 100), MOST_CANDIDATES)
+        knn: dict[str, Any] = {"_name": name, "field": VECTOR_FIELD, "query_vector": VECTOR}
+        return {"knn": {**knn, "k": window, "num_candidates": candidates}}
 
-        Raises:
-            ConfigError: It is none.
-        """
-        request = read_json(files, FILE)
-        with refuse_unreadable(FILE, cls.title):
-            ((method, body),) = request["retriever"].items()
-            blend = {}
-            if method == "text_similarity_reranker":
-                blend = {"blend": read_reranker(body["inference_id"], body["rank_window_size"])}
-                ((method, body),) = body["retriever"].items()
-            weights, scales = {}, {}
-            for entry in body["retrievers"]:
-                ((_, retriever),) = entry["retriever"].items()
-                weights[retriever["_name"]] = entry.get("weight", 1.0)
-                scales[retriever["_name"]] = entry.get("normalizer", "none")
-            fusion = {"method": method, "weights": weights}
-            if method == "linear":
-                fusion["normalizer"] = scales
-            else:
-                fusion["rank_constant"] = body.get("rank_constant", 60)
-            return {
-                "runs": list(weights),
-                "dialect": cls.name,
-                "fusion": fusion,
-                "depth": body.get("rank_window_size", 10),
-                "top_k": request.get("size", 10),
-                **blend,
-            }
+    @classmethod
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """With the normalizers by list."""
+        system = super().make_system(values)
+        scales = {each["name"]: each.get("normalizer_name") for each in values["sources"]}
+        if values["method"] == "linear":
+            system["fusion"]["normalizer"] = scales
+        return system

@@ -8,24 +8,11 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    find_call,
-    parse_python,
-    read_windows,
-    refuse_unreadable,
-    weights_by_source,
-    write_windows,
-)
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form
 from fusion_bench.engines.dialects._sums import GREATEST_K, ReciprocalRanks
-from fusion_bench.engines.dialects._translation import Draft, name_weights
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.methods.fuse import WeightedFusion
-
-FILE = "retriever.py"
 
 
 class WeightedReciprocalRank(ReciprocalRanks, WeightedFusion):
@@ -39,26 +26,41 @@ class WeightedReciprocalRank(ReciprocalRanks, WeightedFusion):
     formula: ClassVar[str] = "Σ w/(rank + c)"
     source: ClassVar[str] = "LangChain, langchain_classic/retrievers/ensemble.py"
 
+    constant_field = "c"
+
     method: str = "weighted_reciprocal_rank"
     c: Annotated[int, Field(ge=0, le=GREATEST_K)] = 60
-
-    @property
-    def constant(self) -> float:
-        """``c``: ranks count from 1."""
-        return self.c
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights by name or role; equal ones where there are none."""
         weights = super().source_weights(sources, roles)
         return weights if self.weights else np.full(len(sources), 1 / len(sources))
 
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """C and the weights."""
-        return (integer("c", 1, GREATEST_K, log=True), *super().space(sources))
+
+CODE = """\
+from langchain_classic.retrievers import EnsembleRetriever
+
+# List -> how many documents are fetched.
+WINDOWS = $windows!r
+TOP_K = $top_k
+
+
+def make_retriever(name: str, k: int):
+    raise NotImplementedError("return the retriever of this list; it returns k documents")
+
+
+retriever = EnsembleRetriever(
+    retrievers=[make_retriever(name, k) for name, k in WINDOWS.items()],
+    weights=$weights!r,
+    c=$c,
+    id_key="id",
+)
+documents = retriever.invoke("QUERY")[:TOP_K]
+"""
 
 
 @dialects.register
-class LangChain(Dialect):
+class LangChain(EngineDialect):
     """LangChain 1.0, package langchain-classic."""
 
     name = "langchain"
@@ -77,63 +79,9 @@ class LangChain(Dialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """Sums of reciprocal ranks."""
-        draft = Draft(cls, system, roles)
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            constant = draft.choose_rank_constant(ranks, 0)
-            fusion = {"c": constant, "weights": name_weights(ranks.weights)}
-        else:
-            return draft.refuse_fusion()
-        return draft.finish(fusion, **draft.choose_windows(by_source=True))
-
-    @classmethod
-    def write(cls, system: System) -> Configuration:
-        """Python that builds the retriever."""
-        check_writable(cls, system)
-        weights = [*weights_by_source(system).values()]
-        code = f"""\
-from langchain_classic.retrievers import EnsembleRetriever
-
-{write_windows(system)}
-
-def make_retriever(name: str, k: int):
-    raise NotImplementedError("return the retriever of this list; it returns k documents")
-
-
-retriever = EnsembleRetriever(
-    retrievers=[make_retriever(name, k) for name, k in WINDOWS.items()],
-    weights={weights!r},
-    c={system.fusion.model_dump()["c"]},
-    id_key="id",
-)
-documents = retriever.invoke("QUERY")[:TOP_K]
-"""
-        return Configuration(
-            {FILE: code},
-            (
-                "Fill in make_retriever, for example by VECTOR_STORE.as_retriever(search_kwargs="
-                '{"k": k}).',
-                "id_key names the metadata that identifies a document; without it, the text does.",
-                "Before 1.0, import from langchain.retrievers.",
-            ),
-        )
-
-    @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from Python that builds the retriever.
-
-        Raises:
-            ConfigError: It is none.
-        """
-        tree = parse_python(files, FILE)
-        with refuse_unreadable(FILE, cls.title):
-            windows = read_windows(tree)
-            _, arguments = find_call(tree, "EnsembleRetriever")
-            fusion = {"c": arguments.get("c", 60)}
-            if arguments.get("weights"):
-                fusion["weights"] = dict(zip(windows["runs"], arguments["weights"], strict=True))
-        return {"dialect": cls.name, "fusion": fusion, **windows}
+    forms = (Form({"retriever.py": CODE}),)
+    notes = (
+        'Fill in make_retriever, for example by VECTOR_STORE.as_retriever(search_kwargs={"k": k}).',
+        "id_key names the metadata that identifies a document; without it, the text does.",
+        "Before 1.0, import from langchain.retrievers.",
+    )

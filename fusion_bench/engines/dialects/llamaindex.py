@@ -10,53 +10,45 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    find_call,
-    parse_python,
-    read_windows,
-    refuse_unreadable,
-    weights_by_source,
-    write_windows,
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._sums import (
+    NormalizedWeights,
+    ReciprocalRanks,
+    ScaledScoreSum,
+    ThreeSigma,
 )
-from fusion_bench.engines.dialects._sums import NormalizedWeights, ReciprocalRanks, ScaledScoreSum
-from fusion_bench.engines.dialects._translation import Draft, EngineFusion, name_weights
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
-from fusion_bench.experiment.system import System
+from fusion_bench.engines.dialects._translation import Draft, EngineFusion, ReciprocalRankSum
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.methods.fuse import Fusion, Homogeneity, WeightedFusion
 from fusion_bench.methods.fuse.comb import CombMax
 from fusion_bench.methods.normalize import Normalizer, ScoreLists
-
-FILE = "retriever.py"
-#: k is fixed, and ranks count from 0: ours is 59.
-OUR_K = 59
+from fusion_bench.methods.normalize.linear import MinMax
 
 
-class MinMax(Normalizer):
+def _keep_positive(lists: ScoreLists, scaled: FloatArray) -> FloatArray:
+    """(n,): the scaled scores, but 0 in a list of equal scores that are not positive."""
+    high = lists.list_maximum()
+    return np.where((high > lists.list_minimum()) | (high > 0), scaled, 0.0)
+
+
+class RelativeScale(MinMax):
     """(x − min) / (max − min); equal scores count 1 if they are positive, else 0."""
 
     method: str = "llamaindex relative_score"
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the best document 1."""
-        low, high = lists.list_minimum(), lists.list_maximum()
-        scaled = self.divide_or_constant(lists.scores - low, high - low)
-        return np.where((high > low) | (high > 0), scaled, 0.0)
+        return _keep_positive(lists, super().scale_lists(lists))
 
 
-class ThreeSigma(Normalizer):
+class DistanceScale(ThreeSigma):
     """(x − (mean − 3·sd)) / (6·sd), population sd, not clipped; equal scores as in min-max."""
 
     method: str = "llamaindex dist_based_score"
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): the mean 0.5."""
-        size, high = lists.list_length(), lists.list_maximum()
-        mean = lists.list_sum(lists.scores) / size
-        sd = np.sqrt(lists.list_sum((lists.scores - mean) ** 2) / size)
-        spread = high > lists.list_minimum()
-        scaled = self.divide_or_constant(lists.scores - (mean - 3 * sd), 6 * sd, spread)
-        return np.where(spread | (high > 0), scaled, 0.0)
+        return _keep_positive(lists, super().scale_lists(lists))
 
 
 class IgnoredWeights(WeightedFusion):
@@ -93,11 +85,7 @@ class Simple(EngineFusion, IgnoredWeights):
         """(N,): the greatest score."""
         return np.asarray(np.nanmax(runs.scores, axis=0))
 
-    def equivalent(
-        self,
-        sources: Sequence[str],  # noqa: ARG002 - part of the contract
-        roles: Sequence[frozenset[str]],  # noqa: ARG002 - part of the contract
-    ) -> Fusion:
+    def equivalent(self, _weights: dict[str, float], /) -> Fusion:
         """Our ``comb_max``."""
         return CombMax()
 
@@ -108,22 +96,14 @@ class ReciprocalRerank(IgnoredWeights, ReciprocalRanks):
     formula: ClassVar[str] = "Σ 1/(60 + position)"
     source: ClassVar[str] = "LlamaIndex, core/retrievers/fusion_retriever.py"
 
-    method: str = "reciprocal_rerank"
+    constant_field = ""
+    fixed_constant = 59
 
-    @property
-    def constant(self) -> float:
-        """59, for ranks that count from 1."""
-        return OUR_K
+    method: str = "reciprocal_rerank"
 
 
 class ScoreMode(ScaledScoreSum, NormalizedWeights):
     """Σ_s w_s·scaled score, the weights divided by their sum; none = equal ones."""
-
-    scale: ClassVar[Normalizer]
-
-    def scaled_scores(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): each list on the scale of the mode."""
-        return self.scale.normalize_scores(runs)
 
 
 class RelativeScore(ScoreMode):
@@ -131,7 +111,7 @@ class RelativeScore(ScoreMode):
 
     formula: ClassVar[str] = "Σ w·(x − min)/(max − min) / Σ w"
     source: ClassVar[str] = "LlamaIndex, core/retrievers/fusion_retriever.py"
-    scale: ClassVar[Normalizer] = MinMax()
+    scale = RelativeScale()
 
     method: str = "relative_score"
 
@@ -141,13 +121,36 @@ class DistanceBasedScore(ScoreMode):
 
     formula: ClassVar[str] = "Σ w·(x − (mean − 3·sd))/(6·sd) / Σ w"
     source: ClassVar[str] = "LlamaIndex, core/retrievers/fusion_retriever.py"
-    scale: ClassVar[Normalizer] = ThreeSigma()
+    scale = DistanceScale()
 
     method: str = "dist_based_score"
 
 
+CODE = """\
+from llama_index.core.retrievers import QueryFusionRetriever
+
+# List -> how many documents are fetched.
+WINDOWS = $windows!r
+TOP_K = $top_k
+
+
+def make_retriever(name: str, similarity_top_k: int):
+    raise NotImplementedError("return the retriever of this list")
+
+
+retriever = QueryFusionRetriever(
+    [make_retriever(name, k) for name, k in WINDOWS.items()],
+    mode=$method!r,
+    similarity_top_k=TOP_K,
+    num_queries=1,
+    retriever_weights=$weights!r,
+)
+nodes = retriever.retrieve("QUERY")
+"""
+
+
 @dialects.register
-class LlamaIndex(Dialect):
+class LlamaIndex(EngineDialect):
     """LlamaIndex 0.14."""
 
     name = "llamaindex"
@@ -166,77 +169,35 @@ class LlamaIndex(Dialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """``reciprocal_rerank`` for reciprocal ranks, the score modes for sums of scores."""
-        draft = Draft(cls, system, roles)
-        fusion: dict[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            if set(ranks.k.values()) != {OUR_K}:
-                draft.lose("k: fixed at 60 with positions from 0, which is k = 59 here")
-            if not ranks.has_equal_weights:
-                draft.lose("weights: reciprocal_rerank accepts and ignores them")
-            fusion = {"method": "reciprocal_rerank"}
-        elif (mean := draft.find_score_sum()) is not None:
-            modes = {"min_max": "relative_score", "dbsf": "dist_based_score"}
-            name = mean.normalize.method
-            if name not in modes:
-                return draft.refuse(f"normalize: {cls.title} has no {name!r}")
-            draft.lose("normalize: in a list of equal scores, not positive ones count 0, others 1")
-            if name == "dbsf":
-                draft.lose("normalize: dist_based_score is not clipped, and divides by n, not n-1")
-            fusion = {"method": modes[name], "weights": name_weights(draft.weights)}
-        elif isinstance(draft.fusion, CombMax) and draft.fusion.normalize.method == "none":
-            fusion = {"method": "simple"}
-        else:
-            return draft.refuse_fusion()
-        return draft.finish(fusion, **draft.choose_windows(by_source=True))
+    forms = (Form({"retriever.py": CODE}),)
+    notes = (
+        "Fill in make_retriever, for example by INDEX.as_retriever(similarity_top_k=k).",
+        "num_queries=1 keeps it from asking a language model for more queries.",
+    )
+    fixed_constant = "fixed at 60 with positions from 0, which is k = 59 here"
+    no_weights = "reciprocal_rerank accepts and ignores them"
+    score_methods: ClassVar[Mapping[str, str]] = {
+        "min_max": "relative_score",
+        "dbsf": "dist_based_score",
+    }
 
     @classmethod
-    def write(cls, system: System) -> Configuration:
-        """Python that builds the retriever."""
-        check_writable(cls, system)
-        weights = [*weights_by_source(system).values()]
-        code = f"""\
-from llama_index.core.retrievers import QueryFusionRetriever
-
-{write_windows(system)}
-
-def make_retriever(name: str, similarity_top_k: int):
-    raise NotImplementedError("return the retriever of this list")
-
-
-retriever = QueryFusionRetriever(
-    [make_retriever(name, k) for name, k in WINDOWS.items()],
-    mode={system.fusion.method!r},
-    similarity_top_k=TOP_K,
-    num_queries=1,
-    retriever_weights={weights!r},
-)
-nodes = retriever.retrieve("QUERY")
-"""
-        return Configuration(
-            {FILE: code},
-            (
-                "Fill in make_retriever, for example by INDEX.as_retriever(similarity_top_k=k).",
-                "num_queries=1 keeps it from asking a language model for more queries.",
-            ),
-        )
+    def convert(cls, draft: Draft) -> Mapping[str, Any]:
+        """``simple`` for the greatest score as it is; else sums of ranks or of scores."""
+        if isinstance(draft.fusion, CombMax) and draft.fusion.normalize.method == "none":
+            return {"method": "simple"}
+        return super().convert(draft)
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from Python that builds the retriever.
+    def convert_ranks(cls, draft: Draft, ranks: ReciprocalRankSum) -> Mapping[str, Any]:
+        """Weights would be ignored."""
+        return {**super().convert_ranks(draft, ranks), "weights": {}}
 
-        Raises:
-            ConfigError: It is none.
-        """
-        tree = parse_python(files, FILE)
-        with refuse_unreadable(FILE, cls.title):
-            windows = read_windows(tree)
-            _, arguments = find_call(tree, "QueryFusionRetriever")
-            fusion: dict[str, Any] = {"method": arguments.get("mode", "simple")}
-            if weights := arguments.get("retriever_weights"):
-                fusion["weights"] = dict(zip(windows["runs"], weights, strict=True))
-        return {"dialect": cls.name, "fusion": fusion, **windows}
+    @classmethod
+    def convert_scores(cls, draft: Draft, scale: Normalizer) -> Mapping[str, Any]:
+        """A score mode."""
+        fusion = super().convert_scores(draft, scale)
+        draft.lose("normalize: in a list of equal scores, not positive ones count 0, others 1")
+        if scale.method == "dbsf":
+            draft.lose("normalize: dist_based_score is not clipped, and divides by n, not n-1")
+        return fusion

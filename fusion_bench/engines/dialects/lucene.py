@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -10,29 +9,23 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.config.parameters import Parameter, choice, integer, real
+from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    read_file,
-    refuse_unreadable,
-    weights_by_source,
-    windows_by_source,
-)
+from fusion_bench.engines.dialects._configuration import Values
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, share
+from fusion_bench.engines.dialects._sums import CanonicalRRF
 from fusion_bench.engines.dialects._translation import (
     LONGEST_WINDOW,
-    CanonicalFusion,
     Draft,
     EngineFusion,
     name_weights,
 )
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
+from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Homogeneity, WeightedFusion
 from fusion_bench.methods.fuse.log_odds import LogOdds
-from fusion_bench.methods.fuse.rrf import RRF
 
 #: Probabilities are kept this far from 0 and 1.
 CLAMP = 1e-7
@@ -140,70 +133,15 @@ def _logit_or_zero(rate: float) -> float:
     return float(np.log(rate / (1 - rate))) if rate > 0 else 0.0
 
 
-def log_odds_code(system: System, fusion: LogOddsFusionQuery, top: int) -> str:
-    """The body of the method with a query of log-odds."""
-    weights = weights_by_source(system)
-    bounds = [fusion.logit_bounds.get(name, (0.0, 0.0)) for name in system.runs]
-    rates = [fusion.signal_base_rates.get(name, 0.0) for name in system.runs]
-    clauses = ", ".join(f"queries.get({json.dumps(name)})" for name in system.runs)
-    arguments = [
-        f"List.of({clauses})",
-        f"{fusion.alpha!r}f",
-        _floats([*weights.values()] if fusion.weights else []),
-        _floats([least for least, _ in bounds] if fusion.logit_bounds else []),
-        _floats([most for _, most in bounds] if fusion.logit_bounds else []),
-        f"LogOddsFusionQuery.Gating.{fusion.gating.upper()}",
-        _floats(rates if fusion.signal_base_rates else []),
-        f"{fusion.base_rate!r}f",
-    ]
-    listed = "".join(f"            {argument},\n" for argument in arguments)[:-2]
-    return (
-        f"    Query fused =\n        new LogOddsFusionQuery(\n{listed});\n"
-        f"    return searcher.search(fused, {top});\n"
-    )
-
-
-def _floats(values: Sequence[float]) -> str:
+def _write_floats(values: Sequence[float]) -> str:
     return f"new float[] {{{', '.join(f'{value!r}f' for value in values)}}}" if values else "null"
 
 
-def read_log_odds(dialect: str, text: str, names: Sequence[str]) -> dict[str, Any]:
-    """A system from the method with a query of log-odds.
-
-    Raises:
-        ValueError: It is none.
-    """
-    number = r"(-?[\d.]+(?:[eE][-+]?\d+)?)f"
-    array = r"(null|new float\[\] \{[^}]*\})"
-    gate = r"LogOddsFusionQuery\.Gating\.(\w+)"
-    parts = [number, array, array, array, gate, array, number]
-    query = re.search(r",\s+".join(parts) + r"\);", text)
-    top = re.search(r"searcher\.search\(fused, (\d+)\)", text)
-    if query is None or top is None or not names:
-        raise ValueError("neither TopDocs.rrf nor LogOddsFusionQuery")
-    alpha, weights, least, most, gating, rates, base_rate = query.groups()
-    by_name = [
-        dict(zip(names, map(float, re.findall(number, values)), strict=values != "null"))
-        for values in (weights, least, most, rates)
-    ]
-    fusion = {
-        "method": "LogOddsFusionQuery",
-        "alpha": float(alpha),
-        "weights": by_name[0],
-        "logit_bounds": {name: [low, by_name[2][name]] for name, low in by_name[1].items()},
-        "gating": gating.lower(),
-        "signal_base_rates": by_name[3],
-        "base_rate": float(base_rate),
-    }
-    top_k = int(top[1])
-    system = {"runs": [*names], "dialect": dialect, "fusion": fusion}
-    return {**system, "top_k": None if top_k >= LONGEST_WINDOW else top_k}
+def _read_floats(text: str) -> list[float]:
+    return [float(value) for value in re.findall(r"(-?[\d.]+(?:[eE][-+]?\d+)?)f", text)]
 
 
-FILE = "Search.java"
-
-
-class LuceneRRF(CanonicalFusion):
+class LuceneRRF(CanonicalRRF):
     """``rrf``: Σ_s 1 / (k + rank), ranks from 1; no weights.
 
     Attributes:
@@ -216,18 +154,42 @@ class LuceneRRF(CanonicalFusion):
     method: str = "rrf"
     k: Annotated[int, Field(ge=1, le=1000)] = 60
 
-    @property
-    def canonical(self) -> RRF:
-        """Our ``rrf`` without weights."""
-        return RRF(k=self.k)
 
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - no weights
-        """k, evenly by its logarithm."""
-        return (integer("k", 1, 1000, log=True),)
+CODE = """\
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import org.apache.lucene.search.*;
+
+public final class Search {
+  public static TopDocs search(IndexSearcher searcher, Map<String, Query> queries)
+      throws IOException {
+%s  }
+}
+"""
+RRF_CODE = """\
+    TopDocs[] hits = {
+$[        searcher.search(queries.get($name!j), $window),
+$]    };
+    return TopDocs.rrf($top_k, $k, hits);
+"""
+LOG_ODDS_CODE = """\
+    Query fused =
+        new LogOddsFusionQuery(
+            List.of($[queries.get($name!j)$|, $]),
+            $alpha_float!t,
+            $weight_floats!t,
+            $least_floats!t,
+            $most_floats!t,
+            LogOddsFusionQuery.Gating.$gating_name,
+            $rate_floats!t,
+            $base_rate_float!t);
+    return searcher.search(fused, $top_k);
+"""
 
 
 @dialects.register
-class Lucene(Dialect):
+class Lucene(EngineDialect):
     """Apache Lucene 10, and LogOddsFusionQuery of the main branch."""
 
     name = "lucene"
@@ -240,90 +202,76 @@ class Lucene(Dialect):
         "A bonus for top ranks cannot be said.",
     )
 
+    forms = (
+        Form({"Search.java": CODE % RRF_CODE}, {"method": "rrf"}),
+        Form({"Search.java": CODE % LOG_ODDS_CODE}, {"method": "LogOddsFusionQuery"}),
+    )
+    notes = ("Give it the query of each list by its name.",)
+    lists = (2, 1000)
+    no_weights = "TopDocs.rrf has none; they are left out"
+
     @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
+    def convert(cls, draft: Draft) -> Mapping[str, Any]:
         """``rrf`` for sums of reciprocal ranks, a query of log-odds for ``log_odds``."""
-        draft = Draft(cls, system, roles)
-        if len(draft.sources) < 2:
-            return draft.refuse("runs: two or more lists are fused")
-        fusion: dict[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            if not ranks.has_equal_weights:
-                draft.lose("weights: TopDocs.rrf has none; they are left out")
-            fusion = {"k": draft.choose_rank_constant(ranks, 1)}
-        elif isinstance(ours := draft.fusion, LogOdds):
-            if ours.normalize.method != "none":
-                return draft.refuse(
-                    f"normalize: {ours.normalize.method!r} is the task of the clauses, which must "
-                    "give probabilities"
-                )
-            total = sum(draft.weights.values())
-            weights = {name: weight / total for name, weight in draft.weights.items()}
-            fusion = {
-                "method": "LogOddsFusionQuery",
-                "alpha": ours.exponent,
-                "gating": ours.gating,
-                "weights": name_weights(weights),
-            }
-        else:
-            return draft.refuse_fusion()
-        if fusion.get("method") == "LogOddsFusionQuery":
-            if system.depth is not None:
-                draft.lose("depth: a query of log-odds has none")
-            return draft.finish(fusion, top_k=system.top_k)
-        return draft.finish(fusion, **draft.choose_windows(by_source=True))
+        if not isinstance(ours := draft.fusion, LogOdds):
+            return super().convert(draft)
+        if ours.normalize.method != "none":
+            draft.refuse(
+                f"normalize: {ours.normalize.method!r} is the task of the clauses, which must "
+                "give probabilities"
+            )
+        weights = name_weights(share(draft.weights))
+        options = {"alpha": ours.exponent, "gating": ours.gating, "weights": weights}
+        return {"method": "LogOddsFusionQuery", **options}
 
     @classmethod
-    def write(cls, system: System) -> Configuration:
-        """A Java method."""
-        check_writable(cls, system)
-        fusion, windows = system.fusion, windows_by_source(system)
-        top = system.top_k or sum(windows.values())
-        if isinstance(fusion, LogOddsFusionQuery):
-            if system.depth is not None:
-                raise ConfigError(f"system {system.name!r}: depth: a query of log-odds has none")
-            body = log_odds_code(system, fusion, top)
-        else:
-            lists = "".join(
-                f"        searcher.search(queries.get({json.dumps(name)}), {windows[name]}),\n"
-                for name in system.runs
-            )
-            k = fusion.model_dump()["k"]
-            body = (
-                f"    TopDocs[] hits = {{\n{lists}    }};\n"
-                f"    return TopDocs.rrf({top}, {k}, hits);\n"
-            )
-        code = (
-            "import java.io.IOException;\nimport java.util.List;\nimport java.util.Map;\n"
-            "import org.apache.lucene.search.*;\n\npublic final class Search {\n"
-            "  public static TopDocs search(IndexSearcher searcher, Map<String, Query> queries)\n"
-            f"      throws IOException {{\n{body}  }}\n}}\n"
+    def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
+        """A query of log-odds without a window."""
+        if fusion["method"] != "LogOddsFusionQuery":
+            return super().finish(draft, fusion)
+        if draft.system.depth is not None:
+            draft.lose("depth: a query of log-odds has none")
+        return draft.finish(fusion, top_k=draft.system.top_k)
+
+    @classmethod
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """With the numbers of a query of log-odds as Java has them."""
+        values, fusion = super().list_values(system, roles), system.fusion
+        if not isinstance(fusion, LogOddsFusionQuery):
+            return values
+        if system.depth is not None:
+            raise ConfigError(f"system {system.name!r}: depth: a query of log-odds has none")
+        bounds = [fusion.logit_bounds[name] for name in system.runs if fusion.logit_bounds]
+        rates = [fusion.signal_base_rates.get(name, 0.0) for name in system.runs]
+        return {
+            **values,
+            "gating_name": fusion.gating.upper(),
+            "alpha_float": f"{fusion.alpha!r}f",
+            "base_rate_float": f"{fusion.base_rate!r}f",
+            "weight_floats": _write_floats(values["weights"] if fusion.weights else []),
+            "least_floats": _write_floats([least for least, _ in bounds]),
+            "most_floats": _write_floats([most for _, most in bounds]),
+            "rate_floats": _write_floats(rates if fusion.signal_base_rates else []),
+        }
+
+    @classmethod
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """A query of log-odds has the numbers by list."""
+        if values["method"] == "rrf":
+            return super().make_system(values)
+        names = [source["name"] for source in values["sources"]]
+        weights, least, most, rates = (
+            dict(zip(names, _read_floats(values[f"{name}_floats"]), strict=False))
+            for name in ("weight", "least", "most", "rate")
         )
-        note = "Give it the query of each list by its name."
-        return Configuration({FILE: code}, (note,))
-
-    @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from the Java method.
-
-        Raises:
-            ConfigError: It is none.
-        """
-        text = read_file(files, FILE)
-        names = [
-            json.loads(name) for name in re.findall(r'queries\.get\(("(?:[^"\\]|\\.)*")\)', text)
-        ]
-        call = re.search(r"TopDocs\.rrf\((\d+), (\d+), hits\)", text)
-        if names and call is not None:
-            limits = [int(limit) for limit in re.findall(r'"\), (\d+)\),$', text, re.MULTILINE)]
-            return {
-                "runs": names,
-                "dialect": cls.name,
-                "fusion": {"method": "rrf", "k": int(call[2])},
-                "depth": dict(zip(names, limits, strict=True)),
-                "top_k": int(call[1]),
-            }
-        with refuse_unreadable(FILE, cls.title):
-            return read_log_odds(cls.name, text, names)
+        fusion = {
+            "method": values["method"],
+            "weights": weights,
+            "logit_bounds": {name: [low, most[name]] for name, low in least.items()},
+            "gating": values["gating_name"].lower(),
+            "signal_base_rates": rates,
+        }
+        for name in ("alpha", "base_rate"):
+            (fusion[name],) = _read_floats(values[f"{name}_float"])
+        top_k = values["top_k"]
+        return {"runs": names, "fusion": fusion, "top_k": top_k if top_k < LONGEST_WINDOW else None}

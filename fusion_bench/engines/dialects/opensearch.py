@@ -8,42 +8,34 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.config.parameters import Parameter, choice, integer
+from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    common_window,
-    read_json,
-    refuse_unreadable,
-    weights_by_source,
-    write_json,
-)
+from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
+from fusion_bench.engines.dialects._dialect import Form, share
 from fusion_bench.engines.dialects._search_requests import (
     PLACEHOLDERS,
     QUERY,
-    find_reranker,
-    fit_replace,
-    is_vector_search,
-    read_rerank_steps,
-    write_query,
-    write_rerank_steps,
+    TEXT_FIELD,
+    VECTOR,
+    VECTOR_FIELD,
+    SearchDialect,
 )
-from fusion_bench.engines.dialects._sums import RankTermSum
+from fusion_bench.engines.dialects._sums import RankConstant, RankTermSum
 from fusion_bench.engines.dialects._translation import Draft, EngineFusion, name_weights
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.blend.formulas import Replace
 from fusion_bench.methods.fuse import Fusion, Homogeneity, ScoreTerms, WeightedFusion
 from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.methods.normalize import Normalizer, ScoreLists
+from fusion_bench.methods.normalize.linear import L2, MinMax
 
 #: What a scaled score of 0, or below the average, becomes.
 FLOOR = 0.001
 
 
-class MinMax(Normalizer):
+class FlooredMinMax(MinMax):
     """(x − min) / (max − min), 0.001 in place of 0; 1 for equal scores, 0.001 if they are 0."""
 
     method: str = "opensearch min_max"
@@ -51,19 +43,14 @@ class MinMax(Normalizer):
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0.001, 1]."""
         low, high = lists.list_minimum(), lists.list_maximum()
-        scaled = self.divide_or_constant(lists.scores - low, high - low)
+        scaled = super().scale_lists(lists)
         return np.where((scaled == 0) | ((low == 0) & (high == 0)), FLOOR, scaled)
 
 
-class L2(Normalizer):
+class OpenSearchL2(L2):
     """x / ‖x‖₂; 0 for a list of zeros."""
 
     method: str = "opensearch l2"
-    constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 0
-
-    def scale_lists(self, lists: ScoreLists) -> FloatArray:
-        """(n,): squares adding up to 1 over the list."""
-        return self.divide_or_constant(lists.scores, np.sqrt(lists.list_sum(lists.scores**2)))
 
 
 class ZScore(Normalizer):
@@ -83,7 +70,11 @@ class ZScore(Normalizer):
 
 
 #: By name.
-SCALES: Final[Mapping[str, Normalizer]] = {"min_max": MinMax(), "l2": L2(), "z_score": ZScore()}
+SCALES: Final[Mapping[str, Normalizer]] = {
+    "min_max": FlooredMinMax(),
+    "l2": OpenSearchL2(constant=0),
+    "z_score": ZScore(),
+}
 
 
 #: How far the sum of the weights may be from 1.
@@ -179,7 +170,7 @@ class NormalizationProcessor(EngineFusion, OpenSearchFusion):
         return (choice("normalization", *names),)
 
 
-class ScoreRankerProcessor(OpenSearchFusion, RankTermSum):
+class ScoreRankerProcessor(RankConstant, OpenSearchFusion, RankTermSum):
     """``score-ranker-processor``: Σ_s w_s / (rank_constant + rank), ranks from 1.
 
     Each quotient is rounded half up to ten decimals before it is weighed.
@@ -191,6 +182,8 @@ class ScoreRankerProcessor(OpenSearchFusion, RankTermSum):
     formula: ClassVar[str] = "Σ w·round(1/(rank_constant + rank), 10)"
     source: ClassVar[str] = "OpenSearch documentation, score ranker processor"
 
+    constant_field = "rank_constant"
+
     method: str = "score-ranker-processor"
     rank_constant: Annotated[int, Field(ge=1, le=10_000)] = 60
 
@@ -199,28 +192,38 @@ class ScoreRankerProcessor(OpenSearchFusion, RankTermSum):
         below = ranks + self.rank_constant
         return weight * (((2 * 10**10 + below) // (2 * below)) / 10**10)
 
-    def equivalent(
-        self,
-        sources: Sequence[str],  # noqa: ARG002 - part of the contract
-        roles: Sequence[frozenset[str]],  # noqa: ARG002 - part of the contract
-    ) -> Fusion | None:
+    def equivalent(self, weights: dict[str, float], /) -> Fusion | None:
         """Our ``rrf``, where it takes the constant."""
-        if self.rank_constant > 1000:
-            return None
-        return RRF(k=self.rank_constant, weights=self.weights)
+        return RRF(k=self.rank_constant, weights=weights) if self.rank_constant <= 1000 else None
 
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - no weights
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """The rank constant; weights must add up to 1, so none is tuned alone."""
-        return (integer("rank_constant", 1, 1000, log=True),)
+        return super().space(sources)[:1]
 
 
 #: Most queries of a hybrid query.
 MOST_SOURCES = 5
 PIPELINE, REQUEST = "search-pipeline.json", "search.json"
+PROCESSOR = {
+    Slot("method"): {
+        "normalization": Maybe("normalization", {"technique": Slot("normalization")}),
+        "combination": {
+            "technique": Slot("technique"),
+            "rank_constant": Maybe("rank_constant"),
+            "parameters": Maybe("weights", {"weights": Slot("weights")}),
+        },
+    }
+}
+MODEL = {"model_id": Slot("reranker")}
+RERANK_STEPS = [
+    {"rerank": {"ml_opensearch": MODEL, "context": {"document_fields": [TEXT_FIELD]}}},
+    {"truncate_hits": {"target_size": Slot("size")}},
+]
+HYBRID = {"pagination_depth": Slot("window"), "queries": Each(Slot("search"))}
 
 
 @dialects.register
-class OpenSearch(Dialect):
+class OpenSearch(SearchDialect):
     """OpenSearch 3.5."""
 
     name = "opensearch"
@@ -236,131 +239,70 @@ class OpenSearch(Dialect):
         "lower_bounds and upper_bounds of min_max are not modeled here.",
         "The rerank processor replaces the fused score: of the blends, replace alone can be said.",
     )
-    blends = (Replace,)
 
-    @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """The score ranker for reciprocal ranks, the normalization processor for scores."""
-        draft = Draft(cls, system, roles)
-        if not 2 <= len(draft.sources) <= MOST_SOURCES:
-            return draft.refuse(f"runs: a hybrid query has 2 to {MOST_SOURCES} queries")
-        fusion: Mapping[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            constant = draft.choose_rank_constant(ranks, 1)
-            fusion = {"method": "score-ranker-processor", "rank_constant": constant}
-        elif (mean := draft.find_score_sum()) is not None:
-            name = mean.normalize.method
-            if name not in SCALES:
-                return draft.refuse(f"normalize: {cls.title} has no {name!r}")
-            draft.lose(
-                "normalize: negative scores, and a list of zeros, count otherwise"
-                if name == "l2"
-                else f"normalize: {name} gives {FLOOR} at least, more than a missing document has"
-            )
-            fusion = {"method": "normalization-processor", "normalization": name}
-        else:
-            return draft.refuse_fusion()
-        if not draft.is_of_dialect:
-            total = sum(draft.weights.values())
-            shares = {name: weight / total for name, weight in draft.weights.items()}
-            fusion = {**fusion, "weights": name_weights(shares)}
-        return draft.finish(fusion, **fit_replace(draft, draft.choose_windows(cut_to_window=True)))
-
-    @classmethod
-    def write(cls, system: System) -> Configuration:
-        """A search pipeline and a hybrid query, with a match query for every list."""
-        return cls.write_by_role(system, {})
-
-    @classmethod
-    def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
-        """The same with a ``knn`` query for each list of role ``semantic``."""
-        check_writable(cls, system)
-        reranker = find_reranker(cls, system)
-        window = common_window(system)
-        queries = [
-            write_query(name, window, is_vector=is_vector_search(name, roles))
-            for name in system.runs
-        ]
-        size = min(system.top_k or window, window)
-        pipeline: dict[str, Any] = {"phase_results_processors": [_write_processor(system)]}
-        request: dict[str, Any] = {
-            "query": {"hybrid": {"pagination_depth": window, "queries": queries}},
-            "size": size if reranker is None else reranker.depth,
-        }
-        if reranker is not None:
-            pipeline["response_processors"] = write_rerank_steps(reranker, size)
-            request["ext"] = {"rerank": {"query_context": {"query_text": QUERY}}}
-        return Configuration(
+    forms = (
+        Form(
             {
-                PIPELINE: write_json(pipeline),
-                REQUEST: write_json(request),
-            },
-            (
-                f"Send {PIPELINE} to PUT /_search/pipeline/fused.",
-                f"Send {REQUEST} to POST /INDEX/_search?search_pipeline=fused.",
-                "Replace each query by that of its list; keep the order and the _name.",
-                PLACEHOLDERS,
-                *((f"model_id: the model of {reranker.reranker}.",) if reranker else ()),
-                "Weights of the score ranker need 3.1; ranks over all shards need 3.5.",
-            ),
-        )
+                PIPELINE: {
+                    "phase_results_processors": [PROCESSOR],
+                    "response_processors": Maybe("reranker", RERANK_STEPS),
+                },
+                REQUEST: {
+                    "query": {"hybrid": HYBRID},
+                    "size": Slot("hits"),
+                    "ext": Maybe("reranker", {"rerank": {"query_context": {"query_text": QUERY}}}),
+                },
+            }
+        ),
+    )
+    notes = (
+        f"Send {PIPELINE} to PUT /_search/pipeline/fused.",
+        f"Send {REQUEST} to POST /INDEX/_search?search_pipeline=fused.",
+        "Replace each query by that of its list; keep the order and the _name.",
+        PLACEHOLDERS,
+    )
+    reranker_note = "model_id: the model of {}."
+    last_notes = ("Weights of the score ranker need 3.1; ranks over all shards need 3.5.",)
+    lists = (2, MOST_SOURCES)
+    lists_rule = f"a hybrid query has 2 to {MOST_SOURCES} queries"
+    score_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(SCALES, "normalization-processor")
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from a search pipeline and a hybrid query.
+    def convert(cls, draft: Draft) -> Mapping[str, Any]:
+        """With weights that add up to 1."""
+        return {**super().convert(draft), "weights": name_weights(share(draft.weights))}
 
-        Raises:
-            ConfigError: They are none.
-        """
-        pipeline, request = read_json(files, PIPELINE), read_json(files, REQUEST)
-        with refuse_unreadable(PIPELINE, cls.title):
-            ((method, processor),) = pipeline["phase_results_processors"][0].items()
-            hybrid = request["query"]["hybrid"]
-            names = [_query_name(query) for query in hybrid["queries"]]
-            combination = processor["combination"]
-            fusion = {"method": method}
-            if method == "normalization-processor":
-                fusion["normalization"] = processor["normalization"]["technique"]
-                fusion["combination"] = combination["technique"]
-            else:
-                fusion["rank_constant"] = combination.get("rank_constant", 60)
-            weights = combination.get("parameters", {}).get("weights")
-            if weights is not None:
-                fusion["weights"] = dict(zip(names, weights, strict=True))
-            size = request.get("size", 10)
-            depth = hybrid.get("pagination_depth", size)
-            system = {"runs": names, "dialect": cls.name, "fusion": fusion}
-            if "response_processors" in pipeline:
-                system["blend"], size = read_rerank_steps(pipeline["response_processors"], size)
-        return {**system, "depth": depth, "top_k": size}
+    @classmethod
+    def convert_scores(cls, draft: Draft, scale: Normalizer) -> Mapping[str, Any]:
+        """The normalization processor, whose scales have a floor."""
+        fusion, name = super().convert_scores(draft, scale), scale.method
+        draft.lose(
+            "normalize: negative scores, and a list of zeros, count otherwise"
+            if name == "l2"
+            else f"normalize: {name} gives {FLOOR} at least, more than a missing document has"
+        )
+        return {**fusion, "normalization": name}
 
+    @classmethod
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """With the technique of the processor; the reranker gets all that it reads."""
+        values, fusion = super().list_values(system, roles), system.fusion
+        if isinstance(fusion, WeightedFusion) and not fusion.weights:
+            values["weights"] = []
+        hits = values.get("rerank_depth", values["size"])
+        return {**values, "technique": values.get("combination", "rrf"), "hits": hits}
 
-def _query_name(query: Mapping[str, Any]) -> str:
-    """The ``_name`` somewhere in a query."""
-    for key, value in query.items():
-        if key == "_name":
-            return str(value)
-        if isinstance(value, Mapping):
-            try:
-                return _query_name(value)
-            except KeyError:
-                continue
-    raise KeyError("_name")
+    @classmethod
+    def write_search(cls, name: str, window: int, *, is_vector: bool) -> dict[str, Any]:
+        """The query of a list."""
+        if is_vector:
+            return {"knn": {VECTOR_FIELD: {"vector": VECTOR, "k": window, "_name": name}}}
+        return {"match": {TEXT_FIELD: {"query": QUERY, "_name": name}}}
 
-
-def _write_processor(system: System) -> dict[str, Any]:
-    """The processor that fuses, by its name."""
-    fusion = system.fusion
-    processor: dict[str, Any]
-    if isinstance(fusion, NormalizationProcessor):
-        combination: dict[str, Any] = {"technique": fusion.combination}
-        processor = {"normalization": {"technique": fusion.normalization}}
-    else:
-        constant = fusion.model_dump()["rank_constant"]
-        combination, processor = {"technique": "rrf", "rank_constant": constant}, {}
-    if isinstance(fusion, WeightedFusion) and fusion.weights:
-        combination["parameters"] = {"weights": [*weights_by_source(system).values()]}
-    processor["combination"] = combination
-    return {fusion.method: processor}
+    @classmethod
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """With the combination, and as many documents as a reranked list has."""
+        given = {"size": values["hits"], "rerank_depth": values["hits"], **values}
+        if "normalization" in given:
+            given["combination"] = given["technique"]
+        return super().make_system(given)

@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._configuration import (
-    check_writable,
-    most_results,
-    read_json,
-    refuse_unreadable,
-    weights_by_source,
-    windows_by_source,
-    write_json,
-)
-from fusion_bench.engines.dialects._sums import RankTermSum
+from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._sums import GREATEST_K, RankConstant, RankTermSum
 from fusion_bench.engines.dialects._translation import (
     CanonicalFusion,
     Draft,
-    ReciprocalRanks,
+    ReciprocalRankSum,
     name_weights,
 )
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Fusion, Homogeneity, WeightedFusion
 from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.methods.fuse.weighted_score import DistributionBasedFusion
+from fusion_bench.methods.normalize import Normalizer
 from fusion_bench.methods.normalize.linear import DBSF
 
 FILE = "query.json"
-#: Greatest k of our ``rrf``.
-GREATEST_CONSTANT = 1000
 
 
-class QdrantRRF(RankTermSum, WeightedFusion):
+class QdrantRRF(RankConstant, RankTermSum, WeightedFusion):
     """``rrf``: Σ_s 1 / ((position + 1)/w_s + k − 1), positions from 0.
 
     A weight divides the rank: it stretches or compresses the list, and does not multiply the
@@ -59,11 +50,10 @@ class QdrantRRF(RankTermSum, WeightedFusion):
         """(n,): the term of a list of this weight."""
         return 1 / (ranks / weight + self.k - 1)
 
-    def equivalent(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> Fusion | None:
+    def equivalent(self, weights: dict[str, float], /) -> Fusion | None:
         """Our ``rrf``: w/(rank + w·(k − 1)), so that k differs where the weights do."""
-        weights = dict(zip(sources, self.source_weights(sources, roles).tolist(), strict=True))
         constants = {name: weight * (self.k - 1) for name, weight in weights.items()}
-        if max(constants.values()) > GREATEST_CONSTANT:
+        if max(constants.values()) > GREATEST_K:
             return None
         return RRF(k=constants, weights=weights)
 
@@ -71,10 +61,6 @@ class QdrantRRF(RankTermSum, WeightedFusion):
     def weight_homogeneity(self) -> Homogeneity:
         """Scaling all weights scales the scores only at k = 1."""
         return 1 if self.k == 1 else None
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """K and the weights."""
-        return (integer("k", 1, 1000, log=True), *super().space(sources))
 
 
 class QdrantDBSF(CanonicalFusion):
@@ -91,8 +77,18 @@ class QdrantDBSF(CanonicalFusion):
         return DistributionBasedFusion()
 
 
+REQUEST = {
+    "prefetch": Each({"query": "QUERY", "using": Slot("name"), "limit": Slot("window")}),
+    "query": {
+        "fusion": Maybe("score_fusion"),
+        "rrf": Maybe("k", {"k": Slot("k"), "weights": Maybe("weights")}),
+    },
+    "limit": Slot("top_k"),
+}
+
+
 @dialects.register
-class Qdrant(Dialect):
+class Qdrant(EngineDialect):
     """Qdrant 1.19."""
 
     name = "qdrant"
@@ -108,31 +104,17 @@ class Qdrant(Dialect):
         "dbsf has no weights.",
     )
 
-    @classmethod
-    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """``rrf`` for reciprocal ranks, ``dbsf`` for sums of scores scaled that way."""
-        draft = Draft(cls, system, roles)
-        if len(draft.sources) < 2:
-            return draft.refuse("runs: two or more lists are fused")
-        fusion: Mapping[str, Any]
-        if draft.is_of_dialect:
-            fusion = draft.keep_fusion()
-        elif (ranks := draft.find_reciprocal_ranks()) is not None:
-            fusion = cls._rrf(draft, ranks)
-        elif (mean := draft.find_score_sum()) is not None:
-            if not isinstance(scale := mean.normalize, DBSF):
-                return draft.refuse(f"normalize: {cls.title} has no {scale.method!r}")
-            if scale.clip or scale.constant != 0.5:
-                draft.lose("normalize: dbsf is not clipped to [0, 1], and equal scores count 0.5")
-            if name_weights(draft.weights):
-                draft.lose("weights: dbsf has none")
-            fusion = {"method": "dbsf"}
-        else:
-            return draft.refuse_fusion()
-        return draft.finish(fusion, **draft.choose_windows(by_source=True))
+    forms = (Form({FILE: REQUEST}),)
+    notes = (
+        "Send it to POST /collections/COLLECTION/points/query.",
+        "Replace each QUERY by the vector of its list, and using by the vector's name.",
+        "Weights need version 1.17; a limit of prefetch holds for each shard.",
+    )
+    lists = (2, 1000)
+    score_methods: ClassVar[Mapping[str, str]] = {"dbsf": "dbsf"}
 
     @classmethod
-    def _rrf(cls, draft: Draft, ranks: ReciprocalRanks) -> Mapping[str, Any]:
+    def convert_ranks(cls, draft: Draft, ranks: ReciprocalRankSum) -> Mapping[str, Any]:
         """w/(c + rank) is Qdrant's term of weight c/(k − 1), if c/w is the same for all lists."""
         constants, weights = ranks.k, ranks.weights
         most = max(constants.values())
@@ -150,49 +132,24 @@ class Qdrant(Dialect):
         return {"k": constant, "weights": {name: w / mean for name, w in weights.items()}}
 
     @classmethod
-    def write(cls, system: System) -> Configuration:
-        """The body of a query request."""
-        check_writable(cls, system)
-        windows, fusion = windows_by_source(system), system.fusion
-        prefetch = [
-            {"query": "QUERY", "using": name, "limit": windows[name]} for name in system.runs
-        ]
-        query: dict[str, Any] = {"fusion": "dbsf"}
-        if isinstance(fusion, QdrantRRF):
-            weights = [*weights_by_source(system).values()]
-            query = {"rrf": {"k": fusion.k, **({"weights": weights} if fusion.weights else {})}}
-        request = {"prefetch": prefetch, "query": query, "limit": most_results(system)}
-        return Configuration(
-            {FILE: write_json(request)},
-            (
-                "Send it to POST /collections/COLLECTION/points/query.",
-                "Replace each QUERY by the vector of its list, and using by the vector's name.",
-                "Weights need version 1.17; a limit of prefetch holds for each shard.",
-            ),
-        )
+    def convert_scores(cls, draft: Draft, scale: Normalizer) -> Mapping[str, Any]:
+        """``dbsf``, which has no weights."""
+        super().convert_scores(draft, scale)
+        if isinstance(scale, DBSF) and (scale.clip or scale.constant != 0.5):
+            draft.lose("normalize: dbsf is not clipped to [0, 1], and equal scores count 0.5")
+        if name_weights(draft.weights):
+            draft.lose("weights: dbsf has none")
+        return {"method": "dbsf"}
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system from a query request.
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """Weights only where they were given."""
+        values, fusion = super().list_values(system, roles), system.fusion
+        if not isinstance(fusion, QdrantRRF):
+            return {**values, "score_fusion": fusion.method}
+        return values if fusion.weights else {**values, "weights": []}
 
-        Raises:
-            ConfigError: It is none.
-        """
-        request = read_json(files, FILE)
-        with refuse_unreadable(FILE, cls.title):
-            names = [entry["using"] for entry in request["prefetch"]]
-            query = request["query"]
-            fusion: dict[str, Any] = {"method": query.get("fusion", "rrf")}
-            if "rrf" in query:
-                fusion["k"] = query["rrf"].get("k", 2)
-                if "weights" in query["rrf"]:
-                    fusion["weights"] = dict(zip(names, query["rrf"]["weights"], strict=True))
-            depth = {entry["using"]: entry.get("limit", 10) for entry in request["prefetch"]}
-            limits = set(depth.values())
-            return {
-                "runs": names,
-                "dialect": cls.name,
-                "fusion": fusion,
-                "depth": limits.pop() if len(limits) == 1 else depth,
-                "top_k": request.get("limit", 10),
-            }
+    @classmethod
+    def make_system(cls, values: Values) -> dict[str, Any]:
+        """By the fusion that the query names."""
+        return super().make_system({"method": values.get("score_fusion", "rrf"), **values})
