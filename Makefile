@@ -35,7 +35,7 @@ gate: $(VENV)/.run ## Hold EXPERIMENT to its committed baseline
 	$(BIN)/fusion-bench gate $(EXPERIMENT)
 
 self-test: $(VENV)/.dev ## Put the gate on trial and renew docs/gate-self-test.md
-	$(BIN)/python -m benchmarks.self_test
+	$(BIN)/python -m benchmarks.studies.self_test
 
 dataset: $(VENV)/.collections ## Rebuild datasets/attack and datasets/referee from their texts
 	$(BIN)/python datasets/attack/rebuild
@@ -45,13 +45,13 @@ bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 	$(BIN)/python -m benchmarks
 
 policies: $(VENV)/.dev ## Measure what per-query policies are worth (some ten minutes), and renew docs/policies.md
-	$(BIN)/python -m benchmarks.policies
+	$(BIN)/python -m benchmarks.studies.policies
 
 verdict-pages: $(VENV)/.dev ## Make every page of docs/ that holds a verdict again (some hours)
-	$(BIN)/python -m benchmarks.verdict_pages
+	$(BIN)/python -m benchmarks.studies
 
 simulations: $(VENV)/.dev ## Simulate what docs/statistics.md promises, and renew its tables (half an hour)
-	$(BIN)/python -m benchmarks.simulations
+	$(BIN)/python -m benchmarks.studies.simulations
 
 live: $(VENV)/.dev ## Answer queries one by one and compare the order with eval's (minutes)
 	$(BIN)/python -m benchmarks.live_replay "rrf-v2 pos 1/rank"
@@ -60,16 +60,16 @@ scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a qu
 	$(BIN)/python -m benchmarks.scaling
 
 leaderboard: $(VENV)/.dev ## Run every method on every collection (half an hour; resumes)
-	$(BIN)/python -m benchmarks.leaderboard
+	$(BIN)/python -m benchmarks.studies.leaderboard
 
 hybrid: $(VENV)/.dev ## Compare semche's retriever over Chroma with its figures on nfcorpus (some three minutes)
-	$(BIN)/python -m benchmarks.hybrid
+	$(BIN)/python -m benchmarks.studies.hybrid
 
 engines: $(VENV)/.dev ## Replay what real engines fuse on nfcorpus, and renew a table of docs/pull.md (ten minutes)
-	$(BIN)/python -m benchmarks.pulled_engines
+	$(BIN)/python -m benchmarks.studies.pulled_engines
 
 methods: $(VENV)/.dev ## Renew experiments/methods.yaml from the registries
-	$(BIN)/python -m benchmarks.leaderboard.methods
+	$(BIN)/python -m benchmarks.studies.leaderboard.methods
 
 pictures: eval $(VENV)/.browser ## Renew the README's pictures from the default experiment (needs chromium)
 	$(BIN)/python -m benchmarks.screenshots

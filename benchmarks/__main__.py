@@ -2,7 +2,8 @@
 
 A benchmark is a module of this folder with a ``TITLE`` and a function
 ``rows(rounds, *, toy=False)``. ``toy`` is the smallest size at which every line runs; tests use it.
-The other modules with a ``main`` are studies, each started by itself.
+The other modules with a ``main`` are started by themselves. The studies that write
+pages of docs/ stand in ``benchmarks/studies/``.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from benchmarks.__main__ import ROOT, find_benchmarks, main
 from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, fusion_bench_task
-from benchmarks.front import mean_gains
 from benchmarks.scaling import fit_slope
+from benchmarks.studies.front import mean_gains
 from benchmarks.synthetic import make_aligned_runs
 from benchmarks.table import draw, draw_panel, markdown, replace_between_marks
 from benchmarks.timing import Row, median_seconds
@@ -156,40 +156,44 @@ def test_every_benchmark_runs_at_toy_size(name: str) -> None:
 
 
 STUDIES = (
-    "adr_005",
-    "choices",
-    "front",
-    "front_example",
-    "guidance",
-    "hybrid",
+    "studies.adr_005",
+    "studies.choices",
+    "studies.front",
+    "studies.front_example",
+    "studies.guidance",
+    "studies.hybrid",
     "live_replay",
     "python_calls",
-    "referee",
-    "salts",
+    "studies.referee",
+    "studies.salts",
     "scaling",
-    "self_test",
+    "studies.self_test",
     "sweep",
-    "tuning",
-    "types",
+    "studies.tuning",
+    "studies.types",
 )
 
 
 #: Modules whose parts have tests of their own: all of one takes minutes.
 TESTED_ELSEWHERE = {
-    "agreement_table",
-    "classify_table",
-    "judge_sensitivity_table",
-    "judging_effort",
-    "mutants",
-    "prediction_powered_table",
-    "printed_blocks",
-    "trials_table",
+    "studies.agreement_table",
+    "studies.classify_table",
+    "studies.judge_sensitivity_table",
+    "studies.judging_effort",
+    "studies.mutants",
+    "studies.prediction_powered_table",
+    "studies.printed_blocks",
+    "studies.trials_table",
 }
 
 
 def test_every_module_with_a_command_line_is_tested() -> None:
     folder = ROOT / "benchmarks"
-    commands = {path.stem for path in folder.glob("*.py") if "\ndef main(" in path.read_text()}
+    commands = {
+        ".".join(path.relative_to(folder).with_suffix("").parts)
+        for path in [*folder.glob("*.py"), *folder.glob("studies/*.py")]
+        if "\ndef main(" in path.read_text()
+    }
     elsewhere = {"__main__", *TESTED_ELSEWHERE}
     assert commands - elsewhere - find_benchmarks().keys() == set(STUDIES)
 
@@ -211,7 +215,7 @@ def test_every_study_runs_at_toy_size(
 def written_files() -> list[Path]:
     """The files that a full run writes."""
     pictures = (ROOT / "reports" / "pictures").glob("*.png")
-    return [*(ROOT / "docs").iterdir(), *(ROOT / "benchmarks").glob("*.json"), *pictures]
+    return [*(ROOT / "docs").iterdir(), *(ROOT / "benchmarks").rglob("*.json"), *pictures]
 
 
 def test_the_command_writes_results_tables_and_picture(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.leaderboard.cells import (
+from benchmarks.studies.leaderboard.cells import (
     HEAD,
     Budget,
     Cell,
@@ -19,24 +19,24 @@ from benchmarks.leaderboard.cells import (
     read_head,
     write_record,
 )
-from benchmarks.leaderboard.evaluate import evaluate_row, fingerprint_row, load_material
-from benchmarks.leaderboard.methods import (
+from benchmarks.studies.leaderboard.evaluate import evaluate_row, fingerprint_row, load_material
+from benchmarks.studies.leaderboard.methods import (
     ATTACK,
     EXPERIMENT,
     Lists,
     list_policies,
     write_experiment,
 )
-from benchmarks.leaderboard.page import PICTURE, QUESTIONS, write_page
-from benchmarks.leaderboard.results import (
+from benchmarks.studies.leaderboard.page import PICTURE, QUESTIONS, write_page
+from benchmarks.studies.leaderboard.results import (
     BEST_SOURCE,
     COMPARED,
     ORACLES,
     WORST_SOURCE,
     read_results,
 )
-from benchmarks.leaderboard.rows import FLOOR, list_rows
-from benchmarks.leaderboard.run import run_collections
+from benchmarks.studies.leaderboard.rows import FLOOR, list_rows
+from benchmarks.studies.leaderboard.run import run_collections
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import read_spec
@@ -45,7 +45,7 @@ from fusion_bench.methods.fuse import fusions
 from tests.tiny import FILES
 
 BUDGET = Budget(trials=2, folds=2, flips=39)
-RENEW = "experiments/methods.yaml: run python -m benchmarks.leaderboard.methods"
+RENEW = "experiments/methods.yaml: run python -m benchmarks.studies.leaderboard.methods"
 
 
 @cache

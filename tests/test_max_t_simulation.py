@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.simulations import max_t as simulation
+from benchmarks.studies.simulations import max_t as simulation
 from fusion_bench.stats.max_t import FamilyRow, max_t
 
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.trial_values import FIXED, KINDS, TRIALS, Contrast, load_agents, make_contrasts
-from benchmarks.trials_table import (
+from benchmarks.studies.trial_values import (
+    FIXED,
+    KINDS,
+    TRIALS,
+    Contrast,
+    load_agents,
+    make_contrasts,
+)
+from benchmarks.studies.trials_table import (
     BORROWED,
     WAYS,
     Coverage,

@@ -8,7 +8,7 @@ The interval is the delete-one-query jackknife's (Efron & Tibshirani 1993, "An I
 Bootstrap", chapter 11) with Student's t on Q − 1 degrees of freedom. The pairs of one query depend
 on each other: one reading of the query decides many of its grades. The large-sample formula of
 Fleiss, Cohen & Everitt 1969 counts pairs as independent, so its intervals are too narrow;
-``benchmarks/agreement_table.py`` measures by how much.
+``benchmarks/studies/agreement_table.py`` measures by how much.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def split_queries(
     return split
 
 
-#: Of ``benchmarks/simulations/results/few_queries.json``, 500 samples a row.
+#: Of ``benchmarks/studies/simulations/results/few_queries.json``, 500 samples a row.
 SIMULATED: Final = (
     SimulatedPower(collection="jqara", queries=40, half_split=0.124, cross_fitting=0.198),
     SimulatedPower(collection="jqara", queries=60, half_split=0.270, cross_fitting=0.328),

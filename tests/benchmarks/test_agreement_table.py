@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.agreement_table import (
+from benchmarks.studies.agreement_table import (
     METHODS,
     format_table,
     large_sample_error,

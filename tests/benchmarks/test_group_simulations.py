@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.simulations import cr2, groups, undeclared_groups
-from benchmarks.simulations.promise import Estimate, Promise
+from benchmarks.studies.simulations import cr2, groups, undeclared_groups
+from benchmarks.studies.simulations.promise import Estimate, Promise
 from fusion_bench.stats.intervals import estimate_mean
 
 

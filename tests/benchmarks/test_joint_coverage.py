@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.simulations import joint_coverage
+from benchmarks.studies.simulations import joint_coverage
 from fusion_bench.stats.max_t import FamilyRow, max_t
 
 

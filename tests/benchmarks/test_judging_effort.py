@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.judging_effort import Effort, format_table, hide_judgments, judge_until_decided
+from benchmarks.studies.judging_effort import (
+    Effort,
+    format_table,
+    hide_judgments,
+    judge_until_decided,
+)
 from fusion_bench.judging.judge_files import pair_grades
 from fusion_bench.judging.pools import read_judged_systems
 from tests import unjudged_project

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fusion_bench as fb
-from benchmarks.machine_judges.confusion import SCALES, confusion, count_pairs
-from benchmarks.machine_judges.population import Population, make_judges, ndcg, rank_codes
-from benchmarks.prediction_powered_table import (
+from benchmarks.studies.machine_judges.confusion import SCALES, confusion, count_pairs
+from benchmarks.studies.machine_judges.population import Population, make_judges, ndcg, rank_codes
+from benchmarks.studies.prediction_powered_table import (
     METHODS,
     OURS,
     format_table,

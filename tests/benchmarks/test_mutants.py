@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.mutants import EQUIVALENT, MUTANTS, ROOT, Mutant, try_mutant
+from benchmarks.studies.mutants import EQUIVALENT, MUTANTS, ROOT, Mutant, try_mutant
 
 
 @pytest.mark.parametrize("mutant", [*MUTANTS, EQUIVALENT], ids=lambda mutant: mutant.title)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.printed_blocks import renew_lines
+from benchmarks.studies.printed_blocks import renew_lines
 
 PRINTED = """Systems
 rrf k=60      0.5003                     baseline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.pulled_engines.orders import Difference, compare_orders
+from benchmarks.studies.pulled_engines.orders import Difference, compare_orders
 
 REPLAY = [("a", 1.0), ("b", 0.5), ("c", 0.5), ("d", 0.25), ("e", 0.25 - 1e-8), ("f", 0.0)]
 

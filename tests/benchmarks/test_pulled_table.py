@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pulled_engines import __main__ as program
-from benchmarks.pulled_engines.corpus import make_corpus
+from benchmarks.studies.pulled_engines import __main__ as program
+from benchmarks.studies.pulled_engines.corpus import make_corpus
 
 CORPUS = make_corpus(60, 6)
 QRELS = "".join(f"{query} 0 doc-{n} 1\n" for n, query in enumerate(CORPUS.queries))

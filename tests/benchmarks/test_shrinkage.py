@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.simulations.page import RESULTS, read_result
-from benchmarks.simulations.promise import Estimate, Promise
-from benchmarks.simulations.shrinkage import Design, score_trials, simulate_design
+from benchmarks.studies.simulations.page import RESULTS, read_result
+from benchmarks.studies.simulations.promise import Estimate, Promise
+from benchmarks.studies.simulations.shrinkage import Design, score_trials, simulate_design
 from fusion_bench.tune.trial_selection import shrunken_gains
 
 RNG = np.random.default_rng(0)

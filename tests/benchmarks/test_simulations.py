@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.simulations import sample_size
-from benchmarks.simulations.__main__ import find_simulations, run_simulation
-from benchmarks.simulations.page import (
+from benchmarks.studies.simulations import sample_size
+from benchmarks.studies.simulations.__main__ import find_simulations, run_simulation
+from benchmarks.studies.simulations.page import (
     PAGE,
     RESULTS,
     Result,
@@ -17,7 +17,7 @@ from benchmarks.simulations.page import (
     write_result,
     write_table,
 )
-from benchmarks.simulations.promise import Estimate, Promise, Side
+from benchmarks.studies.simulations.promise import Estimate, Promise, Side
 
 TOY = Result(
     name="toy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.simulations import first_group, skew
+from benchmarks.studies.simulations import first_group, skew
 
 
 @pytest.mark.parametrize("kind", skew.FAMILIES)

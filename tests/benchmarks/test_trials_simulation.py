@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.simulations import trials
+from benchmarks.studies.simulations import trials
 
 
 def test_trials_do_not_move_a_fixed_baseline() -> None:

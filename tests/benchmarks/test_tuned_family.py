@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.leaderboard.tuned_family import adjust_for_choice
+from benchmarks.studies.leaderboard.tuned_family import adjust_for_choice
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family

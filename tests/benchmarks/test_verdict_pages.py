@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from benchmarks.verdict_pages import PARTS, ROOT, Part, make_pages
+from benchmarks.studies.__main__ import PARTS, ROOT, Part, make_pages
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
@@ -19,8 +19,8 @@ def test_each_part_has_a_module_and_a_page_with_its_mark(part: Part) -> None:
 def test_every_table_between_marks_is_of_a_part() -> None:
     modules = {part.module for part in PARTS}
     writers = {
-        f"benchmarks.{path.stem}"
-        for path in (ROOT / "benchmarks").glob("*.py")
+        f"benchmarks.studies.{path.stem}"
+        for path in (ROOT / "benchmarks/studies").glob("*.py")
         if 'if __name__ == "__main__"' in (text := path.read_text(encoding="utf-8"))
         and "parse_options(" in text
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.self_test import build_checks
+from benchmarks.studies.self_test import build_checks
 from fusion_bench.gate.self_test.error_rates import measure_error_rates
 from tests.parity.collections import aligned
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.judge_sensitivity_table import compare_judges, list_rows
-from benchmarks.prediction_powered_table import PAGE
+from benchmarks.studies.judge_sensitivity_table import compare_judges, list_rows
+from benchmarks.studies.prediction_powered_table import PAGE
 from tests.parity.data import parity_data
 
 pytestmark = pytest.mark.parity

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import fusion_bench
-from benchmarks.pulled_engines.corpus import make_corpus
-from benchmarks.pulled_engines.indexes import FUSIONS, Settings
-from benchmarks.pulled_engines.measure import Pull, PulledFolder
+from benchmarks.studies.pulled_engines.corpus import make_corpus
+from benchmarks.studies.pulled_engines.indexes import FUSIONS, Settings
+from benchmarks.studies.pulled_engines.measure import Pull, PulledFolder
 from fusion_bench.cli import main
 from fusion_bench.engines.connectors import (
     Connector,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pulled_engines.indexes import Settings, build_chroma
+from benchmarks.studies.pulled_engines.indexes import Settings, build_chroma
 from fusion_bench.engines.connectors import PullQuery
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.local.cases import (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pulled_engines.indexes import Settings, build_lancedb
+from benchmarks.studies.pulled_engines.indexes import Settings, build_lancedb
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.child_processes import running_child

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pulled_engines.indexes import Settings, build_milvus
+from benchmarks.studies.pulled_engines.indexes import Settings, build_milvus
 from fusion_bench.engines.connectors.milvus import score_of
 from fusion_bench.errors import ConfigError
 from tests.engines.local.cases import (

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg2  # type: ignore[import-untyped]
 import pytest
 
-from benchmarks.pulled_engines.indexes import Settings, build_postgres
+from benchmarks.studies.pulled_engines.indexes import Settings, build_postgres
 from fusion_bench.engines.connectors import EngineSession
 from fusion_bench.engines.connectors.pgvector import (
     PgvectorConnector,

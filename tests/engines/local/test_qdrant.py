@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pulled_engines.indexes import Settings, build_qdrant_client, build_qdrant_edge
+from benchmarks.studies.pulled_engines.indexes import (
+    Settings,
+    build_qdrant_client,
+    build_qdrant_edge,
+)
 from fusion_bench.errors import ConfigError
 from tests.engines.local.cases import (
     CORPUS,

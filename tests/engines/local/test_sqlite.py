@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pulled_engines.indexes import Settings, build_sqlite
+from benchmarks.studies.pulled_engines.indexes import Settings, build_sqlite
 from fusion_bench.engines.connectors import connectors
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.local.cases import (

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import fusion_bench
-from benchmarks.pulled_engines.orders import compare_orders
+from benchmarks.studies.pulled_engines.orders import compare_orders
 from fusion_bench.data.run import Run
 from fusion_bench.engines.engine_settings import build_connector
 from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset

@@ -13,7 +13,7 @@ from fusion_bench.report.tuning_page import describe_split
 from fusion_bench.tune.splits import SIMULATED, choose_split
 from tests.tune.cases import aligned
 
-RESULTS = Path(__file__).parents[3] / "benchmarks/simulations/results/few_queries.json"
+RESULTS = Path(__file__).parents[3] / "benchmarks/studies/simulations/results/few_queries.json"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Studies that write the tables of docs/, and what they share."""
