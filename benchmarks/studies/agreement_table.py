@@ -139,10 +139,9 @@ def format_table(designs: Sequence[Design]) -> str:
     low, high = clopper_pearson(round(0.95 * runs), runs)
     least = {m: min(each.covered[m] for each in designs) / runs for m in METHODS}
     lines = [
-        f"{len(designs)} designs of {runs:,} runs (`python -m benchmarks.studies.agreement_table`); a"
-        f" true coverage of 95 % shows as {100 * low:.1f} % to {100 * high:.1f} %. Least coverage: "
-        + "; ".join(f"{m} {100 * least[m]:.1f} %" for m in METHODS)
-        + ".\n",
+        f"{len(designs)} designs of {runs:,} runs (`python -m benchmarks.studies.agreement_table`);"
+        f" a true coverage of 95 % shows as {100 * low:.1f} % to {100 * high:.1f} %. "
+        "Least coverage: " + "; ".join(f"{m} {100 * least[m]:.1f} %" for m in METHODS) + ".\n",
         f"| judges | κ | queries | pairs of each | {' | '.join(METHODS)} |",
         "|:--|--:|--:|--:|--:|--:|--:|",
     ]
