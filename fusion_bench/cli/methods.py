@@ -76,5 +76,8 @@ def build_alias_table(aliases: Mapping[str, Mapping[str, str]]) -> Table:
         Row((name, ", ".join(f"{key}: {value}" for key, value in meant.items())))
         for name, meant in aliases.items()
     )
-    columns = (Column("alias", is_text=True), Column("stands for", is_text=True))
+    columns: tuple[Column[object], ...] = (
+        Column("alias", is_text=True),
+        Column("stands for", is_text=True),
+    )
     return Table("other names of fusion methods", columns, tuple(rows))

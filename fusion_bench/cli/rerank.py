@@ -260,7 +260,7 @@ def build_simulation_tables(result: SimulationResult) -> tuple[Table, Table]:
     """Quality and latency by share of time the provider is down, and by deadline."""
     from fusion_bench.report.page import Column, Row, Table
 
-    columns = (
+    columns: tuple[Column[object], ...] = (
         *(Column(name, is_text=True, is_name=True) for name in SETTING_HEADINGS),
         *map(Column, (result.measure, *POINT_HEADINGS)),
     )

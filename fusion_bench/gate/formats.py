@@ -37,7 +37,11 @@ LEGEND = (
     "Bars: candidate − reference. The line ends at the one-sided 95 % t bound. ┊ is the largest "
     "drop that the policy allows."
 )
-COMMENT_COLUMNS = (Column("mean"), Column("difference"), Column("queries"))
+COMMENT_COLUMNS: tuple[Column[object], ...] = (
+    Column("mean"),
+    Column("difference"),
+    Column("queries"),
+)
 
 
 def render_comment(verdict: GateVerdict) -> str:
@@ -184,7 +188,7 @@ def _add_case(suite: ET.Element, group: str, name: str, text: str, kind: str | N
     ET.SubElement(case, "system-out").text = text
 
 
-UPDATE_COLUMNS = (
+UPDATE_COLUMNS: tuple[Column[object], ...] = (
     Column("check", is_text=True),
     Column("verdict", is_text=True),
     Column("old"),
@@ -193,7 +197,11 @@ UPDATE_COLUMNS = (
     Column("changed", is_optional=True),
     Column("max_drop", is_optional=True),
 )
-MEAN_COLUMNS = (Column("measure", is_text=True), Column("old"), Column("new"))
+MEAN_COLUMNS: tuple[Column[object], ...] = (
+    Column("measure", is_text=True),
+    Column("old"),
+    Column("new"),
+)
 
 
 def build_update_page(baseline: Baseline) -> Page:

@@ -23,17 +23,18 @@ from fusion_bench.gate.verdict import (
     GuardResult,
 )
 from fusion_bench.report.data_warnings import (
-    JudgedColumns,
     JudgePlace,
+    describe_columns,
     drop_judge_findings,
     format_pool_line,
     judge_section,
+    judged_columns,
     lint_section,
     list_findings,
     note_unknown_ends,
     v2_findings,
 )
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_change,
@@ -47,7 +48,7 @@ NOISY = 1.5
 #: With fewer changed queries, large losses of a few in a hundred may not have been seen yet.
 FEW_CHANGED = 100
 #: Of the table of checks.
-CHECK_COLUMNS = (
+CHECK_COLUMNS: tuple[Column[object], ...] = (
     Column("check", is_text=True),
     Column("status", is_text=True),
     Column("baseline", is_optional=True),
@@ -183,12 +184,13 @@ def judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
     """The table, with a row for each check whose judgments are not complete; none without such."""
     known = [check for check in checks if check.bounds is not None]
     if known:
-        judged = JudgedColumns.of_rows(check.bounds for check in known)
-        rows = tuple(Row((check.display_name, *judged.cells(check.bounds))) for check in known)
-        columns = (Column("check", is_text=True), *judged.columns)
+        columns: list[Column[CheckResult]] = [
+            Column("check", lambda check: check.display_name, is_text=True),
+            *judged_columns(known, lambda check: check.bounds),
+        ]
         unknown = note_unknown_ends((check.measure, check.bounds) for check in known)
         title = "Judged documents of the candidate"
-        yield Table(title, columns, rows, (*judged.notes, *unknown))
+        yield make_table(title, columns, known, notes=(*describe_columns(columns), *unknown))
 
 
 EXIT_TONES: dict[int, Tone] = {0: "passed", 3: "inconclusive"}
@@ -283,7 +285,7 @@ def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
     """What the candidate changed: lists, configuration and policy."""
     if verdict.list_changes:
         headers = ("list", "change", "baseline", "candidate")
-        columns = tuple(Column(name, is_text=True) for name in headers)
+        columns: tuple[Column[object], ...] = tuple(Column(name, is_text=True) for name in headers)
         rows = tuple(Row(_list_cells(change)) for change in verdict.list_changes)
         yield Table("Changed lists", columns, rows, (REFERENCE_NOTE,))
     if verdict.config_changes:
@@ -299,7 +301,7 @@ def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
         Row((path, *("–" if side is None else str(side) for side in sides)))
         for path, sides in changes.items()
     )
-    columns = tuple(Column(header, is_text=True) for header in headers)
+    columns: tuple[Column[object], ...] = tuple(Column(header, is_text=True) for header in headers)
     return Table(f"Changed {name}", columns, tuple(rows))
 
 
@@ -310,7 +312,7 @@ def policy_table(changes: Sequence[PolicyChange]) -> Table:
         Row((change.path, format_side(change.before), format_side(change.after), change.effect))
         for change in changes
     )
-    columns = tuple(Column(header, is_text=True) for header in headers)
+    columns: tuple[Column[object], ...] = tuple(Column(header, is_text=True) for header in headers)
     return Table("Changed policy", columns, tuple(rows))
 
 

@@ -379,7 +379,7 @@ def _describe(report: AgreementReport, comparison: PairAgreement) -> str:
 
 def _build_table(report: AgreementReport) -> Table:
     is_weighted = report.weighting != "none"
-    columns = (
+    columns: tuple[Column[object], ...] = (
         Column("reference", is_text=True, is_name=True),
         Column("judge", is_text=True, is_name=True),
         *map(Column, ("pairs", "queries", "κ graded")),
@@ -411,7 +411,7 @@ def _build_table(report: AgreementReport) -> Table:
 
 def _build_section(comparison: PairAgreement) -> Section:
     judge, reference = comparison.judge, comparison.reference
-    columns = (
+    columns: tuple[Column[object], ...] = (
         Column(reference, is_text=True),
         *(Column(f"{judge} {grade}") for grade in comparison.grades),
         Column("recall"),

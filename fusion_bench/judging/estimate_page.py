@@ -109,7 +109,7 @@ def _build_table(estimate: GradeEstimate, measure: str) -> Table:
     is_primary = measure == estimate.measures[0]
     chosen = [each for each in estimate.differences if each.measure == measure]
     coverage = format_coverage(estimate.alpha)
-    columns = (
+    columns: tuple[Column[object], ...] = (
         Column("system", is_text=True),
         Column("difference"),
         Column(f"{coverage} interval"),
@@ -164,7 +164,7 @@ def _build_row(estimate: GradeEstimate, each: EstimatedDifference) -> Row:
 def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifference]) -> Table:
     """What more queries of people would do."""
     sizes = sorted({size for each in chosen for size in each.judging.expected})
-    columns = (
+    columns: tuple[Column[object], ...] = (
         Column("system", is_text=True),
         Column("half width now"),
         *(Column(f"with {size:,}") for size in sizes),

@@ -109,7 +109,10 @@ def _build_mean_table(sensitivity: JudgeSensitivity) -> Table:
         )
         for each in sensitivity.systems
     )
-    columns = (Column("system", is_text=True), *(Column(each.name) for each in sensitivity.judges))
+    columns: tuple[Column[object], ...] = (
+        Column("system", is_text=True),
+        *(Column(each.name) for each in sensitivity.judges),
+    )
     note = "In brackets: the place among the systems; equal means share the better one."
     return Table(f"{sensitivity.measure} by judge", columns, rows, (note,))
 
@@ -117,7 +120,7 @@ def _build_mean_table(sensitivity: JudgeSensitivity) -> Table:
 def _build_verdict_table(sensitivity: JudgeSensitivity) -> Table:
     """A row a system and judge."""
     coverage = format_coverage(sensitivity.alpha)
-    columns = (
+    columns: tuple[Column[object], ...] = (
         Column("system", is_text=True),
         Column("judge", is_text=True, is_name=True),
         Column("difference"),
@@ -163,7 +166,7 @@ def _list_rows(sensitivity: JudgeSensitivity, each: SystemSensitivity) -> Iterat
 
 def _build_order_table(sensitivity: JudgeSensitivity) -> Table:
     """A row a pair of judges."""
-    columns = (
+    columns: tuple[Column[object], ...] = (
         Column("judges", is_text=True, is_name=True),
         Column("Kendall's τ"),
         Column("same order"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fusion_bench.evaluation.report_records import ComparisonResult
-from fusion_bench.report.page import Finding, Tone
+from fusion_bench.report.page import Column, Finding, Tone
 from fusion_bench.stats.comparison import (
     BETTER,
     MIN_CHANGED,
@@ -19,6 +19,7 @@ from fusion_bench.stats.comparison import (
 )
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.util.formatting import (
+    format_coverage,
     format_interval,
     format_number,
     format_p_value,
@@ -32,6 +33,37 @@ SIMULATION_ERROR = "not shown (within simulation error)"
 
 
 ComparedRow: TypeAlias = Comparison | ComparisonResult
+
+#: Of any record that has a difference.
+DIFFERENCE: Column[Any] = Column(
+    "difference", lambda row: format_number(row.difference, signed=True)
+)
+#: Of any record that counts the queries won, tied and lost.
+COUNTS: Column[Any] = Column(
+    "w/t/l", lambda row: f"{row.wins:,}/{row.ties:,}/{row.losses:,}", is_optional=True
+)
+
+
+def interval_column(alpha: float, mark: str = "") -> Column[Any]:
+    """The interval of a difference: of any record that has its ends.
+
+    Args:
+        alpha: 1 − coverage, which the header names.
+        mark: Stands behind the header.
+    """
+    return Column(f"{format_coverage(alpha)} interval{mark}", format_compared_interval)
+
+
+def p_column(alpha: float, header: str = "p") -> Column[Any]:
+    """The adjusted p of a :data:`ComparedRow`, else the plain one with its mark."""
+    return Column(header, lambda row: format_adjusted_p(row, alpha))
+
+
+def format_compared_interval(row: Any) -> str:  # noqa: ANN401 - of any record that has its ends
+    """The interval; ‡ where it may cover less than it says."""
+    text = format_interval(row.low, row.high, signed=True)
+    has_few = getattr(row, "few_changes", False) and text != "n/a"
+    return f"{text}{FEW_CHANGES}" if has_few else text
 
 
 def format_answer(answer: str | None, min_gain: float, *, alpha: float = 0.05) -> str:
@@ -58,12 +90,6 @@ def find_answer_tone(answer: str | None) -> Tone:
     if answer in WORSE:
         return "worse"
     return "warning" if answer == "unjudged decide" else "plain"
-
-
-def format_compared_interval(row: ComparedRow) -> str:
-    """The interval; ‡ where it may cover less than it says."""
-    text = format_interval(row.low, row.high, signed=True)
-    return f"{text}{FEW_CHANGES}" if row.few_changes and text != "n/a" else text
 
 
 def format_adjusted_p(row: ComparedRow, alpha: float) -> str:
@@ -115,7 +141,6 @@ ENOUGH_SEEN = 300
 def answer_findings(
     rows: Sequence[ComparedRow],
     first_group: Sequence[str],
-    *,
     systems: int,
     queries: int,
     groups: int,

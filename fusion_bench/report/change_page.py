@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.query_warnings import warn_synthetic
@@ -11,6 +12,7 @@ from fusion_bench.checks.records import DataWarning
 from fusion_bench.evaluation.compared_reports import explain_untested
 from fusion_bench.evaluation.report_changes import (
     CollectionChange,
+    QueryChange,
     ReportChange,
     SettingChange,
     SystemChange,
@@ -18,14 +20,15 @@ from fusion_bench.evaluation.report_changes import (
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.answer_texts import (
+    DIFFERENCE,
     describe_few_changes,
     find_answer_tone,
-    format_adjusted_p,
     format_answer,
     format_compared_interval,
+    p_column,
 )
 from fusion_bench.report.data_warnings import v2_findings
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -104,12 +107,13 @@ def setting_table(change: ReportChange) -> Table | None:
             for each in system.config:
                 names = owners.setdefault(each, [])
                 names += [] if system.name in names else [system.name]
-    rows = tuple(
-        Row((", ".join(names), each.path, each.then or ABSENT, each.now or ABSENT))
-        for each, names in owners.items()
-    )
-    title = "Configuration then and now"
-    return Table(title, _text_columns("of", "path", "then", "now"), rows) if rows else None
+    columns: list[Column[tuple[SettingChange, list[str]]]] = [
+        Column("of", lambda pair: ", ".join(pair[1]), is_text=True),
+        Column("path", lambda pair: pair[0].path, is_text=True),
+        Column("then", lambda pair: pair[0].then or ABSENT, is_text=True),
+        Column("now", lambda pair: pair[0].now or ABSENT, is_text=True),
+    ]
+    return make_table("Configuration then and now", columns, owners.items()) if owners else None
 
 
 def value_tables(
@@ -126,23 +130,30 @@ def value_tables(
     if systems:
         yield _system_table(collection, systems, min_gain, alpha)
     if collection.queries.rows:
-        yield _query_table(collection)
-
-
-def _text_columns(*headers: str) -> tuple[Column, ...]:
-    return tuple(Column(header, is_text=True) for header in headers)
+        count = pluralize(collection.queries.changed, "changed query")
+        note = f"Of {count}, each with the system on which it changed most."
+        title = f"Queries of {collection.name} that changed most"
+        yield make_table(title, QUERY_COLUMNS, collection.queries.rows, notes=(note,))
 
 
 def _system_table(
     collection: CollectionChange, systems: Sequence[SystemChange], min_gain: float, alpha: float
 ) -> Table:
     """Columns that no row fills are left out."""
-    columns = (
-        Column("system", is_text=True),
-        *map(Column, ("then", "now", "difference", "interval", "adj. p", "better", "worse")),
-        *_text_columns("change", "verdict then", "verdict now"),
-    )
-    rows = tuple(_system_row(system, min_gain, alpha) for system in systems)
+    answer = partial(format_answer, min_gain=min_gain, alpha=alpha)
+    columns: list[Column[SystemChange]] = [
+        Column("system", lambda row: row.name, is_text=True),
+        Column("then", lambda row: _format_mean(row.then)),
+        Column("now", lambda row: _format_mean(row.now)),
+        DIFFERENCE.of(_find_moved),
+        Column("interval", format_compared_interval).of(lambda row: row.comparison),
+        p_column(alpha, "adj. p").of(lambda row: row.comparison),
+        Column[SystemChange]("better", lambda row: f"{row.better:,}").of(_find_moved),
+        Column[SystemChange]("worse", lambda row: f"{row.worse:,}").of(_find_moved),
+        Column("change", lambda row: answer(row.answer), is_text=True),
+        Column("verdict then", lambda row: answer(row.answer_then), is_text=True),
+        Column("verdict now", lambda row: answer(row.answer_now), is_text=True),
+    ]
     note = (
         "Means over all queries of each report; the difference is now - then over the queries that "
         "both have. better, worse = queries whose value is greater or less now."
@@ -153,47 +164,33 @@ def _system_table(
     if comparisons:
         notes.insert(1, f"interval, adj. p = paired by query; {PAIRED}.")
     title = f"{collection.measure} on {collection.name}"
-    return Table(title, columns, rows, tuple(filter(None, notes))).without_empty_columns()
+    return make_table(
+        title, columns, systems, notes=filter(None, notes), tone=_system_tone
+    ).without_empty_columns()
 
 
-def _system_row(system: SystemChange, min_gain: float, alpha: float) -> Row:
-    then, now = (
-        ABSENT if mean is None else format_number(mean) for mean in (system.then, system.now)
-    )
-    difference, counts = "", ("", "")
-    if system.difference is not None:
-        difference = format_number(system.difference, signed=True)
-        counts = (f"{system.better:,}", f"{system.worse:,}")
-    comparison, tested = system.comparison, ("", "")
-    if comparison is not None:
-        p = format_adjusted_p(comparison, alpha)
-        tested = (format_compared_interval(comparison), p)
-    answers = (
-        format_answer(answer, min_gain, alpha=alpha)
-        for answer in (system.answer, system.answer_then, system.answer_now)
-    )
-    answer = system.answer_now if comparison is None else system.answer
-    cells = (system.name, then, now, difference, *tested, *counts, *answers)
-    return Row(cells, find_answer_tone(answer))
+def _find_moved(row: SystemChange) -> SystemChange | None:
+    """The row itself, where it has a difference."""
+    return None if row.difference is None else row
 
 
-def _query_table(collection: CollectionChange) -> Table:
-    rows = tuple(
-        Row(
-            (
-                row.query,
-                row.system,
-                format_number(row.then),
-                format_number(row.now),
-                format_number(row.now - row.then, signed=True),
-            )
-        )
-        for row in collection.queries.rows
-    )
-    columns = (*_text_columns("query", "system"), *map(Column, ("then", "now", "difference")))
-    count = pluralize(collection.queries.changed, "changed query")
-    note = f"Of {count}, each with the system on which it changed most."
-    return Table(f"Queries of {collection.name} that changed most", columns, rows, (note,))
+def _format_mean(mean: float | None) -> str:
+    return ABSENT if mean is None else format_number(mean)
+
+
+def _system_tone(system: SystemChange) -> Tone:
+    answer = system.answer_now if system.comparison is None else system.answer
+    return find_answer_tone(answer)
+
+
+#: The queries that changed most.
+QUERY_COLUMNS: tuple[Column[QueryChange], ...] = (
+    Column("query", lambda row: row.query, is_text=True),
+    Column("system", lambda row: row.system, is_text=True),
+    Column("then", lambda row: format_number(row.then)),
+    Column("now", lambda row: format_number(row.now)),
+    Column("difference", lambda row: format_number(row.now - row.then, signed=True)),
+)
 
 
 def grade_section(old: Report, new: Report) -> tuple[Section, ...]:

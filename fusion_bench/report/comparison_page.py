@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from fusion_bench.evaluation.compared_reports import CollectionComparison
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
+    COUNTS,
+    DIFFERENCE,
     answer_findings,
     describe_correction,
     describe_few_changes,
     format_adjusted_p,
     format_answer,
-    format_compared_interval,
+    interval_column,
+    p_column,
 )
 from fusion_bench.report.data_warnings import (
-    JudgedColumns,
     JudgePlace,
+    describe_columns,
     describe_judged,
     drop_judge_findings,
     format_judge_line,
     format_pool_line,
     judge_section,
+    judged_columns,
     list_findings,
     note_unknown_ends,
     v2_findings,
 )
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_table
 from fusion_bench.stats.comparison import SHOWN, Comparison
 from fusion_bench.util.formatting import (
     UNADJUSTED,
@@ -51,11 +56,12 @@ def build_comparison_page(
         origins: Where each report comes from.
         provenances: Of each report: from them come the commands that judge what decides.
     """
+    switch = {f"the {side}": on for side, on in collections[0].v2_enabled.items()}
     sections = tuple(
         Section(
             parts=(_build_table(item),),
             findings=(
-                *(_describe_switch(item) if i == 0 else ()),
+                *(v2_findings(switch) if i == 0 else ()),
                 *_describe_answers(item),
                 *drop_judge_findings([*list_findings(item.warnings)]),
                 *_describe_unjudged(item, provenances, len(collections)),
@@ -75,17 +81,8 @@ def build_comparison_page(
 
 def _describe_answers(item: CollectionComparison) -> Iterator[Finding]:
     rows = [each for each in item.comparisons if each.answer is not None]
-    return answer_findings(
-        rows,
-        item.first_group,
-        systems=item.systems,
-        queries=item.queries,
-        groups=item.comparisons[0].groups,
-    )
-
-
-def _describe_switch(item: CollectionComparison) -> Iterator[Finding]:
-    return v2_findings({f"the {side}": enabled for side, enabled in item.v2_enabled.items()})
+    groups = item.comparisons[0].groups
+    return answer_findings(rows, item.first_group, item.systems, item.queries, groups)
 
 
 def _describe_unjudged(
@@ -148,17 +145,15 @@ def _describe_best(item: CollectionComparison) -> str:
 
 def _build_table(item: CollectionComparison) -> Table:
     coverage = format_coverage(item.alpha)
-    judged = JudgedColumns.of_rows(map(item.find_bounds, item.comparisons))
-    columns = (
-        Column("measure", is_text=True),
-        Column("system", is_text=True, is_name=True),
-        Column("mean", is_optional=True),
-        *judged.columns,
-        *map(Column, ("difference", f"{coverage} interval", "p")),
-        Column("w/t/l", is_optional=True),
-        Column("verdict", is_text=True),
-    )
-    rows = tuple(_build_row(each, item, judged) for each in item.comparisons)
+    answer = partial(format_answer, min_gain=item.min_gain, alpha=item.alpha)
+    columns: list[Column[Comparison]] = [
+        Column("measure", lambda row: display_measure(row.measure), is_text=True),
+        Column("system", lambda row: row.candidate, is_text=True, is_name=True),
+        Column("mean", lambda row: format_number(row.candidate_mean), is_optional=True),
+        *judged_columns(item.comparisons, item.find_bounds),
+        *(DIFFERENCE, interval_column(item.alpha), p_column(item.alpha), COUNTS),
+        Column("verdict", lambda row: answer(row.answer), is_text=True),
+    ]
     correction = describe_correction(item.correction, item.family, coverage)
     queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
     note = (
@@ -166,17 +161,16 @@ def _build_table(item: CollectionComparison) -> Table:
         f"beside it: not adjusted. w/t/l = queries won, tied and lost against {baseline}."
     )
     few = describe_few_changes(item.comparisons, coverage)
-    return Table(
-        f"{item.collection}: {queries}, against {baseline}",
-        columns,
-        rows,
-        (note, *filter(None, [_describe_trials(item), few]), *_judged_notes(item, judged)),
+    notes = (
+        *(note, *filter(None, [_describe_trials(item), few])),
+        *(*describe_columns(columns), *_judged_notes(item)),
     )
+    title = f"{item.collection}: {queries}, against {baseline}"
+    return make_table(title, columns, item.comparisons, notes=notes)
 
 
-def _judged_notes(item: CollectionComparison, judged: JudgedColumns) -> Iterator[str]:
-    """What the columns mean, where they are not known, and the same of the baseline."""
-    yield from judged.notes
+def _judged_notes(item: CollectionComparison) -> Iterator[str]:
+    """Of which measures the bounds are not known, and what is judged of the baseline."""
     yield from note_unknown_ends(pair for each in item.bounds.values() for pair in each.items())
     baseline = item.comparisons[0].baseline
     if known := item.bounds.get(baseline):
@@ -191,20 +185,4 @@ def _describe_trials(item: CollectionComparison) -> str:
     return (
         "Values of systems with several trials are means over these. Their intervals hold for new "
         "trials and new queries."
-    )
-
-
-def _build_row(comparison: Comparison, item: CollectionComparison, judged: JudgedColumns) -> Row:
-    return Row(
-        (
-            display_measure(comparison.measure),
-            comparison.candidate,
-            format_number(comparison.candidate_mean),
-            *judged.cells(item.find_bounds(comparison)),
-            format_number(comparison.difference, signed=True),
-            format_compared_interval(comparison),
-            format_adjusted_p(comparison, item.alpha),
-            f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
-            format_answer(comparison.answer, item.min_gain, alpha=item.alpha),
-        )
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from shlex import join
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fusion_bench.checks.judges import JUDGE_KEYS, find_judge_warnings
 from fusion_bench.checks.list_warnings import find_data_warnings
@@ -15,19 +14,28 @@ from fusion_bench.checks.query_warnings import (
     warn_near_duplicates,
     warn_synthetic,
 )
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    DataWarning,
-    LintFinding,
-)
+from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
 from fusion_bench.checks.unjudged import SPARSE
 from fusion_bench.evaluation.dataset_facts import warn_first_trial, warn_ignored
-from fusion_bench.evaluation.lint import LintReport, WitnessedFinding, WitnessRecord
-from fusion_bench.evaluation.report_file import Provenance, Report
-from fusion_bench.evaluation.report_records import (
-    Collection,
+from fusion_bench.evaluation.lint import (
+    LintReport,
+    WitnessDocument,
+    WitnessedFinding,
+    WitnessRecord,
 )
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.evaluation.report_file import Provenance, Report
+from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.report.page import (
+    Column,
+    Finding,
+    Page,
+    R,
+    Section,
+    Table,
+    Tone,
+    make_columns,
+    make_table,
+)
 from fusion_bench.stats.comparison import MAX_UNJUDGED
 from fusion_bench.util.formatting import format_number, format_percent, list_names, pluralize
 
@@ -121,63 +129,45 @@ def drop_judge_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.key not in JUDGE_KEYS)
 
 
+#: Behind the share, where depths differ.
+K_NOTE = "; k is the measure's cutoff, or 10"
 #: Header of the least and the greatest mean over completions.
 BOUNDS_HEADER = "if judged"
 #: What that column means.
-BOUNDS_NOTE = (
-    f"{BOUNDS_HEADER} = least and greatest mean if each unjudged document of the system in its "
-    "top k had some grade of the scale, ideals computed again."
+BOUNDS_LEGEND = (
+    "least and greatest mean if each unjudged document of the system in its top k had some grade "
+    "of the scale, ideals computed again."
 )
 
 
-@dataclass(frozen=True)
-class JudgedColumns:
+def judged_columns(
+    records: Iterable[R], find_bounds: Callable[[R], CompletionBounds | None]
+) -> list[Column[R]]:
     """``Judged@10`` and ``if judged`` of the rows of a table; none with complete judgments.
 
-    Attributes:
-        rows: What is known of each row; None = nothing.
+    Args:
+        records: What the rows are made of.
+        find_bounds: What is known of a record; None = nothing, then its cells are blank.
     """
+    known = [bounds for bounds in map(find_bounds, records) if bounds is not None]
+    depths = {bounds.depth for bounds in known}
+    k = depths.pop() if len(depths) == 1 else "k"
+    share = f"share of judged documents{K_NOTE if k == 'k' else ''}."
+    columns = [
+        Column[CompletionBounds](
+            f"Judged@{k}", lambda bounds: format_percent(bounds.judged), legend=share
+        ),
+        Column[CompletionBounds](BOUNDS_HEADER, format_ends, legend=BOUNDS_LEGEND),
+    ]
+    has_ends = any(bounds.low is not None for bounds in known)
+    shown = columns[: bool(known) + has_ends]
+    return [replace(column, is_optional=True).of(find_bounds) for column in shown]
 
-    rows: tuple[CompletionBounds | None, ...]
 
-    @classmethod
-    def of_rows(cls, rows: Iterable[CompletionBounds | None]) -> JudgedColumns:
-        """The columns of a table with these rows."""
-        return cls(tuple(rows))
-
-    @cached_property
-    def _known(self) -> list[CompletionBounds]:
-        return [bounds for bounds in self.rows if bounds is not None]
-
-    @cached_property
-    def _has_ends(self) -> bool:
-        return any(bounds.low is not None for bounds in self._known)
-
-    @property
-    def share_header(self) -> str:
-        """``Judged@10``, or ``Judged@k`` where the depths of the rows differ."""
-        depths = {bounds.depth for bounds in self._known}
-        return f"Judged@{depths.pop() if len(depths) == 1 else 'k'}"
-
-    @cached_property
-    def columns(self) -> tuple[Column, ...]:
-        """The share; the least and greatest mean, where some row has them."""
-        headers = [self.share_header] * bool(self._known) + [BOUNDS_HEADER] * self._has_ends
-        return tuple(Column(header, is_optional=True) for header in headers)
-
-    def cells(self, bounds: CompletionBounds | None) -> tuple[str, ...]:
-        """The cells of one row; blank where nothing is known."""
-        cells = ("", "") if bounds is None else (format_percent(bounds.judged), format_ends(bounds))
-        return cells[: len(self.columns)]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the columns mean, in one note; empty where there are none."""
-        if not self.columns:
-            return ()
-        depth = "; k is the measure's cutoff, or 10" if self.share_header.endswith("k") else ""
-        share = f"{self.share_header} = share of judged documents{depth}."
-        return (f"{share} {BOUNDS_NOTE}" if self._has_ends else share,)
+def describe_columns(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
+    """What columns mean, in one note; empty where none has a legend."""
+    legends = Table("", tuple(columns), ()).legends
+    return (" ".join(legends),) if legends else ()
 
 
 def format_ends(bounds: CompletionBounds) -> str:
@@ -451,26 +441,23 @@ def _build_lint_section(finding: WitnessedFinding) -> Section:
 def _witness_table(witness: WitnessRecord) -> Table:
     """The documents with their ranks, as the real system orders them."""
     sources = tuple(dict.fromkeys(name for row in witness.documents for name in row.ranks))
-    columns = (
-        Column("document", is_text=True),
-        *(Column(f"{name} rank") for name in sources),
-        *(Column(f"{name} score", is_optional=True) for name in sources),
-        *map(Column, ("rerank", "final score", "final rank")),
-    )
-    rows = tuple(
-        Row(
-            (
-                row.document,
-                *(str(row.ranks.get(name, "–")) for name in sources),
-                *(_format_witness_score(row.scores.get(name)) for name in sources),
-                "" if row.rerank is None else _format_witness_score(row.rerank),
-                _format_witness_score(row.final_score),
-                "dropped" if row.final_rank is None else str(row.final_rank),
-            )
-        )
-        for row in witness.documents
-    )
-    return Table(f"Witness: {witness.claim}.", columns, rows).without_empty_columns()
+    columns: list[Column[WitnessDocument]] = [
+        Column("document", lambda row: row.document, is_text=True),
+        *make_columns(
+            {name: f"{name} rank" for name in sources},
+            lambda name, row: str(row.ranks.get(name, "–")),
+        ),
+        *make_columns(
+            {name: f"{name} score" for name in sources},
+            lambda name, row: _format_witness_score(row.scores.get(name)),
+            is_optional=True,
+        ),
+        Column("rerank", _format_witness_score).of(lambda row: row.rerank),
+        Column("final score", lambda row: _format_witness_score(row.final_score)),
+        Column("final rank", lambda r: "dropped" if r.final_rank is None else str(r.final_rank)),
+    ]
+    table = make_table(f"Witness: {witness.claim}.", columns, witness.documents)
+    return table.without_empty_columns()
 
 
 def _format_witness_score(score: float | None) -> str:

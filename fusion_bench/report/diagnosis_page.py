@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import TypeAlias
 
 from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.list_warnings import find_list_warnings
@@ -13,15 +16,26 @@ from fusion_bench.explain.diagnosis import (
     Diagnosis,
     FailureCount,
     FailureRecord,
+    SystemDiagnosis,
 )
 from fusion_bench.explain.failures import KINDS, FailureKind
+from fusion_bench.report.answer_texts import DIFFERENCE
 from fusion_bench.report.data_warnings import judge_section, list_findings, setting_warnings
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import (
+    Column,
+    Finding,
+    Page,
+    Section,
+    Table,
+    Tone,
+    columns_of,
+    make_columns,
+    make_table,
+)
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_coverage,
     format_interval,
-    format_number,
     format_percent,
     pluralize,
 )
@@ -51,15 +65,29 @@ def name_systems(names: Sequence[str]) -> str:
 #: A column of nothing else is left out.
 NOTHING = {"", "–", "0"}
 
-LIST_COLUMNS = (
-    Column("query", is_text=True),
-    Column("document", is_text=True, is_name=True),
-    Column("grade", is_optional=True),
-    *map(Column, ("fused rank", "rank", "baseline rank")),
-    Column("relevant above", is_optional=True),
-    Column("not relevant above"),
-    Column("unjudged above"),
-    Column("notes", is_text=True),
+
+def _format_rank(rank: int | None) -> str:
+    return "–" if rank is None else f"{rank:,}"
+
+
+def _format_marks(failure: FailureRecord) -> str:
+    marks = ["tied"] if failure.is_tied else []
+    if failure.is_caused is not None:
+        marks.insert(0, "caused" if failure.is_caused else "as the baseline")
+    return ", ".join(marks)
+
+
+LIST_COLUMNS: tuple[Column[FailureRecord], ...] = (
+    Column("query", lambda failure: failure.query, is_text=True),
+    Column("document", lambda failure: failure.document, is_text=True, is_name=True),
+    Column("grade", lambda failure: str(failure.grade), is_optional=True),
+    Column("fused rank", lambda failure: _format_rank(failure.fused_rank)),
+    Column("rank", lambda failure: _format_rank(failure.rank)),
+    Column("baseline rank", lambda failure: _format_rank(failure.baseline_rank)),
+    Column("relevant above", lambda failure: f"{failure.relevant_above:,}", is_optional=True),
+    Column("not relevant above", lambda failure: f"{failure.not_relevant_above:,}"),
+    Column("unjudged above", lambda failure: f"{failure.unjudged_above:,}"),
+    Column("notes", _format_marks, is_text=True),
 )
 
 
@@ -68,43 +96,58 @@ def build_failure_lists(collection: DiagnosedCollection, kind: FailureKind) -> I
     for system in collection.systems:
         count = system.count(kind)
         if count.worst:
-            rows = tuple(Row(_failure_cells(failure)) for failure in count.worst)
-            more = count.failures - len(rows)
+            more = count.failures - len(count.worst)
             notes = (f"{more:,} more: --top {count.failures} lists all.",) if more else ()
             title = f"{system.name}: {pluralize_failures(count.failures, kind)}, the worst first"
-            kept = {i for row in rows for i, cell in enumerate(row.cells) if cell not in NOTHING}
-            yield Table(title, LIST_COLUMNS, rows, notes).select_columns(kept.__contains__)
-
-
-def _failure_cells(failure: FailureRecord) -> tuple[str, ...]:
-    """The cells of :data:`LIST_COLUMNS`."""
-    marks = ["tied"] if failure.is_tied else []
-    if failure.is_caused is not None:
-        marks.insert(0, "caused" if failure.is_caused else "as the baseline")
-    ranks = (failure.fused_rank, failure.rank, failure.baseline_rank)
-    above = (failure.relevant_above, failure.not_relevant_above, failure.unjudged_above)
-    return (
-        failure.query,
-        failure.document,
-        str(failure.grade),
-        *("–" if rank is None else f"{rank:,}" for rank in ranks),
-        *(f"{count:,}" for count in above),
-        ", ".join(marks),
-    )
+            table = make_table(title, LIST_COLUMNS, count.worst, notes=notes)
+            yield table.without_columns_of(NOTHING)
 
 
 #: Below this number of changed queries an interval is marked.
 MIN_CHANGED = 10
 #: Stands beside such an interval.
 FEW_CHANGED = "‡"
-#: Optional columns of what a system cures and causes; left out where every number is 0.
-LEGENDS = {
-    "no gain": "cures whose final rank is no better than under {baseline}",
-    "no loss": "causes whose final rank is no worse than under {baseline}",
-    "behind relevant": "failures with relevant documents only above",
-    "undecided": "failures with unjudged documents above and none that is judged not relevant",
-    "tied": "failures that another order of tied documents would undo",
-}
+#: A system's name and its failures.
+Counted: TypeAlias = tuple[str, FailureCount]
+
+
+def _detail_column(header: str, field: str, legend: str) -> Column[Counted]:
+    count = attrgetter(field)
+    return Column(header, lambda row: f"{count(row[1]):,}", is_optional=True, legend=legend)
+
+
+#: Of what a system cures and causes; left out where every number is 0.
+DETAIL_COLUMNS = (
+    _detail_column(
+        *("no gain", "change.cures_without_gain"),
+        "cures whose final rank is no better than under {baseline}",
+    ),
+    _detail_column(
+        *("no loss", "change.causes_without_loss"),
+        "causes whose final rank is no worse than under {baseline}",
+    ),
+    _detail_column(
+        "behind relevant", "behind_relevant", "failures with relevant documents only above"
+    ),
+    _detail_column(
+        *("undecided", "undecided"),
+        "failures with unjudged documents above and none that is judged not relevant",
+    ),
+    _detail_column("tied", "tied", "failures that another order of tied documents would undo"),
+)
+
+
+def _count_changed(change: ChangeRecord) -> int:
+    return change.improved_queries + change.worsened_queries
+
+
+def _mark_few(change: ChangeRecord) -> str:
+    return FEW_CHANGED if _count_changed(change) < MIN_CHANGED else ""
+
+
+def _format_changed(change: ChangeRecord) -> str:
+    same = change.queries - _count_changed(change)
+    return f"{change.improved_queries:,}/{same:,}/{change.worsened_queries:,}"
 
 
 def build_change_table(
@@ -114,53 +157,42 @@ def build_change_table(
 
     Systems that change nothing are named below the table.
     """
-    counts = {system.name: system.count(kind) for system in collection.systems}
-    changes = {name: count.change for name, count in counts.items() if count.change is not None}
-    rows = [
-        _change_row(name, counts[name], change)
-        for name, change in changes.items()
-        if change.cures or change.causes
-    ]
+    counts = [(system.name, system.count(kind)) for system in collection.systems]
+    compared = [(name, count, count.change) for name, count in counts if count.change is not None]
+    rows = [(name, count) for name, count, change in compared if change.cures or change.causes]
     if not rows:
         return None
-    unchanged = [name for name, change in changes.items() if not change.cures + change.causes]
+    unchanged = [name for name, _, change in compared if not change.cures + change.causes]
     interval = f"{format_coverage(float(diagnosis.settings['alpha']))} interval{UNADJUSTED}"
-    columns = (
-        Column("system", is_text=True),
-        Column(PLURALS[kind], is_optional=True),
-        *map(Column, ("cures", "causes", "difference", interval)),
-        Column("fewer/same/more", is_optional=True),
-        *(Column(name, is_optional=True) for name in LEGENDS),
+    changes: tuple[Column[ChangeRecord], ...] = (
+        Column("cures", lambda change: f"{change.cures:,}"),
+        Column("causes", lambda change: f"{change.causes:,}"),
+        DIFFERENCE,
+        Column(interval, lambda c: f"{format_interval(c.low, c.high, signed=True)}{_mark_few(c)}"),
+        Column("fewer/same/more", _format_changed, is_optional=True),
     )
-    table = Table("", columns, tuple(rows)).select_columns(
-        lambda i: columns[i].header not in LEGENDS or any(row.cells[i] != "0" for row in rows)
-    )
+    columns: list[Column[Counted]] = [
+        Column("system", lambda row: row[0], is_text=True),
+        Column(PLURALS[kind], lambda row: _format_failures(row[1]), is_optional=True),
+        *columns_of(changes, lambda row: row[1].change),
+        *(column for column in DETAIL_COLUMNS if any(column.cell(row) != "0" for row in rows)),
+    ]
+    title = f"What each system cures and causes: {PLURALS[kind]} against {collection.baseline}"
+    table = make_table(title, columns, rows, tone=_change_tone)
     notes = [*_change_notes(collection, kind, table)]
     if unchanged:
         notes.append(f"Without any change: {name_systems(unchanged)}.")
-    title = f"What each system cures and causes: {PLURALS[kind]} against {collection.baseline}"
-    return Table(title, table.columns, table.rows, tuple(notes))
+    return replace(table, notes=tuple(notes))
 
 
-def _change_row(name: str, count: FailureCount, change: ChangeRecord) -> Row:
-    changed = change.improved_queries + change.worsened_queries
-    mark = FEW_CHANGED if changed < MIN_CHANGED else ""
-    same = change.queries - changed
-    cells = (
-        name,
-        "n/a" if count.not_applicable is not None else f"{count.failures:,}",
-        f"{change.cures:,}",
-        f"{change.causes:,}",
-        format_number(change.difference, signed=True),
-        f"{format_interval(change.low, change.high, signed=True)}{mark}",
-        f"{change.improved_queries:,}/{same:,}/{change.worsened_queries:,}",
-        *(f"{n:,}" for n in (change.cures_without_gain, change.causes_without_loss)),
-        *(f"{n:,}" for n in (count.behind_relevant, count.undecided, count.tied)),
-    )
-    return Row(cells, "plain" if mark else _change_tone(change))
+def _format_failures(count: FailureCount) -> str:
+    return "n/a" if count.not_applicable is not None else f"{count.failures:,}"
 
 
-def _change_tone(change: ChangeRecord) -> Tone:
+def _change_tone(row: Counted) -> Tone:
+    change = row[1].change
+    if change is None or _mark_few(change):
+        return "plain"
     if change.high is not None and change.high < 0:
         return "better"
     return "worse" if change.low is not None and change.low > 0 else "plain"
@@ -182,10 +214,8 @@ def _change_notes(
         yield (
             f"{FEW_CHANGED} fewer than {MIN_CHANGED} queries differ: the interval is not reliable."
         )
-    headers = {column.header for column in table.columns}
-    shown = [f"{name} = {text}" for name, text in LEGENDS.items() if name in headers]
-    if shown:
-        yield f"{'; '.join(shown).replace('{baseline}', base)}."
+    if table.legends:
+        yield f"{'; '.join(table.legends).replace('{baseline}', base)}."
     if kind == "burial" and collection.system(base).count(kind).not_applicable is not None:
         yield (
             f"{base} has no reranker, so it buries nothing. To compare reranked systems: "
@@ -322,12 +352,10 @@ def _find_no_change(collection: DiagnosedCollection, kind: FailureKind) -> Findi
 def _count_table(
     diagnosis: Diagnosis, collection: DiagnosedCollection, kinds: Sequence[FailureKind]
 ) -> Table:
-    columns = (Column("system", is_text=True), *(Column(PLURALS[kind]) for kind in kinds))
-    rows = []
-    for system in collection.systems:
-        cells = (_count_cell(system.count(kind)) for kind in kinds)
-        tone: Tone = "baseline" if system.name == collection.baseline else "plain"
-        rows.append(Row((system.name, *cells), tone))
+    columns: list[Column[SystemDiagnosis]] = [
+        Column("system", lambda system: system.name, is_text=True),
+        *make_columns({kind: PLURALS[kind] for kind in kinds}, _format_exposed),
+    ]
     notes = [f"{kind} = {diagnosis.definitions[kind]}." for kind in kinds]
     notes.append(
         "Each cell: relevant documents that fail, of those that could. Relevant = grade "
@@ -340,10 +368,15 @@ def _count_table(
             if reason is not None:
                 reasons.setdefault(f"{kind} not applicable: {reason}", []).append(system.name)
     notes += [f"{reason}: {name_systems(names)}." for reason, names in reasons.items()]
-    return Table("Failures", columns, tuple(rows), tuple(notes))
+    return make_table(
+        "Failures",
+        columns,
+        collection.systems,
+        notes=notes,
+        tone=lambda system: "baseline" if system.name == collection.baseline else "plain",
+    )
 
 
-def _count_cell(count: FailureCount) -> str:
-    if count.not_applicable is not None:
-        return "n/a"
-    return f"{count.failures:,} of {count.exposed:,}"
+def _format_exposed(kind: FailureKind, system: SystemDiagnosis) -> str:
+    count = system.count(kind)
+    return f"{_format_failures(count)}{'' if count.not_applicable else f' of {count.exposed:,}'}"

@@ -34,7 +34,7 @@ from fusion_bench.report.data_warnings import (
     format_pool_line,
 )
 from fusion_bench.report.evaluation_tables import paired_difference
-from fusion_bench.report.page import Column, Finding, Row, Table, Tone
+from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
 from fusion_bench.stats.comparison import NOT_SHOWN, SHOWN
 from fusion_bench.stats.trial_variance import ENOUGH_TRIALS, FEW_TRIALS
 from fusion_bench.util.formatting import (
@@ -132,24 +132,28 @@ def _repeated_rows(collection: Collection) -> list[tuple[SystemResult, TrialsRes
     return [(row, trials) for row, trials in rows if trials is not None]
 
 
+def _format_share(share: float | None) -> str:
+    return format_rounded(None if share is None else 100 * share)
+
+
+SPREAD_COLUMNS: tuple[Column[TrialsResult], ...] = (
+    Column("trials", lambda trials: f"{len(trials.means):,}×"),
+    Column("lowest", lambda trials: format_number(min(trials.means))),
+    Column("highest", lambda trials: format_number(max(trials.means))),
+    Column("sd of means", lambda trials: format_number(trials.sd)),
+    Column("% queries", lambda trials: _format_share(trials.query_share)),
+    Column("% trials", lambda trials: _format_share(trials.trial_share)),
+    Column("% both", lambda trials: _format_share(trials.residual_share)),
+    Column("disagree (1, 2)", lambda trials: f"{trials.disagreeing_pair:,}"),
+    Column("disagree (any)", lambda trials: f"{trials.disagreeing:,}"),
+)
+
+
 def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, TrialsResult]]) -> Table:
-    columns = (
-        Column("system", is_text=True),
-        *map(Column, ("trials", "lowest", "highest", "sd of means")),
-        *map(Column, ("% queries", "% trials", "% both")),
-        *map(Column, ("disagree (1, 2)", "disagree (any)")),
-    )
-    rows = []
-    for row, trials in pairs:
-        shares = (trials.query_share, trials.trial_share, trials.residual_share)
-        cells = (
-            row.name,
-            f"{len(trials.means):,}×",
-            *(format_number(end) for end in (min(trials.means), max(trials.means), trials.sd)),
-            *(format_rounded(None if share is None else 100 * share) for share in shares),
-            *(f"{count:,}" for count in (trials.disagreeing_pair, trials.disagreeing)),
-        )
-        rows.append(Row(cells))
+    columns: list[Column[tuple[SystemResult, TrialsResult]]] = [
+        Column("system", lambda pair: pair[0].name, is_text=True),
+        *columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
+    ]
     measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
     notes = (
         f"lowest, highest, sd of means = {measure} of each trial over all queries.",
@@ -158,29 +162,29 @@ def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, Trials
         f"disagree = of {count}, those whose value differs between trials 1 and 2, and between any "
         "two.",
     )
-    return Table("Repeated trials", columns, tuple(rows), notes)
+    return make_table("Repeated trials", columns, pairs, notes=notes)
+
+
+def _format_width(width: float) -> str:
+    return format_number(width) if width else ""
+
+
+NARROWING_COLUMNS: tuple[Column[NarrowingResult], ...] = (
+    Column("± now", lambda plan: format_number(plan.now)),
+    Column("± 1 more trial", lambda plan: format_number(plan.one_trial)),
+    Column("queries", lambda plan: f"+{plan.added_queries:,}"),
+    Column("± more queries", lambda plan: _format_width(plan.more_queries)),
+    Column("± any trials", lambda plan: _format_width(plan.all_trials), is_optional=True),
+    Column("± any queries", lambda plan: _format_width(plan.all_queries), is_optional=True),
+)
 
 
 def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
-    columns = (
-        Column("difference", is_text=True),
-        *map(Column, ("% from trials", "± now", "± 1 more trial", "queries", "± more queries")),
-        *(Column(name, is_optional=True) for name in ("± any trials", "± any queries")),
-    )
-    rows = []
-    for item in comparisons:
-        if (plan := item.narrowing) is None:
-            continue
-        widths = (plan.more_queries, plan.all_trials, plan.all_queries)
-        share = item.trial_share
-        cells = (
-            f"{item.candidate} - {item.baseline}",
-            format_rounded(None if share is None else 100 * share),
-            *(format_number(width) for width in (plan.now, plan.one_trial)),
-            f"+{plan.added_queries:,}",
-            *(format_number(width) if width else "" for width in widths),
-        )
-        rows.append(Row(cells))
+    columns: list[Column[ComparisonResult]] = [
+        Column("difference", lambda item: f"{item.candidate} - {item.baseline}", is_text=True),
+        Column("% from trials", lambda item: _format_share(item.trial_share)),
+        *columns_of(NARROWING_COLUMNS, lambda item: item.narrowing),
+    ]
     notes = (
         "% from trials = part of the variance that trials of all queries together cause; 0 = the "
         "plain paired test of means over trials is right.",
@@ -188,7 +192,7 @@ def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
         "of several, with so many more queries (as many answers), with any number of either. "
         "Blank = 0.",
     )
-    return Table("What narrows the differences", columns, tuple(rows), notes)
+    return make_table("What narrows the differences", columns, comparisons, notes=notes)
 
 
 FUSION_TONES: dict[str, Tone] = {
@@ -302,13 +306,8 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
 
 def compared_findings(collection: Collection) -> Iterator[Finding]:
     """The first group, and what qualifies the answers."""
-    return answer_findings(
-        collection.ranked_comparisons,
-        collection.first_group,
-        systems=len(collection.competitors),
-        queries=len(collection.queries),
-        groups=len(set(collection.groups)),
-    )
+    counts = (len(collection.competitors), len(collection.queries), len(set(collection.groups)))
+    return answer_findings(collection.ranked_comparisons, collection.first_group, *counts)
 
 
 def decision_finding(report: Report, collection: Collection) -> Finding:

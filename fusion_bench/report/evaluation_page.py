@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.records import DataWarning, ListInfo
@@ -14,11 +15,13 @@ from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
     CragResult,
+    RefinedResult,
     SystemResult,
     VerdictCount,
     format_scope,
 )
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import DIFFERENCE, interval_column
 from fusion_bench.report.data_warnings import (
     data_warnings,
     drop_judge_findings,
@@ -39,10 +42,19 @@ from fusion_bench.report.evaluation_tables import (
     slice_tables,
     validity_table,
 )
-from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
+from fusion_bench.report.page import (
+    Column,
+    Figure,
+    Finding,
+    Page,
+    Section,
+    Table,
+    YamlBlock,
+    columns_of,
+    make_table,
+)
 from fusion_bench.util.formatting import (
     UNADJUSTED,
-    format_coverage,
     format_interval,
     format_number,
     format_percent,
@@ -50,6 +62,8 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
+#: What scoring a list took, as its run recorded it.
+Ledger: TypeAlias = dict[str, Any]
 COST_NOTE: Final = (
     "From the runs that scored the lists. p50 and p95: latency of reranking one query. Price "
     "and tokens are for 1,000 queries. degraded = queries that the provider did not score."
@@ -64,39 +78,52 @@ def cost_table(collection: Collection) -> Table | None:
         blend = (row.config or {}).get("blend")
         run = runs.get(str(blend.get("reranker"))) if isinstance(blend, dict) else None
         if run is not None:
-            rows.append(_cost_row(collection, row, run))
+            rows.append((row, run))
             if trials := (run.ledger or {}).get("trials"):
                 notes.append(
                     f"{run.name}: scored for the candidates of {trials} trials together. Latency, "
                     "price and tokens of one trial are lower."
                 )
-    columns = (
-        Column("system", is_text=True),
-        Column("scored by", is_text=True),
-        *map(Column, (collection.primary_measure, "difference", "p50 ms", "p95 ms")),
-        *map(Column, ("price / 1,000", "tokens / 1,000", "calls", "retries", "degraded")),
-    )
+    primary = collection.primary_measure
+    columns: list[Column[tuple[SystemResult, ListInfo]]] = [
+        Column("system", lambda pair: pair[0].name, is_text=True),
+        Column("scored by", lambda pair: pair[1].provider or "unknown", is_text=True),
+        Column(primary, lambda pair: format_number(pair[0].measures[primary].mean)),
+        DIFFERENCE.of(lambda pair: collection.comparison(pair[0].name, primary)),
+        *columns_of(LEDGER_COLUMNS, lambda pair: pair[1].ledger),
+        Column("degraded", lambda pair: f"{pair[1].degraded_queries:,}"),
+    ]
     title = "Quality against cost and latency"
-    return Table(title, columns, tuple(rows), tuple(dict.fromkeys(notes))) if rows else None
+    return make_table(title, columns, rows, notes=dict.fromkeys(notes)) if rows else None
 
 
-def _cost_row(collection: Collection, row: SystemResult, run: ListInfo) -> Row:
-    ledger = run.ledger or {}
-    latency = ledger.get("query_ms") or {}
+def _format_latency(key: str, ledger: Ledger) -> str:
+    return format_rounded((ledger.get("query_ms") or {}).get(key))
+
+
+def _find_factor(ledger: Ledger) -> float:
+    """What makes an amount that of 1,000 queries."""
     queries = ledger.get("queries_answered") or 0
-    factor = 1000 / queries if queries else math.nan
+    return 1000 / queries if queries else math.nan
+
+
+def _format_price(ledger: Ledger) -> str:
     cost = ledger.get("cost")
-    comparison = collection.comparison(row.name, collection.primary_measure)
-    cells = (
-        format_number(row.measures[collection.primary_measure].mean),
-        "" if comparison is None else format_number(comparison.difference, signed=True),
-        *(format_rounded(latency.get(key)) for key in ("p50", "p95")),
-        "not known" if cost is None else format_number(factor * float(cost)),
-        format_rounded(factor * float(ledger.get("tokens", math.nan))),
-        *(format_rounded(ledger.get(key)) for key in ("calls", "retries")),
-        f"{run.degraded_queries:,}",
-    )
-    return Row((row.name, run.provider or "unknown", *cells))
+    return "not known" if cost is None else format_number(_find_factor(ledger) * float(cost))
+
+
+def _format_tokens(ledger: Ledger) -> str:
+    return format_rounded(_find_factor(ledger) * float(ledger.get("tokens", math.nan)))
+
+
+LEDGER_COLUMNS: tuple[Column[Ledger], ...] = (
+    Column("p50 ms", partial(_format_latency, "p50")),
+    Column("p95 ms", partial(_format_latency, "p95")),
+    Column("price / 1,000", _format_price),
+    Column("tokens / 1,000", _format_tokens),
+    Column("calls", lambda ledger: format_rounded(ledger.get("calls"))),
+    Column("retries", lambda ledger: format_rounded(ledger.get("retries"))),
+)
 
 
 def crag_tables(report: Report, collection: Collection) -> Iterator[Table]:
@@ -109,29 +136,19 @@ def crag_tables(report: Report, collection: Collection) -> Iterator[Table]:
 
 
 def _verdict_table(results: tuple[CragResult, ...]) -> Table:
-    interval = Column("95 % interval", is_optional=True)
-    columns = (
-        Column("list", is_text=True),
-        *map(Column, ("correct", "precision")),
-        interval,
-        *map(Column, ("ambiguous", "with relevant")),
-        *map(Column, ("incorrect", "precision")),
-        interval,
-        Column("web search"),
+    count = Column[VerdictCount]("", _format_count)
+    judged: tuple[Column[VerdictCount], ...] = (
+        Column("precision", lambda count: format_number(count.precision)),
+        Column("95 % interval", lambda c: format_interval(c.low, c.high), is_optional=True),
     )
-    rows = []
-    for result in results:
-        ambiguous, total = result.ambiguous, len(result.verdicts)
-        share = ambiguous.relevant / ambiguous.queries if ambiguous.queries else None
-        cells = (
-            result.title,
-            *_verdict_cells(result.correct),
-            _format_count(ambiguous),
-            format_percent(share),
-            *_verdict_cells(result.incorrect),
-            f"{result.needs_web_search:,} ({format_percent(result.needs_web_search / total)})",
-        )
-        rows.append(Row(cells))
+    columns: list[Column[CragResult]] = [
+        Column("list", lambda result: result.title, is_text=True),
+        *columns_of((replace(count, header="correct"), *judged), lambda result: result.correct),
+        Column("ambiguous", lambda result: _format_count(result.ambiguous)),
+        Column("with relevant", lambda result: format_percent(_relevant_share(result.ambiguous))),
+        *columns_of((replace(count, header="incorrect"), *judged), lambda result: result.incorrect),
+        Column("web search", _format_searches),
+    ]
     rule = results[0]
     notes = (
         f"By the best rerank score in the top {rule.top} of a list: correct from {rule.upper:g}, "
@@ -140,46 +157,43 @@ def _verdict_table(results: tuple[CragResult, ...]) -> Table:
         f"precision = share of the verdicts that are right: correct with a document of grade "
         f"{rule.grade} or more in the top {rule.top}, incorrect without one. Queries count singly.",
     )
-    return Table("CRAG: which lists can be answered from?", columns, tuple(rows), notes)
+    title = "CRAG: which lists can be answered from?"
+    return make_table(title, columns, results, notes=notes)
 
 
 def _format_count(count: VerdictCount) -> str:
     return f"{count.queries:,} ({format_percent(count.share)})"
 
 
-def _verdict_cells(count: VerdictCount) -> tuple[str, str, str]:
-    """Number and share, precision, interval."""
-    interval = format_interval(count.low, count.high)
-    return (_format_count(count), format_number(count.precision), interval)
+def _relevant_share(count: VerdictCount) -> float | None:
+    return count.relevant / count.queries if count.queries else None
+
+
+def _format_searches(result: CragResult) -> str:
+    share = result.needs_web_search / len(result.verdicts)
+    return f"{result.needs_web_search:,} ({format_percent(share)})"
 
 
 def _refined_table(report: Report, collection: Collection) -> Table:
     primary = collection.primary_measure
-    columns = (
-        Column("list", is_text=True),
-        *map(Column, ("queries", "before", "after", "difference")),
-        Column(f"{format_coverage(report.alpha)} interval{UNADJUSTED}"),
-        *map(Column, ("correct after", "relevant before", "relevant after")),
-        Column("all queries", is_optional=True),
+    refined: tuple[Column[RefinedResult], ...] = (
+        Column("queries", lambda each: f"{len(each.queries):,}"),
+        Column("before", lambda each: format_number(each.before)),
+        Column("after", lambda each: format_number(each.after)),
+        *(DIFFERENCE, interval_column(report.alpha, UNADJUSTED)),
+        Column("correct after", lambda each: f"{each.verdicts.count('correct'):,}"),
+        Column("relevant before", lambda each: f"{each.relevant_before:,}"),
+        Column("relevant after", lambda each: f"{each.relevant_after:,}"),
+        Column(
+            "all queries",
+            lambda r: f"{format_number(r.mean_before)} → {format_number(r.mean_after)}",
+            is_optional=True,
+        ),
     )
-    rows = []
-    for result in collection.crag:
-        refined = result.refined
-        if refined is None:
-            continue
-        cells = (
-            result.title,
-            f"{len(refined.queries):,}",
-            format_number(refined.before),
-            format_number(refined.after),
-            format_number(refined.difference, signed=True),
-            format_interval(refined.low, refined.high, signed=True),
-            f"{refined.verdicts.count('correct'):,}",
-            f"{refined.relevant_before:,}",
-            f"{refined.relevant_after:,}",
-            f"{format_number(refined.mean_before)} → {format_number(refined.mean_after)}",
-        )
-        rows.append(Row(cells))
+    columns: list[Column[CragResult]] = [
+        Column("list", lambda result: result.title, is_text=True),
+        *columns_of(refined, lambda result: result.refined),
+    ]
     names = " or ".join(report.settings.get("crag", {}).get("refine", ()))
     notes = (
         f"The lists of the refined query in place of the original one's, for the queries whose "
@@ -188,9 +202,9 @@ def _refined_table(report: Report, collection: Collection) -> Table:
         "relevant = lists with a relevant document in the top.",
         f"{UNADJUSTED} Not adjusted for the number of lists; no verdict rests on it.",
     )
-    return Table(
-        f"CRAG: {display_measure(primary)} with refined queries", columns, tuple(rows), notes
-    )
+    title = f"CRAG: {display_measure(primary)} with refined queries"
+    results = [result for result in collection.crag if result.refined is not None]
+    return make_table(title, columns, results, notes=notes)
 
 
 #: Settings that decide the numbers of a page.

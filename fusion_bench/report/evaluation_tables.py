@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.checks.unjudged import DECLARE, SPARSE
+from fusion_bench.checks.records import ListInfo
+from fusion_bench.checks.unjudged import DECLARE, SPARSE, UnjudgedResult
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import format_condition, sort_field_values
@@ -19,18 +21,21 @@ from fusion_bench.evaluation.report_records import (
     MeasureResult,
     SourceTieResult,
     SystemResult,
+    TieResult,
 )
 from fusion_bench.measures.aliases import display_measure, is_bounded
 from fusion_bench.report.answer_texts import (
+    COUNTS,
+    DIFFERENCE,
     describe_correction,
     describe_few_changes,
     find_answer_tone,
-    format_adjusted_p,
     format_answer,
-    format_compared_interval,
+    interval_column,
+    p_column,
 )
-from fusion_bench.report.data_warnings import JudgedColumns, note_unknown_ends
-from fusion_bench.report.page import Column, Row, Table, Tone
+from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
+from fusion_bench.report.page import Column, Table, Tone, columns_of, make_table
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_terms, paired_sides
 from fusion_bench.util.formatting import (
@@ -46,15 +51,6 @@ from fusion_bench.util.formatting import (
 
 #: Before a count that is not exact, but found in random orders: it may be more.
 SAMPLED = "≥"
-#: How many documents are unjudged, and what they could change; see ``docs/statistics.md``.
-UNJUDGED_COLUMNS = ("unjudged", "judged only", "filled")
-#: Left out where the order of tied documents changes no value.
-TIE_COLUMNS = (
-    Column("final ties"),
-    Column("final tie range", is_optional=True),
-    Column("source ties"),
-    Column("source tie range", is_optional=True),
-)
 
 
 def primary_table(report: Report, collection: Collection) -> Table:
@@ -72,163 +68,192 @@ def primary_table(report: Report, collection: Collection) -> Table:
         )
     few = describe_few_changes(collection.ranked_comparisons, coverage)
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
-    title = f"Primary measure: {display_measure(primary)}"
-    shown = table if count else table.without_empty_columns()
     condition = DECLARE if collection.condition and collection.comparisons else ""
     notes = (note, *filter(None, [few, condition]), *judged_notes(collection), *references)
-    return Table(title, shown.columns, shown.rows, notes)
+    title = f"Primary measure: {display_measure(primary)}"
+    return replace(table if count else table.without_empty_columns(), title=title, notes=notes)
 
 
 def judged_notes(collection: Collection) -> tuple[str, ...]:
     """What the columns of judged documents mean, and of which measures the bounds are not known."""
     rows, primary = collection.ranked_systems, collection.primary_measure
     bounds = ((name, row.measures[name].bounds) for row in rows for name in collection.measures)
-    return (*_judged_columns(collection, primary).notes, *note_unknown_ends(bounds))
+    notes = describe_columns(_judged_columns(collection, primary))
+    return (*notes, *note_unknown_ends(bounds))
 
 
-def _judged_columns(collection: Collection, measure: str) -> JudgedColumns:
+def _judged_columns(collection: Collection, measure: str) -> list[Column[SystemResult]]:
     rows = (*collection.ranked_systems, *collection.reference_rows)
-    return JudgedColumns.of_rows(row.measures[measure].bounds for row in rows)
+    return judged_columns(rows, lambda row: row.measures[measure].bounds)
 
 
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
     """A secondary measure, in the order of the primary table."""
-    table = _measure_table(report, collection, measure).without_empty_columns()
     note = (
         f"{UNADJUSTED} Student's t; p and intervals of differences are not adjusted for the number "
         f"of comparisons, and no verdict rests on them. Sorted by {collection.primary_measure}."
     )
-    notes = (note,) if collection.comparisons else ()
-    return Table(display_measure(measure), table.columns, table.rows, notes)
+    table = _measure_table(report, collection, measure).without_empty_columns()
+    return replace(table, notes=(note,) if collection.comparisons else ())
 
 
 def _measure_table(report: Report, collection: Collection, measure: str) -> Table:
-    is_primary = measure == collection.primary_measure
-    interval = f"{format_coverage(report.alpha)} interval"
-    has_trials = any(row.trials for row in collection.ranked_systems)
-    judged = _judged_columns(collection, measure)
-    columns = (
-        Column("system", is_text=True),
-        *([Column("trials")] if has_trials else []),
-        Column(measure),
-        Column(interval, is_optional=True),
-        *judged.columns,
-        Column("difference"),
-        Column(interval if is_primary else f"{interval}{UNADJUSTED}", is_optional=not is_primary),
-        Column("adjusted p" if is_primary else f"p{UNADJUSTED}", is_optional=is_primary),
-        Column("w/t/l", is_optional=True),
-        *([Column("verdict", is_text=True)] if is_primary else TIE_COLUMNS),
+    alpha, is_primary = report.alpha, measure == collection.primary_measure
+    compared, mark = _compared_systems(collection, measure), "" if is_primary else UNADJUSTED
+    rows = (*collection.ranked_systems, *collection.reference_rows)
+    trials = Column[MeasureResult]("trials", lambda r: f"{len(r.trials)}×" if r.trials else "")
+
+    def verdict(row: SystemResult) -> str:
+        if row.name in compared:
+            return format_answer(compared[row.name].answer, report.min_gain, alpha=alpha)
+        return "baseline" if row.kind == "system" else "reference"
+
+    means: tuple[Column[MeasureResult], ...] = (
+        *([trials] if any(row.trials for row in rows) else ()),
+        Column(measure, lambda item: format_number(item.mean)),
+        replace(interval_column(alpha), cell=_format_mean_interval, is_optional=True),
     )
-    rows = []
-    for row in (*collection.ranked_systems, *collection.reference_rows):
-        result, comparison = row.measures[measure], collection.comparison(row.name, measure)
-        means = (format_number(result.mean), format_interval(result.low, result.high))
-        tone = _row_tone(row, comparison)
-        verdict = "reference"
-        if comparison is not None:
-            verdict = format_answer(comparison.answer, report.min_gain, alpha=report.alpha)
-        last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result)
-        trials = [f"{len(result.trials)}×" if result.trials else ""] if has_trials else []
-        differences = _difference_cells(comparison, report.alpha)
-        cells = (row.name, *trials, *means, *judged.cells(result.bounds), *differences, *last)
-        rows.append(Row(cells, tone))
-    return Table(measure, columns, tuple(rows))
+    differences = (
+        DIFFERENCE,
+        replace(interval_column(alpha, mark), is_optional=not is_primary),
+        replace(p_column(alpha, f"p{mark}" if mark else "adjusted p"), is_optional=is_primary),
+        replace(COUNTS, cell=lambda item: f"{item.wins}/{item.ties}/{item.losses}"),
+    )
+    columns: list[Column[SystemResult]] = [
+        Column("system", lambda row: row.name, is_text=True),
+        *columns_of(means, lambda row: row.measures[measure]),
+        *_judged_columns(collection, measure),
+        *columns_of(differences, lambda row: compared.get(row.name)),
+    ]
+    if is_primary:
+        columns.append(Column("verdict", verdict, is_text=True))
+    else:
+        columns += _tie_columns(collection, measure)
+    tone = partial(_row_tone, compared)
+    return make_table(display_measure(measure), columns, rows, tone=tone)
 
 
-def _row_tone(row: SystemResult, comparison: ComparisonResult | None) -> Tone:
+def _format_mean_interval(result: MeasureResult) -> str:
+    return format_interval(result.low, result.high)
+
+
+def _compared_systems(collection: Collection, measure: str) -> dict[str, ComparisonResult]:
+    """System → its comparison with the baseline."""
+    return {each.candidate: each for each in collection.comparisons if each.measure == measure}
+
+
+def _row_tone(compared: Mapping[str, ComparisonResult], row: SystemResult) -> Tone:
     if row.kind != "system":
         return "reference"
+    comparison = compared.get(row.name)
     return "baseline" if comparison is None else find_answer_tone(comparison.answer)
 
 
-def _difference_cells(comparison: ComparisonResult | None, alpha: float) -> tuple[str, ...]:
-    """Difference, interval, p, wins/ties/losses; blank for a row that is not compared."""
-    if comparison is None:
-        return ("", "", "", "")
-    return (
-        format_number(comparison.difference, signed=True),
-        format_compared_interval(comparison),
-        format_adjusted_p(comparison, alpha),
-        f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
-    )
-
-
-def _tie_cells(result: MeasureResult) -> tuple[str, ...]:
-    """Cells of :data:`TIE_COLUMNS`: affected queries and range of means; blank: none."""
-    cells: tuple[str, ...] = ()
-    for ties in (result.ties, result.source_ties):
-        if ties is None or not ties.affected_queries:
-            cells += ("", "")
-            continue
-        is_sampled = isinstance(ties, SourceTieResult) and ties.settlements is not None
-        means = (format_number(mean) for mean in (ties.minimum, ties.expected, ties.maximum))
-        cells += (f"{SAMPLED * is_sampled}{ties.affected_queries:,}", "…".join(means))
-    return cells
-
-
-def _tie_legends(collection: Collection) -> dict[str, str]:
-    """What the columns of ties mean, by header."""
-    primary = collection.primary_measure
-    results = [row.measures[primary].source_ties for row in collection.ranked_systems]
+def _tie_columns(collection: Collection, measure: str) -> Iterator[Column[SystemResult]]:
+    """Affected queries and range of means; blank where no order of tied documents changes one."""
+    results = [row.measures[measure].source_ties for row in collection.ranked_systems]
     counts = {ties.settlements for ties in results if ties and ties.affected_queries} - {None}
     sampled = "".join(
         f" {SAMPLED} = found in {count:,} random orders of these ties; else over all orders."
         for count in sorted(filter(None, counts))
     )
-    return {
-        "final ties": f"queries whose {primary} depends on the order of documents with equal "
+    legends = {
+        "final ties": f"queries whose {measure} depends on the order of documents with equal "
         "scores in the final list; blank: none.",
         "final tie range": "mean for the worst, expected and best order.",
-        "source ties": f"queries whose {primary} depends on the order of equal scores inside the "
+        "source ties": f"queries whose {measure} depends on the order of equal scores inside the "
         f"lists that the system reads; blank: none.{sampled}",
         "source tie range": "mean of the least, expected and greatest values over these orders.",
     }
+    for header, legend in legends.items():
+        is_range, is_final = header.endswith("range"), header.startswith("final")
+        cell = _format_tie_range if is_range else _count_ties
+        column = Column[TieResult](header, cell, is_optional=is_range, legend=legend)
+        yield column.of(partial(_find_ties, measure, "ties" if is_final else "source_ties"))
 
 
-def _size_cells(comparison: ComparisonResult | None, baseline_mean: float | None) -> list[str]:
-    """The difference in percent of the baseline, and in standard deviations."""
-    if comparison is None:
-        return ["", ""]
-    percent = f"{100 * comparison.difference / baseline_mean:+.1f}" if baseline_mean else "n/a"
-    effect = comparison.effect_size
-    return [percent, "n/a" if effect is None else f"{effect:+.2f}"]
+def _find_ties(measure: str, field: str, row: SystemResult) -> TieResult | None:
+    ties: TieResult | None = getattr(row.measures[measure], field)
+    return ties
+
+
+def _count_ties(ties: TieResult) -> str:
+    is_sampled = isinstance(ties, SourceTieResult) and ties.settlements is not None
+    return f"{SAMPLED * is_sampled}{ties.affected_queries:,}" if ties.affected_queries else ""
+
+
+def _format_tie_range(ties: TieResult) -> str:
+    means = map(format_number, (ties.minimum, ties.expected, ties.maximum))
+    return "…".join(means) if ties.affected_queries else ""
 
 
 def validity_table(collection: Collection) -> Table:
     """Sizes of effects, and what could mislead: few queries, ties, unjudged documents."""
     primary = collection.primary_measure
-    columns = (
-        Column("system", is_text=True),
-        *map(Column, ("% of baseline", "effect size", "min. detectable")),
-        *TIE_COLUMNS,
-        *map(Column, UNJUDGED_COLUMNS),
+    compared = _compared_systems(collection, primary)
+    base = collection.system(collection.baseline).measures[primary].mean
+
+    def percent(item: ComparisonResult) -> str:
+        return f"{100 * item.difference / base:+.1f}" if base else "n/a"
+
+    sizes: tuple[Column[ComparisonResult], ...] = (
+        Column("% of baseline", percent, legend="difference in percent of the baseline's mean."),
+        Column(
+            "effect size",
+            lambda item: "n/a" if item.effect_size is None else f"{item.effect_size:+.2f}",
+            legend="difference / standard deviation of the differences over queries.",
+        ),
+        Column(
+            "min. detectable",
+            lambda item: format_number(item.min_detectable_difference),
+            legend="minimum detectable difference (80 % power) by the rule of the primary table.",
+        ),
     )
-    rows, base = [], collection.system(collection.baseline).measures[primary].mean
-    for row in collection.ranked_systems:
-        comparison, detectable = collection.comparison(row.name, primary), ""
-        if comparison is not None:
-            detectable = format_number(comparison.min_detectable_difference)
-        ties = _tie_cells(row.measures[primary])
-        sizes = _size_cells(comparison, base)
-        cells = (row.name, *sizes, detectable, *ties, *_unjudged_cells(row, comparison))
-        rows.append(Row(cells, _row_tone(row, comparison)))
-    legends = {
-        "% of baseline": "difference in percent of the baseline's mean.",
-        "effect size": "difference / standard deviation of the differences over queries.",
-        "min. detectable": "minimum detectable difference (80 % power) by the rule of the "
-        "primary table.",
-        "unjudged": "share of unjudged documents in the top 10.",
-        "judged only": f"difference in {primary} over judged documents only; unadjusted interval.",
-        "filled": "difference where an unjudged document has the mean gain of the system's judged "
-        "documents at its rank.",
-        **_tie_legends(collection),
-    }
-    table = Table("Validity checks", columns, tuple(rows)).without_empty_columns()
-    shown = {column.header for column in table.columns}
-    notes = tuple(f"{name} = {text}" for name, text in legends.items() if name in shown)
+    unjudged: tuple[Column[UnjudgedResult], ...] = (
+        Column(
+            "judged only",
+            _format_judged_only,
+            legend=f"difference in {primary} over judged documents only; unadjusted interval.",
+        ),
+        Column(
+            "filled",
+            lambda item: format_number(item.filled, signed=True),
+            legend="difference where an unjudged document has the mean gain of the system's judged "
+            "documents at its rank.",
+        ),
+    )
+    columns: list[Column[SystemResult]] = [
+        Column("system", lambda row: row.name, is_text=True),
+        *columns_of(sizes, lambda row: compared.get(row.name)),
+        *_tie_columns(collection, primary),
+        Column(
+            "unjudged",
+            lambda row: format_percent(row.unjudged_share),
+            legend="share of unjudged documents in the top 10.",
+        ),
+        *columns_of(unjudged, partial(_find_unjudged, compared)),
+    ]
+    rows, tone = collection.ranked_systems, partial(_row_tone, compared)
+    table = make_table("Validity checks", columns, rows, tone=tone).without_empty_columns()
+    # What ties mean stands last.
+    notes = sorted(table.legends, key=lambda legend: " tie" in legend.partition(" = ")[0])
     is_sparse = collection.judgments != "complete" and not collection.has_irrelevant_judgments
     sparse = (SPARSE,) if is_sparse else ()
     return replace(table, notes=(*notes, *sparse, *_unknown_ties(collection)))
+
+
+def _find_unjudged(
+    compared: Mapping[str, ComparisonResult], row: SystemResult
+) -> UnjudgedResult | None:
+    """What unjudged documents could change, where that was computed."""
+    unjudged = compared[row.name].unjudged if row.name in compared else None
+    return None if unjudged is None or unjudged.judged_only is None else unjudged
+
+
+def _format_judged_only(unjudged: UnjudgedResult) -> str:
+    if unjudged.low is None:
+        return format_number(unjudged.judged_only, signed=True)
+    return format_difference(unjudged.judged_only, unjudged.low, unjudged.high)
 
 
 def _unknown_ties(collection: Collection) -> tuple[str, ...]:
@@ -241,39 +266,34 @@ def _unknown_ties(collection: Collection) -> tuple[str, ...]:
     return (f"Source ties were not computed for {list_names(unknown)}: it would take too long.",)
 
 
-def _unjudged_cells(row: SystemResult, comparison: ComparisonResult | None) -> tuple[str, str, str]:
-    """Share of unjudged documents, and both differences that they could change."""
-    share = format_percent(row.unjudged_share)
-    unjudged = None if comparison is None else comparison.unjudged
-    if unjudged is None or unjudged.judged_only is None:
-        return share, "", ""
-    judged_only = format_number(unjudged.judged_only, signed=True)
-    if unjudged.low is not None:
-        judged_only = format_difference(unjudged.judged_only, unjudged.low, unjudged.high)
-    filled = "n/a" if unjudged.filled is None else format_number(unjudged.filled, signed=True)
-    return share, judged_only, filled
-
-
 def input_table(collection: Collection) -> Table:
     """The input lists: how each was read, and what was noticed."""
-    columns = (
-        *(Column(name, is_text=True) for name in ("list", "kind", "roles", "options")),
-        *map(Column, ("unanswered", "unjudged queries", "duplicates", "zero scores")),
+    columns: tuple[Column[ListInfo], ...] = (
+        Column("list", lambda run: run.title, is_text=True),
+        Column("kind", _format_kind, is_text=True),
+        Column("roles", lambda run: ", ".join(run.roles), is_text=True),
+        Column("options", _format_read_options, is_text=True),
+        Column("unanswered", lambda run: f"{run.unanswered_queries:,}"),
+        Column("unjudged queries", lambda run: f"{run.unjudged_queries:,}"),
+        Column("duplicates", lambda run: f"{run.duplicate_rows:,}"),
+        Column("zero scores", lambda run: f"{run.zero_scores:,}"),
     )
-    rows = []
-    for run in collection.runs:
-        options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
-        if run.on_queries is not None:
-            options += f", on for {run.on_queries:,} (when: {format_condition(run.when)})"
-        kind = run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
-        counts = (run.unanswered_queries, run.unjudged_queries, run.duplicate_rows, run.zero_scores)
-        cells = (run.title, kind, ", ".join(run.roles), options)
-        rows.append(Row((*cells, *(f"{count:,}" for count in counts))))
     note = (
         "Over the whole dataset. unanswered = judged queries without a result; they score 0. "
         "Unjudged queries are ignored. Duplicates were dropped. Zero scores are usually padding."
     )
-    return Table("Input lists", columns, tuple(rows), (note,))
+    return make_table("Input lists", columns, collection.runs, notes=(note,))
+
+
+def _format_kind(run: ListInfo) -> str:
+    return run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
+
+
+def _format_read_options(run: ListInfo) -> str:
+    options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
+    if run.on_queries is not None:
+        options += f", on for {run.on_queries:,} (when: {format_condition(run.when)})"
+    return options
 
 
 def paired_difference(
@@ -340,54 +360,58 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
     candidates = [name for name in names if name != collection.baseline][:MAX_SYSTEMS]
     if len(values) < 2 or not candidates:
         return None
-    base = collection.system(collection.baseline)
-    shown = [base, *map(collection.system, candidates)]
+    masks = {value: np.array([other == value for other in column]) for value in values}
+    base, shown = collection.baseline, (collection.baseline, *candidates)
+    pairs = [(value, name) for value in values for name in shown]
     known = {
-        (row.name, item.value): item.bounds
-        for row in shown
-        for item in row.slice_bounds
+        (item.value, name): item.bounds
+        for name in shown
+        for item in collection.system(name).slice_bounds
         if item.field == field
     }
-    judged = JudgedColumns.of_rows(known.values())
-    columns = (
-        Column(field, is_text=True),
-        Column("system", is_text=True, is_name=True),
-        Column("queries"),
-        Column(primary),
-        *judged.columns,
-        *map(Column, ("difference", f"{format_coverage(report.alpha)} interval")),
-        Column("w/t/l", is_optional=True),
-    )
-    rows: list[Row] = []
-    for value in values:
-        mask = np.array([other == value for other in column])
-        title = f"(no {field})" if value is None else value
-        count = f"{mask.sum():,}"
-        for row in shown:
-            is_base = row is base
-            first = (title if is_base else "", row.name, count if is_base else "")
-            bounds = judged.cells(known.get((row.name, value)))
-            means = (_masked_mean(collection, row, mask), *bounds)
-            differences = ("", "", "")
-            if not is_base:
-                differences = _slice_difference_cells(report, collection, row, mask)
-            tone: Tone = "baseline" if is_base else "plain"
-            rows.append(Row((*first, *means, *differences), tone))
+    differences = {
+        pair: _slice_difference_cells(report, collection, pair[1], masks[pair[0]])
+        for pair in pairs
+        if pair[1] != base
+    }
+    none = ("", "", "")
+
+    def title(pair: tuple[str | None, str]) -> str:
+        return (f"(no {field})" if pair[0] is None else pair[0]) if pair[1] == base else ""
+
+    columns: list[Column[tuple[str | None, str]]] = [
+        Column(field, title, is_text=True),
+        Column("system", lambda pair: pair[1], is_text=True, is_name=True),
+        Column("queries", lambda pair: f"{masks[pair[0]].sum():,}" if pair[1] == base else ""),
+        Column(primary, lambda pair: _masked_mean(collection, pair[1], masks[pair[0]])),
+        *judged_columns(pairs, known.get),
+        Column("difference", lambda pair: differences.get(pair, none)[0]),
+        replace(interval_column(report.alpha), cell=lambda pair: differences.get(pair, none)[1]),
+        replace(COUNTS, cell=lambda pair: differences.get(pair, none)[2]),
+    ]
     note = (
         f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
         f"Intervals are not adjusted for the number of {'types' if field == 'type' else 'slices'}; "
         "no verdict rests on them."
     )
-    title = f"{display_measure(primary)} by {SLICE_TITLES.get(field, field)}"
-    return Table(title, columns, tuple(rows), (note, *judged.notes))
+    notes = (note, *describe_columns(columns))
+    heading = f"{display_measure(primary)} by {SLICE_TITLES.get(field, field)}"
+    return make_table(
+        heading,
+        columns,
+        pairs,
+        notes=notes,
+        tone=lambda pair: "baseline" if pair[1] == base else "plain",
+    )
 
 
-def _slice_values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> FloatArray:
-    return np.array(row.measures[collection.primary_measure].values, dtype=np.float64)[mask]
+def _slice_values(collection: Collection, name: str, mask: NDArray[np.bool_]) -> FloatArray:
+    values = collection.system(name).measures[collection.primary_measure].values
+    return np.array(values, dtype=np.float64)[mask]
 
 
-def _masked_mean(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> str:
-    values = _slice_values(collection, row, mask)
+def _masked_mean(collection: Collection, name: str, mask: NDArray[np.bool_]) -> str:
+    values = _slice_values(collection, name, mask)
     finite = values[np.isfinite(values)]
     return format_number(float(finite.mean()) if len(finite) else None)
 
@@ -409,17 +433,18 @@ def _trial_sides(
 
 
 def _slice_difference_cells(
-    report: Report, collection: Collection, row: SystemResult, mask: NDArray[np.bool_]
+    report: Report, collection: Collection, name: str, mask: NDArray[np.bool_]
 ) -> tuple[str, str, str]:
     """Difference from the baseline, interval, wins/ties/losses."""
-    pair = (row, collection.system(collection.baseline))
+    names = (name, collection.baseline)
+    pair = (collection.system(name), collection.system(collection.baseline))
     values = [item.measures[collection.primary_measure].values for item in pair]
     result = paired_difference(
         report, collection, *values, mask=mask, trials=_trial_sides(collection, *pair)
     )
     if result is None:
         return ("n/a", "n/a", "")
-    first, second = (_slice_values(collection, item, mask) for item in pair)
+    first, second = (_slice_values(collection, item, mask) for item in names)
     difference = (first - second)[np.isfinite(first - second)]
     wins, losses = (difference > NOISE).sum(), (difference < -NOISE).sum()
     counts = f"{wins:,}/{len(difference) - wins - losses:,}/{losses:,}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from fusion_bench.explain.explanation import (
     BlendTrace,
@@ -14,16 +15,8 @@ from fusion_bench.explain.explanation import (
     explain_order,
 )
 from fusion_bench.report.data_warnings import judge_section
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
 from fusion_bench.util.formatting import pluralize
-
-TERM_COLUMNS = (
-    Column("term", is_text=True),
-    *map(Column, ("contribution", "rank")),
-    Column("source score", is_optional=True),
-    Column("weight"),
-    Column("details", is_text=True),
-)
 
 
 def build_explanation_page(
@@ -107,32 +100,29 @@ def _score_tables(
 
 
 def _ranking_table(traces: Sequence[ScoreTrace], titles: Mapping[str, str]) -> Table:
-    labels = dict.fromkeys(label for trace in traces for label in trace.fused_contributions)
+    labels = {label: label for trace in traces for label in trace.fused_contributions}
     blended = [trace for trace in traces if trace.blend is not None]
-    blend_labels = dict.fromkeys(label for trace in blended for label in trace.contributions)
-    columns = (
-        Column("document", is_text=True),
-        *map(Column, ("rank", "grade", "score", *labels, "fused score", "fused rank")),
-        *map(Column, blend_labels),
-        *([Column("title", is_text=True, is_optional=True)] if titles else []),
-    )
-    rows = []
-    for trace in traces:
-        fused = trace.fused_contributions
-        parts = {} if trace.blend is None else trace.contributions
-        cells = (
-            *(trace.document, str(trace.rank), "–" if trace.grade is None else str(trace.grade)),
-            *(
-                f"{value:.4g}"
-                for value in (trace.score, *(fused.get(label, 0) for label in labels))
-            ),
-            *(f"{trace.fused_score:.4g}", str(trace.fused_rank)),
-            *(f"{parts[label]:.4g}" if label in parts else "–" for label in blend_labels),
-            *([titles.get(trace.document, "")] if titles else []),
-        )
-        rows.append(Row(cells))
+    blend_labels = {label: label for trace in blended for label in trace.contributions}
+    columns: list[Column[ScoreTrace]] = [
+        Column("document", lambda trace: trace.document, is_text=True),
+        Column("rank", lambda trace: str(trace.rank)),
+        Column("grade", lambda trace: "–" if trace.grade is None else str(trace.grade)),
+        Column("score", lambda trace: f"{trace.score:.4g}"),
+        *make_columns(labels, lambda key, trace: f"{trace.fused_contributions.get(key, 0):.4g}"),
+        Column("fused score", lambda trace: f"{trace.fused_score:.4g}"),
+        Column("fused rank", lambda trace: str(trace.fused_rank)),
+        *make_columns(blend_labels, _format_blended),
+    ]
+    if titles:
+        named = Column[ScoreTrace]("title", lambda trace: titles.get(trace.document, ""))
+        columns.append(replace(named, is_text=True, is_optional=True))
     notes = ("grade –: not judged.",) if any(trace.grade is None for trace in traces) else ()
-    return Table("Ranking", columns, tuple(rows), notes, is_transposable=True)
+    return make_table("Ranking", columns, traces, notes=notes, is_transposable=True)
+
+
+def _format_blended(label: str, trace: ScoreTrace) -> str:
+    parts = {} if trace.blend is None else trace.contributions
+    return f"{parts[label]:.4g}" if label in parts else "–"
 
 
 def _terms_table(trace: ScoreTrace, top_k: int | None, titles: Mapping[str, str]) -> Table:
@@ -142,35 +132,53 @@ def _terms_table(trace: ScoreTrace, top_k: int | None, titles: Mapping[str, str]
     tier = "" if trace.tier == "ranked" else f" ({trace.tier})"
     named = f" “{titles[trace.document]}”" if trace.document in titles else ""
     title = f"{trace.document}{named}: {rank}{cut}{tier}, score {trace.score:.4g}, {grade}"
-    rows = [_term_row(term, trace.divisor) for term in trace.terms]
+    rows = [_describe_term(term, trace.divisor) for term in trace.terms]
     if trace.ceiling is not None:
-        rows.append(_sum_row("limit", trace.ceiling))
-    rows.append(_sum_row("= fused score", trace.fused_score, str(trace.fused_rank)))
+        rows.append(TermRow("limit", trace.ceiling))
+    rows.append(TermRow("= fused score", trace.fused_score, str(trace.fused_rank)))
     if trace.blend is not None:
         rows += _blend_rows(trace, trace.blend)
-    return Table(title, TERM_COLUMNS, tuple(rows))
+    return make_table(title, TERM_COLUMNS, rows)
 
 
-def _term_row(term: ScoreTerm, divisor: float) -> Row:
-    cells = ("", "", "", "")
-    if term.source is not None:
-        cells = ("–", "–", f"{term.weight:g}", f"not retrieved by {term.source}")
-        if term.rank is not None:
-            roles = ", ".join(term.roles)
-            cells = (str(term.rank), f"{term.score:.4g}", f"{term.weight:g}", roles)
-    return Row((term.name, f"{term.value / divisor:+.4g}", *cells))
+class TermRow(NamedTuple):
+    """A term of a score, or a sum of terms."""
+
+    name: str
+    value: float
+    rank: str = ""
+    score: str = ""
+    weight: str = ""
+    details: str = ""
 
 
-def _blend_rows(trace: ScoreTrace, blend: BlendTrace) -> Iterator[Row]:
+TERM_COLUMNS: tuple[Column[TermRow], ...] = (
+    Column("term", lambda row: row.name, is_text=True),
+    Column("contribution", lambda row: f"{row.value:+.4g}"),
+    Column("rank", lambda row: row.rank),
+    Column("source score", lambda row: row.score, is_optional=True),
+    Column("weight", lambda row: row.weight),
+    Column("details", lambda row: row.details, is_text=True),
+)
+
+
+def _describe_term(term: ScoreTerm, divisor: float) -> TermRow:
+    value = term.value / divisor
+    if term.source is None:
+        return TermRow(term.name, value)
+    weight = f"{term.weight:g}"
+    if term.rank is None:
+        return TermRow(term.name, value, "–", "–", weight, f"not retrieved by {term.source}")
+    roles = ", ".join(term.roles)
+    return TermRow(term.name, value, str(term.rank), f"{term.score:.4g}", weight, roles)
+
+
+def _blend_rows(trace: ScoreTrace, blend: BlendTrace) -> Iterator[TermRow]:
     values, rerank, details = trace.contributions, f"rerank {blend.reranker}", blend.rerank_formula
     if blend.retrieval is not None:
         product = f"{blend.retrieval_weight:.4g} × {blend.retrieval:.4g}"
         text = f"{product}; {blend.retrieval_formula}"
-        yield _sum_row("retrieval", values["retrieval"], details=text)
+        yield TermRow("retrieval", values["retrieval"], details=text)
         details = f"{blend.rerank_weight:.4g} × {blend.rerank:.4g}; {details}"
-    yield _sum_row(rerank, values[rerank], details=details)
-    yield _sum_row("= score", trace.score)
-
-
-def _sum_row(name: str, value: float, rank: str = "", *, details: str = "") -> Row:
-    return Row((name, f"{value:+.4g}", rank, "", "", details))
+    yield TermRow(rerank, values[rerank], details=details)
+    yield TermRow("= score", trace.score)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
 from fusion_bench.evaluation.report_records import ComparisonResult
 from fusion_bench.experiment.dialect import Fidelity
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.answer_texts import format_answer
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
-from fusion_bench.util.formatting import format_coverage, format_interval, format_number, pluralize
+from fusion_bench.report.answer_texts import COUNTS, DIFFERENCE, format_answer, interval_column
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
+from fusion_bench.util.formatting import format_interval, format_number, pluralize
 
 TONES: dict[Fidelity, Tone] = {
     "exact": "passed",
@@ -52,43 +53,38 @@ def _list_findings(report: ExportReport) -> Iterator[Finding]:
 
 
 def _build_table(replays: tuple[ReplayRecord, ...]) -> Table:
-    columns = (
-        Column("dataset", is_text=True),
-        Column("queries"),
-        *map(Column, ("system", "exported", "difference")),
-        Column(f"{format_coverage(replays[0].alpha)} interval"),
-        Column("w/t/l", is_optional=True),
-        Column("answer", is_text=True),
-    )
+    columns: list[Column[ReplayRecord]] = [
+        Column("dataset", lambda replay: replay.dataset, is_text=True),
+        Column("queries", lambda replay: f"{replay.queries:,}"),
+        Column("system", lambda replay: format_number(replay.system_mean)),
+        Column("exported", lambda replay: format_number(replay.export_mean)),
+        DIFFERENCE.of(_find_comparison),
+        replace(interval_column(replays[0].alpha), cell=_format_interval),
+        COUNTS.of(_find_comparison),
+        Column("answer", _format_answer, is_text=True),
+    ]
     measure = display_measure(replays[0].comparison.measure)
     note = (
         f"{measure} of the system, and of what was written, read back and replayed. Difference = "
         "exported - system, paired by query. w/t/l = queries won, tied and lost."
     )
-    return Table(f"Cost in {measure}", columns, tuple(map(_build_row, replays)), (note,))
+    return make_table(f"Cost in {measure}", columns, replays, notes=(note,))
 
 
-def _build_row(replay: ReplayRecord) -> Row:
-    comparison = replay.comparison
-    return Row(
-        (
-            replay.dataset,
-            f"{replay.queries:,}",
-            format_number(replay.system_mean),
-            format_number(replay.export_mean),
-            format_number(comparison.difference, signed=True),
-            _format_interval(comparison),
-            f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
-            format_answer(comparison.answer, replay.min_gain, alpha=replay.alpha),
-        )
-    )
+def _find_comparison(replay: ReplayRecord) -> ComparisonResult:
+    return replay.comparison
 
 
-def _format_interval(comparison: ComparisonResult) -> str:
+def _format_answer(replay: ReplayRecord) -> str:
+    return format_answer(replay.comparison.answer, replay.min_gain, alpha=replay.alpha)
+
+
+def _format_interval(replay: ReplayRecord) -> str:
     """The interval of the difference; ``n/a`` where no query differs, as it says nothing then."""
-    if not (comparison.wins or comparison.losses):
+    item = replay.comparison
+    if not (item.wins or item.losses):
         return "n/a"
-    return format_interval(comparison.low, comparison.high, signed=True)
+    return format_interval(item.low, item.high, signed=True)
 
 
 def _describe_changes(replay: ReplayRecord) -> Finding:

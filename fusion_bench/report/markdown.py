@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import yaml
 from rich.cells import cell_len, set_cell_size
@@ -25,11 +26,11 @@ from fusion_bench.report.page import (
     Finding,
     Page,
     Part,
-    Row,
     Section,
     Table,
     Tone,
     YamlBlock,
+    make_table,
 )
 from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
 
@@ -53,7 +54,10 @@ INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe
 MAX_ROWS = 15
 #: Before the first cell of a row, and before a finding.
 MARKS: dict[Tone, str] = {"passed": "✅ ", "failed": "❌ ", "inconclusive": "❔ "}
-FACT_COLUMNS = (Column("", is_text=True), Column("", is_text=True))
+#: Name and value.
+FACT_COLUMNS: tuple[Column[tuple[str, str]], ...] = tuple(
+    Column("", itemgetter(i), is_text=True) for i in range(2)
+)
 EMPHASIS: dict[Tone, str] = {"baseline": "**", "reference": "*"}
 
 
@@ -96,8 +100,7 @@ def _section_lines(section: Section) -> Iterator[str]:
         yield from (_escape_paragraph(section.text), "")
     yield from _finding_lines(section.findings)
     if section.facts:
-        rows = tuple(Row((name, section.facts[name])) for name in section.facts)
-        yield from (*format_table(Table("", FACT_COLUMNS, rows)), "")
+        yield from (*format_table(make_table("", FACT_COLUMNS, section.facts.items())), "")
     for part in section.parts:
         yield from _part_lines(part)
     if section.is_folded:

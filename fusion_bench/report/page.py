@@ -4,14 +4,14 @@ A :class:`Page` has a title and sections. A :class:`Section` has facts, findings
 figures, YAML), in reading order. Builders fill in plain text and formatted numbers; renderers
 escape every text, so builders never do::
 
-    checks = Table(
-        "Checks",
-        (Column("check", is_text=True), Column("difference"), Column("p", is_optional=True)),
-        (Row(("mine / nDCG@10", "-0.0200", ".003"), "failed"),),
-        notes=("p adjusted by max-T.",),
-    )
+    columns: list[Column[Check]] = [
+        Column("check", lambda check: check.name, is_text=True),
+        Column("difference", lambda check: format_number(check.difference, signed=True)),
+        Column("p", lambda check: format_p_value(check.p), is_optional=True),
+    ]
+    table = make_table("Checks", columns, checks, notes=("p adjusted by max-T.",))
     section = Section(findings=(Finding("2 of 30 queries lost their answer.", "failed"),),
-                      parts=(checks,))
+                      parts=(table,))
     page = Page("Gate: mine", (section,), headline=Finding("regressed: 1 check", "failed"))
     terminal.print_page(page, console)
     text = markdown.render_page(page)
@@ -30,9 +30,10 @@ What each renderer shows:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -55,21 +56,44 @@ Tone: TypeAlias = Literal[
 LASTING_TONES: frozenset[Tone] = frozenset({"baseline", "reference", "failed", "inconclusive"})
 
 
+#: What a row is made of.
+R = TypeVar("R")
+K = TypeVar("K")
+S = TypeVar("S")
+
+
+def _blank(_: object) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
-class Column:
-    """A column.
+class Column(Generic[R]):
+    """A column: its heading, its cells, what it means; all that is known of it stands here.
 
     Attributes:
-        header: Its heading.
+        header: Its heading, also in LaTeX and CSV.
+        cell: The text of a record's cell; see :func:`make_table`.
         is_text: Text is aligned left and wraps; numbers are aligned right and never break.
         is_optional: A narrow terminal drops it.
         is_name: Text that does not break up to 30 characters; the first column is one anyway.
+        legend: What it means, as :attr:`Table.legends` says it; empty = its heading says it all.
     """
 
     header: str
+    cell: Callable[[R], str] = field(default=_blank, compare=False, repr=False)
     is_text: bool = False
     is_optional: bool = False
     is_name: bool = False
+    legend: str = ""
+
+    def of(self, find: Callable[[S], R | None]) -> Column[S]:
+        """The same column for other records: with what is found of each; blank where nothing is."""
+
+        def cell(record: S) -> str:
+            part = find(record)
+            return "" if part is None else self.cell(part)
+
+        return Column(self.header, cell, self.is_text, self.is_optional, self.is_name, self.legend)
 
 
 @dataclass(frozen=True)
@@ -93,10 +117,15 @@ class Table:
     """
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[Column[Any], ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     is_transposable: bool = False
+
+    @property
+    def legends(self) -> tuple[str, ...]:
+        """What its columns mean, ``header = …`` of each that has a legend."""
+        return tuple(f"{each.header} = {each.legend}" for each in self.columns if each.legend)
 
     def without_optional_columns(self) -> Table:
         """The same table with its required columns only."""
@@ -104,7 +133,11 @@ class Table:
 
     def without_empty_columns(self) -> Table:
         """The same table without the columns that have no text in any row."""
-        return self.select_columns(lambda i: any(row.cells[i] for row in self.rows))
+        return self.without_columns_of({""})
+
+    def without_columns_of(self, nothing: Set[str]) -> Table:
+        """The same table without the columns that have only these texts."""
+        return self.select_columns(lambda i: any(row.cells[i] not in nothing for row in self.rows))
 
     def select_columns(self, is_selected: Callable[[int], bool]) -> Table:
         """The same table with the columns whose index is selected."""
@@ -135,13 +168,56 @@ class Table:
     def transpose(self) -> Table:
         """The same table with its rows as columns, headed by the first cell of each row."""
         first, *others = self.columns
-        heads = (Column(row.cells[0]) for row in self.rows)
+        heads: Iterable[Column[Any]] = (Column(row.cells[0]) for row in self.rows)
         rows = (
             Row((column.header, *(row.cells[i] for row in self.rows)))
             for i, column in enumerate(others, 1)
         )
         columns = (Column(first.header, is_text=True), *heads)
         return replace(self, columns=columns, rows=tuple(rows))
+
+
+def make_table(
+    title: str,
+    columns: Iterable[Column[R]],
+    records: Iterable[R],
+    *,
+    notes: Iterable[str] = (),
+    tone: Callable[[R], Tone] = lambda _: "plain",
+    is_transposable: bool = False,
+) -> Table:
+    """A table with one row a record.
+
+    Args:
+        title: Its heading.
+        columns: With their cells.
+        records: What the rows are made of.
+        notes: What a reader must know to read it.
+        tone: The tone of a record's row.
+        is_transposable: Where it is too wide, its rows become columns.
+    """
+    columns = tuple(columns)
+    rows = tuple(Row(tuple(each.cell(item) for each in columns), tone(item)) for item in records)
+    return Table(title, columns, rows, tuple(notes), is_transposable)
+
+
+def columns_of(columns: Iterable[Column[R]], find: Callable[[S], R | None]) -> list[Column[S]]:
+    """The same columns for other records; see :meth:`Column.of`."""
+    return [column.of(find) for column in columns]
+
+
+def make_columns(
+    headers: Mapping[K, str], cell: Callable[[K, R], str], *, is_optional: bool = False
+) -> list[Column[R]]:
+    """Columns of one kind, one a key.
+
+    Args:
+        headers: Key → heading.
+        cell: The text of a key and a record.
+        is_optional: Whether a narrow terminal drops them.
+    """
+    pairs = headers.items()
+    return [Column(header, partial(cell, key), is_optional=is_optional) for key, header in pairs]
 
 
 @dataclass(frozen=True)

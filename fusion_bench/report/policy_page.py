@@ -15,7 +15,7 @@ from fusion_bench.report.data_warnings import (
     judge_section,
     list_findings,
 )
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import Column, Finding, Page, Section, Tone, make_table
 from fusion_bench.util.formatting import pluralize
 
 PolicyVerdict = Literal["pays", "no gain shown", "unjudged decide"]
@@ -168,52 +168,40 @@ def _describe_unjudged(result: PolicyResult) -> str:
     return text + (f": {result.unjudged.description}." if result.unjudged else ".")
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+VERDICT_TONES: dict[str, Tone] = {"pays": "better", "unjudged decide": "warning"}
+COLUMNS: tuple[Column[PolicyResult], ...] = (
+    Column("system", lambda result: result.system, is_text=True),
+    Column("no policy", lambda result: f"{result.default:.4f}", is_optional=True),
+    Column[float]("as configured", "{:.4f}".format, is_optional=True).of(lambda r: r.configured),
+    Column("tuned fixed", lambda result: f"{result.fixed:.4f}"),
+    Column("tuned policy", lambda result: f"{result.tuned:.4f}"),
+    Column("difference", lambda result: f"{result.difference:+.4f}"),
+    Column("95 % interval", lambda result: f"[{result.low:+.4f}, {result.high:+.4f}]"),
+    Column("shuffled", lambda r: f"{r.null_mean:+.4f}, {r.null_high:+.4f}", is_optional=True),
+    Column("p", lambda result: f"{result.null_p:.3f}".removeprefix("0")),
+    Column("oracle", lambda result: f"{result.oracle:.4f}", is_optional=True),
+    Column[float]("reranked", _percent, is_optional=True).of(lambda r: r.reranked),
+    Column("verdict", lambda result: result.verdict, is_text=True, is_name=True),
+)
+
+
 def _build_section(name: str, results: list[PolicyResult]) -> Section:
-    columns = (
-        Column("system", is_text=True),
-        Column("no policy", is_optional=True),
-        Column("as configured", is_optional=True),
-        Column("tuned fixed"),
-        Column("tuned policy"),
-        Column("difference"),
-        Column("95 % interval"),
-        Column("shuffled", is_optional=True),
-        Column("p"),
-        Column("oracle", is_optional=True),
-        Column("reranked", is_optional=True),
-        Column("verdict", is_text=True, is_name=True),
-    )
     first = results[0]
     tested = ", ".join(f"{r.system} {r.shuffled_pays}" for r in results)
-    table = Table(
+    table = make_table(
         f"{first.measure}: policies against fixed numbers",
-        columns,
-        tuple(map(_build_row, results)),
+        COLUMNS,
+        results,
         notes=(
             *NOTES,
             f"Of {first.shufflings} further shufflings, so many would pay by this rule: {tested}.",
         ),
+        tone=lambda result: VERDICT_TONES.get(result.verdict, "plain"),
         is_transposable=True,
     )
     title = f"{name}, {pluralize(first.queries, 'query')}, {first.folds} folds"
     return Section(title, parts=(table.without_empty_columns(),))
-
-
-def _build_row(result: PolicyResult) -> Row:
-    tones: dict[str, Tone] = {"pays": "better", "unjudged decide": "warning"}
-    tone = tones.get(result.verdict, "plain")
-    cells = (
-        result.system,
-        f"{result.default:.4f}",
-        "" if result.configured is None else f"{result.configured:.4f}",
-        f"{result.fixed:.4f}",
-        f"{result.tuned:.4f}",
-        f"{result.difference:+.4f}",
-        f"[{result.low:+.4f}, {result.high:+.4f}]",
-        f"{result.null_mean:+.4f}, {result.null_high:+.4f}",
-        f"{result.null_p:.3f}".removeprefix("0"),
-        f"{result.oracle:.4f}",
-        "" if result.reranked is None else f"{100 * result.reranked:.0f} %",
-        result.verdict,
-    )
-    return Row(cells, tone)

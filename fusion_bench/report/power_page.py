@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.report.data_warnings import judge_section
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.report.page import (
+    Column,
+    Finding,
+    Page,
+    Section,
+    Table,
+    make_columns,
+    make_table,
+)
 from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, PowerPlan, RulePlan
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
@@ -73,53 +81,54 @@ def _list_findings(plan: PowerPlan) -> Iterator[Finding]:
 
 def _build_needs_table(plan: PowerPlan) -> Table:
     """Queries needed, one row a rule, one column a difference."""
-    sizes = (each.difference for each in plan.rules[0].differences)
-    rows = tuple(
-        Row((*_rule_cells(rule), *(str(each.needed or "n/a") for each in rule.differences)))
-        for rule in plan.rules
-    )
     interval = (
         "In brackets: 95 % interval of the number, from the variance of the differences."
         if plan.spread.changed is not None
         else "The standard deviation is assumed, so the numbers have no interval."
     )
-    columns = (*_rule_columns(), *(Column(f"{size:g}") for size in sizes))
+    sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
+    columns: list[Column[RulePlan]] = [
+        *RULE_COLUMNS,
+        *make_columns(sizes, _format_needed),
+    ]
+    interval = (
+        "In brackets: 95 % interval of the number, from the variance of the differences."
+        if plan.spread.changed is not None
+        else "The standard deviation is assumed, so the numbers have no interval."
+    )
     title = f"Queries needed to show a difference (power {_format_power(plan)})"
-    return Table(title, columns, rows, notes=(interval, *_describe_rules(plan)))
+    notes = (interval, *_describe_rules(plan))
+    return make_table(title, columns, plan.rules, notes=notes)
+
+
+def _format_needed(i: int, rule: RulePlan) -> str:
+    return str(rule.differences[i].needed or "n/a")
 
 
 def _build_hand_tables(plan: PowerPlan) -> Iterator[Table]:
     """What the queries at hand show; nothing without queries."""
-    queries = plan.spread.queries
-    if queries is None:
+    if plan.spread.queries is None:
         return
-    sizes = (each.difference for each in plan.rules[0].differences)
-    rows = tuple(
-        Row(
-            (
-                *_rule_cells(rule),
-                format_number(rule.detectable),
-                *(format_percent(each.power) for each in rule.differences),
-            )
-        )
-        for rule in plan.rules
-    )
-    detectable = Column(f"detectable (power {_format_power(plan)})")
-    columns = (*_rule_columns(), detectable, *(Column(f"power at {size:g}") for size in sizes))
-    yield Table(f"What {pluralize(queries, 'query')} can show", columns, rows)
+    rules = plan.rules
+    sizes = {i: f"power at {each.difference:g}" for i, each in enumerate(rules[0].differences)}
+    header = f"detectable (power {_format_power(plan)})"
+    columns: list[Column[RulePlan]] = [
+        *RULE_COLUMNS,
+        Column(header, lambda rule: format_number(rule.detectable)),
+        *make_columns(sizes, lambda i, rule: format_percent(rule.differences[i].power)),
+    ]
+    yield make_table(f"What {pluralize(plan.spread.queries, 'query')} can show", columns, rules)
 
 
-def _rule_columns() -> tuple[Column, ...]:
-    return (
-        Column("decision", is_text=True, is_name=True),
-        Column("command", is_text=True),
-        Column("critical t", is_optional=True),
-    )
+def _format_critical(rule: RulePlan) -> str:
+    return f"{rule.critical_value:.2f}" if math.isfinite(rule.critical_value) else "none"
 
 
-def _rule_cells(rule: RulePlan) -> tuple[str, ...]:
-    critical = f"{rule.critical_value:.2f}" if math.isfinite(rule.critical_value) else "none"
-    return rule.name, COMMANDS[rule.name], critical
+RULE_COLUMNS: tuple[Column[RulePlan], ...] = (
+    Column("decision", lambda rule: rule.name, is_text=True, is_name=True),
+    Column("command", lambda rule: COMMANDS[rule.name], is_text=True),
+    Column("critical t", _format_critical, is_optional=True),
+)
 
 
 def _describe_rules(plan: PowerPlan) -> Iterator[str]:

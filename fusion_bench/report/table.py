@@ -14,12 +14,12 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 
 from fusion_bench._version import __version__
-from fusion_bench.report.page import Column, Page, Row, Table, Tone
+from fusion_bench.report.page import Page, Row, Table, Tone, make_columns, make_table
 from fusion_bench.util.formatting import escape_control_chars
 
 
@@ -30,13 +30,16 @@ def make_record_table(title: str, records: Sequence[Mapping[str, object]]) -> Ta
         title: Its heading.
         records: At least one, all with the same keys. Columns of numbers are aligned right.
     """
-    columns = []
-    for key in records[0]:
+    columns = make_columns({key: key.replace("_", " ") for key in records[0]}, _format_value)
+    for i, key in enumerate(records[0]):
         values = [record[key] for record in records]
         is_number = all(value is None or isinstance(value, int | float) for value in values)
-        columns.append(Column(key.replace("_", " "), is_text=not is_number))
-    rows = (Row(tuple(map(format_cell, record.values()))) for record in records)
-    return Table(title, tuple(columns), tuple(rows))
+        columns[i] = replace(columns[i], is_text=not is_number)
+    return make_table(title, columns, records)
+
+
+def _format_value(key: str, record: Mapping[str, object]) -> str:
+    return format_cell(record[key])
 
 
 def format_cell(value: object) -> str:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.data_warnings import JudgedColumns, note_unknown_ends
-from fusion_bench.report.page import Column, Row, Table, Tone
+from fusion_bench.report.answer_texts import COUNTS, DIFFERENCE, interval_column
+from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
+from fusion_bench.report.page import Column, Table, Tone, columns_of, make_columns, make_table
 from fusion_bench.report.tuning_records import (
+    FloorRow,
     Gain,
     ParameterInfo,
     ParetoFront,
@@ -27,16 +33,10 @@ from fusion_bench.report.tuning_texts import (
     format_value,
     format_values,
 )
-from fusion_bench.util.formatting import (
-    format_coverage,
-    format_interval,
-    format_number,
-    format_p_value,
-    format_percent,
-)
+from fusion_bench.util.formatting import format_number, format_p_value, format_percent
 
 #: What a point may cost: of 1,000 queries, per query, and per query at the 95th percentile.
-AMOUNTS = ("cost", "seconds", "slow")
+AMOUNTS = {"cost": "cost of 1,000 queries", "seconds": "seconds per query", "slow": "p95 seconds"}
 
 
 def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
@@ -44,53 +44,53 @@ def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
 
     An effort that no point knows has no column.
     """
-    amounts = {amount for amount in AMOUNTS if _is_known_of_any(front, amount)}
+    # Without a reranker everything is free: that says nothing.
+    reranked = [point for point in front.points if point.depth]
+    amounts = {
+        amount: header
+        for amount, header in AMOUNTS.items()
+        if any(getattr(point, amount) is not None for point in reranked)
+    }
     points = [point for point in front.points if point.is_shown]
-    judged = JudgedColumns.of_rows(point.bounds for point in points)
-    columns = (
-        Column("reranker", is_text=True),
-        Column("rerank depth"),
-        Column("candidates per query", is_optional=bool(amounts)),
-        *map(Column, ("cost of 1,000 queries", "seconds per query")),
-        Column("p95 seconds", is_optional=True),
-        *map(Column, (f"{report.measure}, tuning", "held out")),
-        *judged.columns,
-        *map(Column, ("held out: - default", "held out: - best")),
-        Column("note", is_text=True),
-    )
-    rows = tuple(
-        Row(
-            tuple(_point_cells(front, point, amounts, judged)),
-            "plain" if point.efficient else "warning",
-        )
-        for point in points
-    )
+    rerankers: list[Column[ParetoPoint]] = [
+        Column("reranker", lambda point: point.reranker or "none", is_text=True)
+    ]
+    columns: list[Column[ParetoPoint]] = [
+        *(rerankers if len(front.efforts) > 1 else ()),
+        Column("rerank depth", lambda point: f"{point.depth:,}"),
+        Column("candidates per query", lambda p: f"{p.candidates:.1f}", is_optional=bool(amounts)),
+        *(
+            replace(column, is_optional=column.header == AMOUNTS["slow"])
+            for column in make_columns(amounts, _format_effort)
+        ),
+        Column(f"{report.measure}, tuning", lambda point: format_number(point.value)),
+        Column("held out", lambda point: format_number(point.held_out)),
+        *judged_columns(points, lambda point: point.bounds),
+        Column("held out: - default", lambda point: format_paired(point.over_default)),
+        Column("held out: - best", lambda point: format_paired(point.over_best)),
+        Column("note", _describe_point, is_text=True),
+    ]
     note = (
         "Each row is the best system of its depth on the tuning queries. Nothing with less effort "
         f"({' and '.join(EFFORT_NAMES[axis] for axis in front.axes)}) is as good there, except "
         "beside rows marked 'not efficient'. Held out: paired intervals against the default and "
         "against the best row, not adjusted for the number of rows."
     )
-    notes = (note, *judged.notes, *effort_sources(front))
-    return Table("Quality against effort", columns, rows, notes).without_empty_columns()
+    return make_table(
+        "Quality against effort",
+        columns,
+        points,
+        notes=(note, *describe_columns(columns), *effort_sources(front)),
+        tone=lambda point: "plain" if point.efficient else "warning",
+    ).without_empty_columns()
 
 
-def _is_known_of_any(front: ParetoFront, amount: str) -> bool:
-    """Whether it is known of a point that reranks; without a reranker everything is free."""
-    return any(getattr(point, amount) is not None for point in front.points if point.depth)
+def _format_effort(amount: str, point: ParetoPoint) -> str:
+    return _format_amount(getattr(point, amount))
 
 
-def _point_cells(
-    front: ParetoFront, point: ParetoPoint, amounts: Set[str], judged: JudgedColumns
-) -> Iterator[str]:
-    yield (point.reranker or "none") if len(front.efforts) > 1 else ""
-    yield from (f"{point.depth:,}", f"{point.candidates:.1f}")
-    for amount in AMOUNTS:
-        yield _format_amount(getattr(point, amount)) if amount in amounts else ""
-    yield from (format_number(point.value), format_number(point.held_out))
-    yield from judged.cells(point.bounds)
-    yield from (format_paired(point.over_default), format_paired(point.over_best))
-    yield ", ".join((*point.roles, *(() if point.efficient else ("not efficient",))))
+def _describe_point(point: ParetoPoint) -> str:
+    return ", ".join((*point.roles, *(() if point.efficient else ("not efficient",))))
 
 
 def _format_amount(value: float | None, unknown: str = "") -> str:
@@ -166,30 +166,30 @@ def _build_gain_table(
     verdict: str | None = None,
 ) -> Table:
     """A row a gain; the verdict is that of the last one."""
-    first, *means = headers
-    columns = (
-        Column(first, is_text=True),
-        Column("queries", is_optional=True),
-        *map(Column, (*means, "difference", f"{format_coverage(report.alpha)} interval", "p")),
-        Column("w/t/l", is_optional=True),
-    )
-    rows = [
-        Row(
-            (
-                label,
-                f"{gain.queries:,}",
-                format_number(gain.default),
-                format_number(gain.tuned),
-                format_number(gain.difference, signed=True),
-                format_interval(gain.low, gain.high, signed=True),
-                format_p_value(gain.p, alpha=report.alpha),
-                f"{gain.wins:,}/{gain.ties:,}/{gain.losses:,}",
-            )
-        )
-        for label, gain in gains
+    first, default, tuned = headers
+    columns: list[Column[tuple[str, Gain]]] = [
+        Column(first, lambda pair: pair[0], is_text=True),
+        *columns_of(_gain_columns(report, default, tuned), lambda pair: pair[1]),
     ]
-    rows[-1] = Row(rows[-1].cells, TONES.get(verdict, "plain"))
-    return Table(title, columns, tuple(rows), tuple(notes))
+    tone = TONES.get(verdict, "plain")
+    return make_table(
+        *(title, columns, gains),
+        notes=notes,
+        tone=lambda pair: tone if pair is gains[-1] else "plain",
+    )
+
+
+def _gain_columns(report: TuningReport, default: str, tuned: str) -> Iterator[Column[Gain]]:
+    yield Column("queries", lambda gain: f"{gain.queries:,}", is_optional=True)
+    yield Column(default, lambda gain: format_number(gain.default))
+    yield Column(tuned, lambda gain: format_number(gain.tuned))
+    yield from (*_tested_columns(report), COUNTS)
+
+
+def _tested_columns(report: TuningReport) -> Iterator[Column[Any]]:
+    """A difference, its interval and its p."""
+    yield from (DIFFERENCE, interval_column(report.alpha))
+    yield Column("p", lambda row: format_p_value(row.p, alpha=report.alpha))
 
 
 def gain_table(report: TuningReport) -> Table:
@@ -225,36 +225,28 @@ def gain_table(report: TuningReport) -> Table:
 
 def floor_table(report: TuningReport) -> Table:
     """Every untuned system and every single source against the tuned system, held out."""
-    judged = JudgedColumns.of_rows(row.bounds for row in report.floor)
-    columns = (
-        *(Column(name, is_text=True) for name in ("without tuning", "kind")),
-        Column("mean"),
-        *judged.columns,
-        *map(Column, ("difference", f"{format_coverage(report.alpha)} interval", "p")),
-        Column("against the tuned system", is_text=True),
-    )
-    rows = tuple(
-        Row(
-            (
-                row.name,
-                row.kind,
-                format_number(row.mean),
-                *judged.cells(row.bounds),
-                format_number(row.difference, signed=True),
-                format_interval(row.low, row.high, signed=True),
-                format_p_value(row.p, alpha=report.alpha),
-                row.answer.replace("min_gain", format_number(report.min_gain)),
-            ),
-            "warning" if row.is_not_below else "plain",
-        )
-        for row in report.floor
-    )
+    least = format_number(report.min_gain)
+    columns: list[Column[FloorRow]] = [
+        Column("without tuning", lambda row: row.name, is_text=True),
+        Column("kind", lambda row: row.kind, is_text=True),
+        Column("mean", lambda row: format_number(row.mean)),
+        *judged_columns(report.floor, lambda row: row.bounds),
+        *_tested_columns(report),
+        Column(
+            "against the tuned system", lambda r: r.answer.replace("min_gain", least), is_text=True
+        ),
+    ]
     note = (
         "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
-        f"the {len(rows)} rows (max-T).{SHARED_FOLDS if report.is_cross_fitted else ''}"
+        f"the {len(report.floor)} rows (max-T).{SHARED_FOLDS if report.is_cross_fitted else ''}"
     )
-    title = f"{display_measure(report.measure)}: without tuning"
-    return Table(title, columns, rows, (note, *judged.notes))
+    return make_table(
+        f"{display_measure(report.measure)}: without tuning",
+        columns,
+        report.floor,
+        notes=(note, *describe_columns(columns)),
+        tone=lambda row: "warning" if row.is_not_below else "plain",
+    )
 
 
 def bounds_table(report: TuningReport) -> Table:
@@ -264,13 +256,14 @@ def bounds_table(report: TuningReport) -> Table:
         for queries, systems in report.held_out_bounds
         for i, (system, bounds) in enumerate(systems.items())
     ]
-    judged = JudgedColumns.of_rows(bounds for _, _, bounds in known)
-    texts = ("held-out queries", "system")
-    columns = (*(Column(name, is_text=True) for name in texts), *judged.columns)
-    rows = tuple(Row((*names, *judged.cells(bounds))) for *names, bounds in known)
+    columns: list[Column[tuple[str, str, CompletionBounds]]] = [
+        Column("held-out queries", lambda row: row[0], is_text=True),
+        Column("system", lambda row: row[1], is_text=True),
+        *judged_columns(known, lambda row: row[2]),
+    ]
     unknown = note_unknown_ends((report.measure, bounds) for _, _, bounds in known)
     title = f"{display_measure(report.measure)}: judged documents"
-    return Table(title, columns, rows, (*judged.notes, *unknown))
+    return make_table(title, columns, known, notes=(*describe_columns(columns), *unknown))
 
 
 def class_gain_table(
@@ -301,14 +294,23 @@ def per_type_table(report: TuningReport, result: PerTypeResult) -> Table:
 
 def parameter_table(report: TuningReport) -> Table:
     """What each parameter was, is now, and would be without each fold."""
-    columns = (
-        Column("parameter", is_text=True),
-        Column("range", is_text=True),
-        *(Column(name, is_text=True) for name in ("default", "tuned")),
-        *(Column(f"fold {k}", is_optional=True) for k in range(1, len(report.folds) + 1)),
-        *map(Column, ("fold spread", "importance", "back at default")),
-    )
-    rows = tuple(Row(tuple(_parameter_cells(report, p))) for p in report.parameters)
+    folds = {k: f"fold {k + 1}" for k in range(len(report.folds))}
+    tuned, shares = report.choice.params, {each.path: each.share for each in report.importances}
+    losses = report.ablation_losses
+    columns: list[Column[ParameterInfo]] = [
+        Column("parameter", lambda p: p.path, is_text=True),
+        Column("range", format_range, is_text=True),
+        Column("default", lambda p: format_value(p.default), is_text=True),
+        Column("tuned", lambda p: format_value(tuned.get(p.path)), is_text=True),
+        *make_columns(
+            folds, lambda k, p: format_value(report.folds[k].params.get(p.path)), is_optional=True
+        ),
+        Column("fold spread", partial(_format_spread, report)),
+        Column[float]("importance", format_percent).of(lambda p: shares.get(p.path)),
+        Column[float]("back at default", lambda loss: format_number(-loss, signed=True)).of(
+            lambda p: losses.get(p.path)
+        ),
+    ]
     ratios = ", ".join(parameter.path for parameter in report.parameters if parameter.ratio)
     notes = {
         f"Only the ratio of {ratios} matters. Trials are scaled so that the greatest is 1 (weights "
@@ -322,24 +324,13 @@ def parameter_table(report: TuningReport) -> Table:
         "little.": report.importances,
         "Back at default: change of the mean on the tuning queries with this parameter alone back "
         "at its default; blank = it is there already, or the default has none. Parameters that "
-        "replace each other may each lose little alone.": report.ablation_losses,
+        "replace each other may each lose little alone.": losses,
     }
     long_lists = (p for p in report.parameters if len(p.choices) > MAX_CHOICES)
     choices = (f"Choices of {p.path}: {format_choices(p)}." for p in long_lists)
     shown = (*choices, *(note for note, is_shown in notes.items() if is_shown))
-    return Table("Parameters", columns, rows, shown).without_empty_columns()
-
-
-def _parameter_cells(report: TuningReport, parameter: ParameterInfo) -> Iterator[str]:
-    path = parameter.path
-    shares = {item.path: item.share for item in report.importances}
-    loss = report.ablation_losses.get(path)
-    yield from (path, format_range(parameter), format_value(parameter.default))
-    yield format_value(report.choice.params.get(path))
-    yield from (format_value(fold.params.get(path)) for fold in report.folds)
-    yield _format_spread(report, parameter)
-    yield format_percent(shares[path]) if path in shares else ""
-    yield "" if loss is None else format_number(-loss, signed=True)
+    table = make_table("Parameters", columns, report.parameters, notes=shown)
+    return table.without_empty_columns()
 
 
 def _format_spread(report: TuningReport, parameter: ParameterInfo) -> str:
@@ -352,29 +343,31 @@ def _format_spread(report: TuningReport, parameter: ParameterInfo) -> str:
 
 def threshold_table(thresholds: ThresholdReport) -> Table:
     """Verdicts of CRAG's thresholds against the truth, on held-out queries."""
-    columns = (
-        Column("thresholds", is_text=True),
-        Column("verdict", is_text=True),
-        *map(Column, (f"relevant in the top {thresholds.top}", "none", "share relevant")),
-        Column("utility"),
-    )
-    rows = []
+    rows: list[tuple[str, str, str, tuple[int, int]]] = []
     for name in ("default", "tuned", "min_score"):
         rule = getattr(thresholds, name)
         ends = dict.fromkeys((rule.upper, rule.lower))
-        label = f"{name}: {' / '.join(f'{end:.4g}' for end in ends)}"
-        utility = format_number(rule.utility)
+        first = (f"{name}: {' / '.join(f'{end:.4g}' for end in ends)}", format_number(rule.utility))
         for verdict in ("correct", "ambiguous", "incorrect"):
-            relevant, others = getattr(rule, verdict)
-            share = format_percent(relevant / (relevant + others) if relevant + others else None)
             if verdict != "ambiguous" or len(ends) > 1:
-                counts = (f"{relevant:,}", f"{others:,}")
-                rows.append(Row((label, verdict, *counts, share, utility)))
-            label = utility = ""
+                rows.append((*first, verdict, getattr(rule, verdict)))
+            first = ("", "")
+    columns: list[Column[tuple[str, str, str, tuple[int, int]]]] = [
+        Column("thresholds", lambda row: row[0], is_text=True),
+        Column("verdict", lambda row: row[2], is_text=True),
+        Column(f"relevant in the top {thresholds.top}", lambda row: f"{row[3][0]:,}"),
+        Column("none", lambda row: f"{row[3][1]:,}"),
+        Column("share relevant", lambda row: format_percent(_share(*row[3]))),
+        Column("utility", lambda row: row[1]),
+    ]
     note = (
         "Held-out queries. Utility: 1 for a right verdict, 0 for a wrong one, "
         f"{thresholds.credit:g} for ambiguous. min_score is fitted as a single threshold; what it "
         "drops counts as incorrect."
     )
     title = f"Is there a relevant document? {thresholds.title}"
-    return Table(title, columns, tuple(rows), (note,))
+    return make_table(title, columns, rows, notes=(note,))
+
+
+def _share(relevant: int, others: int) -> float | None:
+    return relevant / (relevant + others) if relevant + others else None

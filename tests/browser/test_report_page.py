@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusion_bench.report.data_warnings import JudgedColumns
+from fusion_bench.report.data_warnings import judged_columns
 from fusion_bench.util.formatting import format_number
 from tests.browser.conftest import open_ready
 from tests.browser.project import EVIL_QUERY, EVIL_SYSTEM, Evaluation
@@ -81,11 +81,12 @@ def test_the_table_says_how_much_is_judged(report_page: Page, evaluation: Evalua
     bounds = {row.name: row.measures[PRIMARY].bounds for row in rows}
     known = [each for each in bounds.values() if each is not None]
     assert any((each.low or 0) < (each.high or 0) for each in known)
-    table = JudgedColumns.of_rows(known)
+    columns = judged_columns(known, lambda each: each)
     for row in report_page.locator("#systems-0 tr[data-system]").all():
         cells = row.locator("th, td").all_inner_texts()
         each = bounds[row.get_attribute("data-system") or ""]
-        assert (cells[judged], cells[ends]) == table.cells(each)
+        shown = ["", ""] if each is None else [column.cell(each) for column in columns]
+        assert [cells[judged], cells[ends]] == shown
 
 
 def test_the_filter_has_a_key_and_keeps_what_matches(report_page: Page) -> None:

@@ -17,7 +17,7 @@ from fusion_bench.util.formatting import format_number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-COLUMNS = (
+COLUMNS: tuple[Column[object], ...] = (
     Column("error rate", is_text=True),
     Column("check", is_text=True, is_name=True),
     Column("true drop"),
@@ -37,7 +37,7 @@ NOTES = (
 )
 
 
-HALVES = (
+HALVES: tuple[Column[object], ...] = (
     Column("check", is_text=True, is_name=True),
     Column("chance", is_text=True),
     Column("printed"),
@@ -50,7 +50,7 @@ HALF_NOTES = (
     "Measured: the share of the gate's decisions on samples from the other half. They agree "
     "within three standard errors.",
 )
-CASES = (
+CASES: tuple[Column[object], ...] = (
     Column("case", is_text=True, is_name=True),
     Column("statuses", is_text=True),
     Column("exit code"),
@@ -63,7 +63,7 @@ CASE_NOTES = (
 )
 
 
-TRIALS = (
+TRIALS: tuple[Column[object], ...] = (
     Column("check", is_text=True, is_name=True),
     Column("on each side", is_text=True),
     Column("alarms", is_optional=True),

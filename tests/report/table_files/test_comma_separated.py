@@ -34,6 +34,8 @@ def test_a_control_character_is_shown() -> None:
 
 
 def test_equal_headers_are_told_apart() -> None:
-    columns = tuple(Column(header) for header in ("mean", "interval", "difference", "interval"))
+    columns: tuple[Column[object], ...] = tuple(
+        Column(header) for header in ("mean", "interval", "difference", "interval")
+    )
     text = render_csv(Table("T", columns, (Row(("1", "2", "3", "4")),)))
     assert read(text)[0] == ["mean", "interval of mean", "difference", "interval of difference"]

@@ -9,7 +9,7 @@ NAME = "a name of exactly thirty chars"
 INTERVAL = "[-0.1234, +0.1234]"
 
 
-def table(*columns: Column, name: str = NAME, cell: str = "0.1234", rows: int = 2) -> Table:
+def table(*columns: Column[object], name: str = NAME, cell: str = "0.1234", rows: int = 2) -> Table:
     cells = (name, *(INTERVAL if "interval" in c.header else cell for c in columns))
     row = Row(cells)
     return Table("t", (Column("system", is_text=True), *columns), (row,) * rows)
@@ -74,7 +74,10 @@ def test_a_longer_name_folds_at_thirty_or_more() -> None:
 
 
 def test_rows_become_columns_where_a_table_may_be_transposed() -> None:
-    columns = (Column("document", is_text=True), *(Column(f"term {i}") for i in range(12)))
+    columns: tuple[Column[object], ...] = (
+        Column("document", is_text=True),
+        *(Column(f"term {i}") for i in range(12)),
+    )
     rows = tuple(Row((name, *["0.1234"] * 12)) for name in ("d1", "d2"))
     [block] = fit_table(Table("t", columns, rows, is_transposable=True), 60).blocks
     assert [column.header for column in block.table.columns] == ["document", "d1", "d2"]
@@ -92,7 +95,7 @@ def test_a_table_without_rows_or_with_one_column() -> None:
 
 
 def test_of_equal_headers_the_one_before_tells_which() -> None:
-    columns = (Column("mean"), Column("interval", is_optional=True))
+    columns: tuple[Column[object], ...] = (Column("mean"), Column("interval", is_optional=True))
     whole = table(*columns, Column("difference"), Column("interval"))
     assert fit_table(whole, 80).dropped == ("interval of mean",)
 
