@@ -74,7 +74,7 @@ def diagnose(
     from fusion_bench.explain.diagnosis import diagnose_experiment
     from fusion_bench.explain.failures import KINDS
     from fusion_bench.report.diagnosis_page import build_diagnosis_page
-    from fusion_bench.report.write import write_diagnosis
+    from fusion_bench.report.write import write_record
 
     kind = next((name for name in KINDS if name == listed), None)
     context = base.experiment_context(experiment, datasets, overrides)
@@ -89,7 +89,7 @@ def diagnose(
             top=top,
             progress=progress,
         )
-        written = write_diagnosis(diagnosis, folder)
+        written = write_record("diagnosis", diagnosis, build_diagnosis_page(diagnosis), folder)
     first = dataset or parsed.dataset_names[0]
     steps = after_diagnose(
         diagnosis,

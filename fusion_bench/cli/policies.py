@@ -56,7 +56,7 @@ def policies_command(
     Writes policies.json and policies.md.
     """
     from fusion_bench.report.policy_page import build_policy_page
-    from fusion_bench.report.write import write_policies
+    from fusion_bench.report.write import write_record
     from fusion_bench.tune.policy_study import StudyBudget, study_experiment
 
     context = base.experiment_context(experiment, datasets, overrides)
@@ -70,5 +70,6 @@ def policies_command(
             budget=StudyBudget(trials, folds, shufflings, parsed.seed),
             progress=progress,
         )
-        written = write_policies(study, folder)
-    print_result(study, build_policy_page(study), as_json=json, written=written)
+        page = build_policy_page(study)
+        written = write_record("policies", study, page, folder)
+    print_result(study, page, as_json=json, written=written)

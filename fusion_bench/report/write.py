@@ -9,18 +9,16 @@ from itertools import islice
 from pathlib import Path
 
 import yaml
+from pydantic import BaseModel
 
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_file import Report, read_last_report
-from fusion_bench.explain.diagnosis import Diagnosis
 from fusion_bench.io.outputs import write_outputs
 from fusion_bench.report import evaluation_page, tuning_page
-from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.html.pages import evaluation_html, tuning_html
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
-from fusion_bench.report.policy_page import PolicyStudy, build_policy_page
 from fusion_bench.report.table import make_safe_name, render_tables
 from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.util.file_paths import make_output_folder, show_path
@@ -61,24 +59,14 @@ def write_report(
     page = evaluation_page.build_page(
         report, _evaluation_figures(report, plot_format, max_figures) if plots else ()
     )
-    texts = {
-        "report.json": f"{report.model_dump_json()}\n",
-        "report.md": render_page(page),
-        **({"report.html": _report_html(report, folder, details)} if html else {}),
-        **({"details.json": _format_details(details)} if details and details_json else {}),
-        **render_tables(page, "report", tables),
-    }
+    texts = {"report.json": f"{report.model_dump_json()}\n", "report.md": render_page(page)}
+    if html:  # with what changed since the report that the folder holds
+        texts["report.html"] = evaluation_html(report, details, read_last_report(folder))
+    if details and details_json:
+        data = json.dumps(details.to_dict(), ensure_ascii=False, separators=(",", ":"))
+        texts["details.json"] = f"{data}\n"
+    texts |= render_tables(page, "report", tables)
     return write_files(folder, texts, draw_figures(page))
-
-
-def _report_html(report: Report, folder: Path, details: ReportDetails | None) -> str:
-    """The page, with what changed since the report that the folder holds."""
-    return evaluation_html(report, details, read_last_report(folder))
-
-
-def _format_details(details: ReportDetails) -> str:
-    text = json.dumps(details.to_dict(), ensure_ascii=False, separators=(",", ":"))
-    return f"{text}\n"
 
 
 def write_tuning(
@@ -129,35 +117,20 @@ def write_tuning(
     return write_files(folder, texts, drawings)
 
 
-def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> list[Path]:
-    """Write ``diagnosis.json`` and ``diagnosis.md``.
+def write_record(name: str, record: BaseModel, page: Page, folder: Path) -> list[Path]:
+    """Write a record and its page, ``NAME.json`` and ``NAME.md``.
 
     Args:
-        diagnosis: What to write.
+        name: What the files are called.
+        record: What to write.
+        page: What it says.
         folder: Where to; created if missing.
 
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    page = build_diagnosis_page(diagnosis)
-    record = f"{diagnosis.model_dump_json()}\n"
-    texts = {"diagnosis.json": record, "diagnosis.md": render_page(page)}
-    return write_files(folder, texts)
-
-
-def write_policies(study: PolicyStudy, folder: Path) -> list[Path]:
-    """Write ``policies.json`` and ``policies.md``.
-
-    Args:
-        study: What to write.
-        folder: Where to; created if missing.
-
-    Raises:
-        FusionBenchError: The folder cannot be written to.
-    """
-    page = build_policy_page(study)
-    record = f"{study.model_dump_json()}\n"
-    return write_files(folder, {"policies.json": record, "policies.md": render_page(page)})
+    text = f"{record.model_dump_json()}\n"
+    return write_files(folder, {f"{name}.json": text, f"{name}.md": render_page(page)})
 
 
 def draw_figures(page: Page) -> dict[str, bytes]:

@@ -79,7 +79,8 @@ BLANKS = re.compile(r"[\t\n\r\u2028\u2029]+")
 
 def readable_text(text: str) -> str:
     r"""Running text in one line; other control characters appear as codes such as ``\x1b``."""
-    return HARMFUL.sub(lambda match: _code(match[0]), BLANKS.sub(" ", text))
+    line = BLANKS.sub(" ", text)
+    return HARMFUL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), line)
 
 
 def escape_texts(data: Any) -> Any:  # noqa: ANN401 - plain data of any shape
@@ -91,10 +92,6 @@ def escape_texts(data: Any) -> Any:  # noqa: ANN401 - plain data of any shape
     if isinstance(data, list | tuple):
         return [escape_texts(value) for value in data]
     return data
-
-
-def _code(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def encode_values(rows: Sequence[Sequence[float | None]]) -> dict[str, Any]:
@@ -159,14 +156,14 @@ DEPTH_CURVE: Final = (
 )
 
 
-def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]]:
+def picture_texts(report: Report, collection: Collection) -> dict[str, Sequence[str]]:
     """Picture → paragraphs.
 
     Args:
         report: Whose level is named.
         collection: Whose baseline and measure are named.
     """
-    texts = {
+    return {
         "systems": _systems_texts(report, collection),
         "forest": _forest_texts(report, collection),
         "heat": HEAT,
@@ -175,7 +172,6 @@ def picture_texts(report: Report, collection: Collection) -> dict[str, list[str]
         "leave_one_out": _left_out_texts(collection.primary_measure),
         "depth_curve": DEPTH_CURVE,
     }
-    return {name: [*map(escape_control_chars, lines)] for name, lines in texts.items()}
 
 
 def _systems_texts(report: Report, collection: Collection) -> tuple[str, ...]:
@@ -228,7 +224,7 @@ def details_data(details: CollectionDetails) -> dict[str, Any]:
     texts = [details.document_texts.get(document) for document in numbers]
     data = {
         "kept": None if is_whole else details.kept_queries.tolist(),
-        "documents": [escape_control_chars(document) for document in numbers],
+        "documents": _names(numbers),
         "document_texts": [text and readable_text(text) for text in texts],
         "relevant": {
             "query": relevant.query.tolist(),
@@ -244,8 +240,8 @@ def details_data(details: CollectionDetails) -> dict[str, Any]:
         },
         "top": [_top_data(top, numbers) for top in details.top],
         "overlap": {**details.overlap.to_dict(), "sources": _names(details.overlap.sources)},
-        "leave_one_out": _rows(details.leave_one_out.to_dict()["rows"]),
-        "depth_curve": _rows(details.depth_curve.to_dict()["rows"]),
+        "leave_one_out": escape_texts(details.leave_one_out.to_dict()["rows"]),
+        "depth_curve": escape_texts(details.depth_curve.to_dict()["rows"]),
     }
     return {"texts": [text and readable_text(text) for text in details.texts], "details": data}
 
@@ -281,92 +277,100 @@ def _names(names: Iterable[str]) -> list[str]:
     return [escape_control_chars(name) for name in names]
 
 
-def _rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Records whose texts have no control characters."""
-    return [
-        {key: escape_control_chars(v) if isinstance(v, str) else v for key, v in row.items()}
-        for row in rows
-    ]
-
-
 def collection_data(
     report: Report, collection: Collection, details: CollectionDetails | None = None
 ) -> dict[str, Any]:
     """The data of one collection; see :mod:`fusion_bench.report.html.evaluation_data`."""
     rows = (*collection.ranked_systems, *collection.reference_rows)
-    fields = {"type": collection.types, **collection.slices}
     return {
-        "name": escape_control_chars(collection.name),
-        "measures": list(collection.measures),
-        "measure_titles": [display_measure(name) for name in collection.measures],
-        "primary": collection.primary_measure,
-        "baseline": escape_control_chars(collection.baseline),
-        "best": escape_control_chars(collection.best_system),
-        "queries": [escape_control_chars(query) for query in collection.queries],
-        "slices": {
-            field: [None if value is None else escape_control_chars(value) for value in values]
-            for field, values in fields.items()
-            if len(set(values)) > 1
-        },
+        **head_data(collection, collection.measures, collection.best_system),
         "systems": [_system_data(report, collection, row) for row in rows],
         "values": [
             encode_values([row.measures[name].values for row in rows])
             for name in collection.measures
         ],
-        "help": picture_texts(report, collection),
+        "help": escape_texts(picture_texts(report, collection)),
         **({} if details is None else details_data(details)),
+    }
+
+
+def head_data(
+    collection: Collection,
+    measures: Sequence[str],
+    best: str,
+    queries: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """What a page says of a collection beside its systems.
+
+    Args:
+        collection: Whose names are used.
+        measures: Of the page.
+        best: The system that is shown first.
+        queries: Indices of the queries that are shown; None = all.
+    """
+    shown = range(len(collection.queries)) if queries is None else queries
+    fields = {"type": collection.types, **collection.slices}
+    slices = {field: [values[i] for i in shown] for field, values in fields.items()}
+    return {
+        "name": escape_control_chars(collection.name),
+        "measures": list(measures),
+        "measure_titles": [display_measure(name) for name in measures],
+        "primary": collection.primary_measure,
+        "baseline": escape_control_chars(collection.baseline),
+        "best": escape_control_chars(best),
+        "queries": _names(collection.queries[i] for i in shown),
+        "slices": {
+            field: escape_texts(values) for field, values in slices.items() if len(set(values)) > 1
+        },
     }
 
 
 def _system_data(report: Report, collection: Collection, row: SystemResult) -> dict[str, Any]:
     results = [row.measures[name] for name in collection.measures]
     comparison = collection.comparison(row.name, collection.primary_measure)
-    config = "" if row.config is None else _config_text(row.config)
+    group = row.kind if row.kind != "system" else "baseline"
     return {
         "name": escape_control_chars(row.name),
         "kind": row.kind,
-        "group": _verdict_group(row, comparison),
+        "group": group if comparison is None else answer_group(comparison.answer),
         "note": escape_control_chars(row.note),
-        "config": config,
-        "means": [result.mean for result in results],
-        "low": [result.low for result in results],
-        "high": [result.high for result in results],
-        "unjudged": row.unjudged_share,
-        "bounds": bounds_data(results),
+        "config": "" if row.config is None else config_text(format_yaml(row.config, width=80)),
+        **result_data(results, unjudged=row.unjudged_share),
         "difference": None if comparison is None else _difference_data(report, comparison),
     }
 
 
-def bounds_data(results: Iterable[MeasureResult | None]) -> list[dict[str, Any] | None]:
-    """The bounds of one system on each measure; None where nothing is known."""
-    known = (None if result is None else result.bounds for result in results)
-    return [None if each is None else each.model_dump(mode="json") for each in known]
+def result_data(results: Sequence[MeasureResult | None], **others: object) -> dict[str, Any]:
+    """Means, intervals and bounds of one system on each measure; None where nothing is known.
+
+    Args:
+        results: One a measure.
+        others: Stand before the bounds.
+    """
+    ends = {"means": "mean", "low": "low", "high": "high"}
+    bounds = [None if result is None else result.bounds for result in results]
+    return {
+        **{key: [getattr(each, field, None) for each in results] for key, field in ends.items()},
+        **others,
+        "bounds": [None if each is None else each.model_dump(mode="json") for each in bounds],
+    }
 
 
-def _config_text(config: dict[str, Any]) -> str:
-    lines = format_yaml(config, width=80).rstrip("\n").split("\n")
-    return "\n".join(map(escape_control_chars, lines))
+def config_text(text: str) -> str:
+    """Lines without control characters."""
+    return "\n".join(map(escape_control_chars, text.rstrip("\n").split("\n")))
 
 
-def _verdict_group(row: SystemResult, comparison: ComparisonResult | None) -> str:
-    """``better``, ``baseline``, ``open``, ``worse``, ``floor`` or ``ceiling``."""
-    if row.kind != "system":
-        return row.kind
-    if comparison is None:
-        return "baseline"
-    if comparison.answer in BETTER:
+def answer_group(answer: str | None) -> str:
+    """``better``, ``open`` or ``worse``."""
+    if answer in BETTER:
         return "better"
-    return "worse" if comparison.answer in WORSE else "open"
+    return "worse" if answer in WORSE else "open"
 
 
 def _difference_data(report: Report, comparison: ComparisonResult) -> dict[str, Any]:
-    return {
-        "value": comparison.difference,
-        "wins": comparison.wins,
-        "ties": comparison.ties,
-        "losses": comparison.losses,
-        **inference_data(report, comparison),
-    }
+    counts = {key: getattr(comparison, key) for key in ("wins", "ties", "losses")}
+    return {"value": comparison.difference, **counts, **inference_data(report, comparison)}
 
 
 def evaluation_data(

@@ -23,7 +23,6 @@ from fusion_bench.evaluation.report_changes import (
 )
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.change_page import (
     change_number,
@@ -33,16 +32,19 @@ from fusion_bench.report.change_page import (
 )
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.html.evaluation_data import (
-    bounds_data,
+    answer_group,
+    config_text,
     encode_values,
+    escape_texts,
     evaluation_data,
     evaluation_number,
+    head_data,
     inference_data,
+    result_data,
 )
 from fusion_bench.report.html.render import render_html
 from fusion_bench.report.page import Page, Section
 from fusion_bench.report.tuning_records import TuningReport
-from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import escape_control_chars, format_coverage, format_number
 
 
@@ -61,7 +63,7 @@ def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> di
         if is_tested
         else "Nothing is tested, as the reports do not have the same queries or judgments."
     )
-    texts = {
+    return {
         "systems": [
             f"Each row is a system. The dot is its mean now, the bar the {coverage} interval of "
             "that mean, the open mark its mean then.",
@@ -87,7 +89,6 @@ def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> di
             "Single queries explain a difference; they do not prove one.",
         ],
     }
-    return {name: [*map(escape_control_chars, lines)] for name, lines in texts.items()}
 
 
 def change_data(change: ReportChange, old: Report, new: Report) -> dict[str, Any]:
@@ -128,27 +129,17 @@ def _collection_data(
         ]
         for rows, collection in zip(sides, (old, new), strict=True)
     )
-    fields = {"type": new.types, **new.slices}
     return {
-        "name": escape_control_chars(new.name),
-        "measures": measures,
-        "measure_titles": [display_measure(name) for name in measures],
-        "primary": new.primary_measure,
-        "baseline": escape_control_chars(new.baseline),
-        "best": escape_control_chars(_most_changed(changes)),
-        "queries": [escape_control_chars(name) for name in names],
-        "slices": {
-            field: [values[i] and escape_control_chars(values[i] or "") for i in queries]
-            for field, values in fields.items()
-            if len({values[i] for i in queries}) > 1
-        },
+        **head_data(new, measures, _most_changed(changes), queries),
         "systems": [
             _system_data(each, sides[0].get(each.name), sides[1].get(each.name), measures, report)
             for each in changes
         ],
         "values": now,
         "then": then,
-        "help": change_texts(new, report.alpha, is_tested=any(r.comparison for r in changes)),
+        "help": escape_texts(
+            change_texts(new, report.alpha, is_tested=any(r.comparison for r in changes))
+        ),
     }
 
 
@@ -201,11 +192,8 @@ def _system_data(
         "kind": "system" if change.better or change.worse else group,
         "group": group,
         "note": "",
-        "config": "\n".join(map(escape_control_chars, lines)),
-        "means": [None if result is None else result.mean for result in results],
-        "low": [None if result is None else result.low for result in results],
-        "high": [None if result is None else result.high for result in results],
-        "bounds": bounds_data(results),
+        "config": config_text("\n".join(lines)),
+        **result_data(results),
         "then": [None if result is None else result.mean for result in before],
         "answers": texts,
         "difference": _difference_data(change, report),
@@ -216,11 +204,7 @@ def _group(change: SystemChange) -> str:
     """``new``, ``gone``, ``same``, or what now against then shows."""
     if change.status != "both":
         return change.status
-    if not (change.better or change.worse):
-        return "same"
-    if change.answer in BETTER:
-        return "better"
-    return "worse" if change.answer in WORSE else "open"
+    return answer_group(change.answer) if change.better or change.worse else "same"
 
 
 def _difference_data(change: SystemChange, report: Report) -> dict[str, Any] | None:
