@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from fusion_bench.config.models import Rank
 from fusion_bench.engines.connectors import Connector, Hit, PullQuery, make_hit
 from fusion_bench.engines.connectors._base import incomplete_error
-from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Fusion
@@ -59,20 +59,6 @@ def number_at(data: Any, *keys: str) -> int | float | None:  # noqa: ANN401 - JS
 def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
     """A digest of a JSON value, whatever the order of its keys."""
     return hash_values(json.dumps(data, sort_keys=True))[:DIGEST_DIGITS]
-
-
-async def get_permitted(client: JsonClient, path: str) -> Any:  # noqa: ANN401 - JSON
-    """The answer to GET; None where the server refuses it, as it may a key for searches alone.
-
-    Raises:
-        ProviderError: The request failed for another reason.
-    """
-    try:
-        return await client.get_json(path)
-    except ProviderError as error:
-        if error.kind != "refused":
-            raise
-        return None
 
 
 def refuse_error(client: JsonClient, data: Any, *keys: str) -> None:  # noqa: ANN401 - JSON

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from fusion_bench.engines.connectors import Hit, HttpConnector, PullQuery, QueryForm, call_in_thread
-from fusion_bench.engines.connectors._answers import vector_of
+from fusion_bench.engines.connectors import (
+    EngineSession,
+    Hit,
+    HttpConnector,
+    PullQuery,
+    QueryForm,
+    call_in_thread,
+    make_hit,
+)
+from fusion_bench.engines.connectors._answers import (
+    FusedByDialect,
+    field_at,
+    refuse_error,
+    require_text_field,
+    rows_at,
+    signed_score,
+    sparse_vector_of,
+    value_at,
+    vector_of,
+)
 from fusion_bench.engines.dialects._search_requests import QUERY, VECTOR
 from fusion_bench.errors import FusionBenchError, ProviderError
 from fusion_bench.util.http_client import JsonClient
@@ -58,47 +76,194 @@ def wrap_errors(title: str) -> Iterator[None]:
         raise ProviderError(f"{title}: {text}", kind="refused") from None
 
 
-class RequestConnector(Protocol):
-    """A connector that writes the bodies of requests."""
+def json_sparse(query: PullQuery, leg: str) -> dict[str, list[Any]]:
+    """The sparse vector that a leg searches by, as ``indices`` and ``values``.
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The body of the search of one leg."""
-        ...
+    Raises:
+        ConfigError: The query has none.
+    """
+    weights = sorted(sparse_vector_of(query, leg).items())
+    return {
+        "indices": [dimension for dimension, _ in weights],
+        "values": [weight for _, weight in weights],
+    }
 
-    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The body of the fused search."""
-        ...
 
-
-class RequestSession(ABC):
-    """An engine that is connected.
+class Session(ABC):
+    """An engine that is connected: its connector writes what is asked, and its hits are rows.
 
     Args:
         connector: Its settings.
-        client: The connection.
+
+    Attributes:
+        own_id: The keys that lead from a row to the engine's own id of the document.
+        score: Those to its score.
+        fields: Those to the fields of the document.
+        signs: Leg → −1 where its scores are distances; other legs have 1.
     """
 
-    def __init__(self, connector: RequestConnector, client: JsonClient) -> None:
-        self._connector, self._client = connector, client
+    own_id: tuple[str, ...] = ("id",)
+    score: tuple[str, ...] = ("score",)
+    fields: tuple[str, ...] = ()
+    _connector: RequestConnector
+
+    def __init__(self, connector: RequestConnector) -> None:
+        self._connector = connector
+        self.signs: Mapping[str, int] = {}
 
     async def read_leg(
         self, leg: str, query: PullQuery, *, depth: int, texts: bool
     ) -> Sequence[Hit]:
         """One search with the leg's query alone."""
         body = self._connector.leg_request(leg, query, depth)
-        return await self._search(body, depth, texts=texts)
+        return await self._search(body, leg, depth, texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """One search that the engine fuses."""
         body = self._connector.fused_request(query, depth)
-        return await self._search(body, depth, texts=texts)
+        return await self._search(body, "", depth, texts=texts)
 
     @abstractmethod
-    async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
-        """The hits of the answer to a request."""
+    async def _search(
+        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
+    ) -> Sequence[Hit]:
+        """The hits of the answer to a request; the leg of the fused one has no name."""
+
+    @abstractmethod
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """What the lists depend on besides the settings."""
+
+    def _make_hits(self, rows: Iterable[Mapping[str, Any]], leg: str, *, texts: bool) -> list[Hit]:
+        """The hits of the rows of an answer.
+
+        Raises:
+            ProviderError: Kind ``malformed``: a value breaks a rule.
+        """
+        id_field, text_field = self._connector.id_field, self._connector.text_field
+        hits = []
+        for row in rows:
+            known = value_at(row, *self.fields)
+            document = self._read_id(row) if id_field is None else field_at(known, id_field)
+            text = field_at(known, text_field) if texts and text_field else None
+            hits.append(make_hit(document, self._read_score(row, leg), text))
+        return hits
+
+    def _read_id(self, row: Mapping[str, Any]) -> object:
+        return value_at(row, *self.own_id)
+
+    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
+        return signed_score(value_at(row, *self.score), self.signs.get(leg, 1))
 
 
-class ServerOrFolder(HttpConnector):
+class RequestConnector(FusedByDialect):
+    """A connector that writes the requests of its sessions.
+
+    Attributes:
+        id_field: The field that holds a document's id; None = the engine's own id.
+        text_field: The field that holds its text.
+    """
+
+    if TYPE_CHECKING:  # each engine has these fields at a place, and with a default, of its own
+        id_field: str | None
+        text_field: str | None
+
+    @abstractmethod
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The search of one leg."""
+
+    @abstractmethod
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The fused search, as the export writes it, with this query in it."""
+
+    def read_fields(self, *, texts: bool) -> list[str]:
+        """The fields of a document that are read: that of its id, and of its text."""
+        fields = (self.id_field, require_text_field(self.text_field, texts=texts))
+        return [name for name in fields if name is not None]
+
+
+class HttpSession(Session):
+    """A server that is connected.
+
+    Args:
+        connector: Its settings.
+        client: The connection.
+
+    Attributes:
+        rows: The keys that lead to the hits of an answer.
+    """
+
+    rows: tuple[str, ...] = ()
+    _connector: RequestHttpConnector
+
+    def __init__(self, connector: RequestHttpConnector, client: JsonClient) -> None:
+        super().__init__(connector)
+        self._client = client
+
+    async def prepare(self) -> None:
+        """Ask what later answers are read by."""
+
+    async def _search(
+        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
+    ) -> Sequence[Hit]:
+        selected = self._select_fields(body, self._connector.read_fields(texts=texts))
+        extra = self._connector.answer_bytes(depth, texts=texts)
+        data = await self._post(self._search_path(leg), selected, extra)
+        return self._make_hits(self._find_rows(data), leg, texts=texts)
+
+    async def _post(self, path: str, body: dict[str, Any], extra_bytes: int = 0) -> Any:  # noqa: ANN401 - JSON
+        data = await self._client.post_json(path, body, extra_bytes=extra_bytes)
+        self._check(data)
+        return data
+
+    async def _get_permitted(self, path: str) -> Any:  # noqa: ANN401 - JSON
+        """The answer to GET; None where the server refuses it, as it may a key for searches alone.
+
+        Raises:
+            ProviderError: The request failed for another reason.
+        """
+        try:
+            return await self._client.get_json(path)
+        except ProviderError as error:
+            if error.kind != "refused":
+                raise
+            return None
+
+    def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
+        """Refuse an answer that states an error, or is not whole."""
+        refuse_error(self._client, data)
+
+    def _search_path(self, _leg: str) -> str:
+        """Where a search is sent."""
+        raise NotImplementedError
+
+    def _select_fields(self, body: dict[str, Any], _fields: list[str]) -> dict[str, Any]:
+        """A search that asks for these fields of the documents, too."""
+        return body
+
+    def _find_rows(self, data: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 - JSON
+        """The hits of an answer."""
+        return rows_at(data, *self.rows)
+
+
+class RequestHttpConnector(RequestConnector, HttpConnector):
+    """A connector whose requests go to a server.
+
+    Attributes:
+        session_type: How they are asked, and their answers read.
+    """
+
+    session_type: ClassVar[type[HttpSession]]
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Open the connections, and ask what the answers are read by."""
+        async with self.open_http() as client:
+            session = self.session_type(self, client)
+            await session.prepare()
+            yield session
+
+
+class ServerOrFolder(RequestHttpConnector):
     """An engine at a URL, or in a folder of this machine.
 
     Attributes:
@@ -109,6 +274,23 @@ class ServerOrFolder(HttpConnector):
 
     url: str = ""
     path: str | None = Field(default=None, min_length=1)
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[EngineSession]:
+        """Open the server or the folder, and ask what the answers are read by."""
+        context = super().connect() if self.path is None else self.open_folder(self.path)
+        async with context as session:
+            yield session
+
+    @abstractmethod
+    def open_folder(self, path: str) -> AbstractAsyncContextManager[EngineSession]:
+        """Open a folder, and close it at the end.
+
+        Raises:
+            ConfigError: It is none of the engine, or a setting does not fit it.
+            MissingExtraError: The engine's library is not installed.
+            ProviderError: The library refuses it.
+        """
 
     @model_validator(mode="before")
     @classmethod

@@ -3,58 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
-from fusion_bench.engines.connectors import (
-    EngineSession,
-    Hit,
-    HttpConnector,
-    LegName,
-    LegSettings,
-    PullQuery,
-    QueryForm,
-    connectors,
-    make_hit,
-)
+from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
 from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
     digest_of,
-    get_permitted,
     number_at,
     path_of,
-    refuse_error,
-    require_text_field,
-    rows_at,
     value_at,
     vector_of,
 )
 from fusion_bench.engines.connectors._base import incomplete_error
-from fusion_bench.engines.connectors._sessions import RequestSession
+from fusion_bench.engines.connectors._sessions import HttpSession, RequestHttpConnector
 from fusion_bench.engines.dialects.azure import FILE, AzureAISearch
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.util.http_client import KeyHeader
 
 
-class AzureSession(RequestSession):
+class AzureSession(HttpSession):
     """A service that is connected."""
 
+    rows = ("value",)
+    score = ("@search.score",)
     _connector: AzureConnector
 
-    async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
-        text_field = require_text_field(self._connector.text_field, texts=texts)
-        id_field = self._connector.id_field
-        fields = ",".join((id_field, *([text_field] if text_field else [])))
-        data = await self._client.post_json(
-            self._path("docs", "search"),
-            {**body, "select": fields},
-            extra_bytes=self._connector.answer_bytes(depth, texts=texts),
-        )
-        refuse_error(self._client, data)
+    def _search_path(self, _leg: str) -> str:
+        return self._path("docs", "search")
+
+    def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
+        return {**body, "select": ",".join(fields)}
+
+    def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
+        super()._check(data)
         coverage = number_at(data, "@search.coverage")
         if coverage is not None and coverage != 100:
             raise incomplete_error(f"{coverage} % of the index was searched")
@@ -64,14 +48,6 @@ class AzureSession(RequestSession):
                 "or with a smaller depth",
                 kind="too_large",
             )
-        return [
-            make_hit(
-                row.get(id_field),
-                row.get("@search.score"),
-                row.get(text_field) if text_field else None,
-            )
-            for row in rows_at(data, "value")
-        ]
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Index, count of documents, digest of the index where the key may read it.
@@ -79,7 +55,7 @@ class AzureSession(RequestSession):
         A query key may not: only an admin key may.
         """
         count = await self._client.get_json(self._path("docs", "$count"))
-        definition = await get_permitted(self._client, self._path())
+        definition = await self._get_permitted(self._path())
         stable = {
             key: value for key, value in (definition or {}).items() if not key.startswith("@odata.")
         }
@@ -133,7 +109,7 @@ class AzureLeg(LegSettings):
 
 
 @connectors.register
-class AzureConnector(FusedByDialect, HttpConnector):
+class AzureConnector(RequestHttpConnector):
     """Azure AI Search: the text query and each vector query are legs.
 
     Attributes:
@@ -149,6 +125,7 @@ class AzureConnector(FusedByDialect, HttpConnector):
         "https://learn.microsoft.com/en-us/rest/api/searchservice/documents/search-post"
     )
     dialect: ClassVar[str] = AzureAISearch.name
+    session_type = AzureSession
     key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
     has_window_by_leg: ClassVar[bool] = True
     window_advice: ClassVar[str] = "set an api_version that ends in -preview, and a smaller window"
@@ -165,12 +142,6 @@ class AzureConnector(FusedByDialect, HttpConnector):
     text_field: str | None = None
     filter: Annotated[str, Field(min_length=1)] | None = None
     most_documents: Annotated[Rank, Field(le=MOST_TOP)] = MOST_TOP
-
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[EngineSession]:
-        """Open the connections; nothing is asked."""
-        async with self.open_http() as client:
-            yield AzureSession(self, client)
 
     @property
     def has_text_recall(self) -> bool:

@@ -20,21 +20,26 @@ from fusion_bench.engines.connectors import (
     make_hit,
 )
 from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
     digest_of,
     number_at,
     path_of,
     refuse_error,
     signed_score,
-    sparse_vector_of,
     value_at,
     vector_of,
 )
-from fusion_bench.engines.connectors._sessions import ServerOrFolder, call_library, wrap_errors
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    ServerOrFolder,
+    Session,
+    call_library,
+    json_sparse,
+    wrap_errors,
+)
 from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
 from fusion_bench.engines.dialects.chroma import Chroma
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.http_client import JsonClient, KeyHeader
+from fusion_bench.util.http_client import KeyHeader
 from fusion_bench.util.json_text import malformed_error, mapping_at
 from fusion_bench.util.optional_imports import import_optional
 
@@ -42,19 +47,17 @@ PREFIX: Final = "/api/v2"
 DOCUMENT, SCORE = "#document", "#score"
 
 
-class ChromaSession:
-    """A server that is connected.
+class ChromaSession(HttpSession):
+    """A server that is connected."""
 
-    Args:
-        connector: Its settings.
-        client: The connection.
-    """
+    _connector: ChromaConnector
+    _collection_id = ""
 
-    def __init__(self, connector: ChromaConnector, client: JsonClient) -> None:
-        self._connector, self._client, self._collection_id = connector, client, ""
+    async def prepare(self) -> None:
+        """Look the collection up, whose id further requests name."""
+        await self._describe_collection()
 
-    async def find_collection(self) -> dict[str, Any]:
-        """The description of the collection, whose id further requests name."""
+    async def _describe_collection(self) -> dict[str, Any]:
         place = self._collections_path(self._connector.collection)
         data = mapping_at(await self._client.get_json(place))
         if not isinstance(data.get("id"), str):
@@ -62,31 +65,25 @@ class ChromaSession:
         self._collection_id = data["id"]
         return data
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def _search(
+        self, body: dict[str, Any], _leg: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        """The nearest documents; a score is the negative of a distance."""
+        action, scores = "query", "distances"
         if self._connector.search_api:
-            body = self._connector.leg_search(leg, query, depth)
-            return await self._search(body, depth, texts=texts)
-        include = ["distances", *(["documents"] if texts else [])]
-        body = {**self._connector.leg_query(leg, query, depth), "include": include}
-        data = await self._post("query", body, depth, texts=texts)
-        return read_columns(data, "distances", texts=texts)
-
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """The search API's fused list; a score is the negative of what Chroma sorts by."""
-        return await self._search(self._connector.fused_search(query, depth), depth, texts=texts)
-
-    async def _search(self, search: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
-        keys = [SCORE, *([DOCUMENT] if texts else [])]
-        body = {"searches": [{**search, "select": {"keys": keys}}]}
-        data = await self._post("search", body, depth, texts=texts)
-        return read_columns(data, "scores", texts=texts)
+            action, scores = "search", "scores"
+            keys = [SCORE, *([DOCUMENT] if texts else [])]
+            body = {"searches": [{**body, "select": {"keys": keys}}]}
+        else:
+            body = {**body, "include": list_included(texts=texts)}
+        path = self._collections_path(self._collection_id, action)
+        extra = self._connector.answer_bytes(depth, texts=texts)
+        data = await self._client.post_json(path, body, extra_bytes=extra)
+        refuse_error(self._client, data)
+        return read_columns(data, scores, texts=texts)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of documents, digest of the collection's configuration."""
-        description = await self.find_collection()
+        description = await self._describe_collection()
         version = await self._client.get_json(f"{PREFIX}/version")
         count = await self._client.get_json(self._collections_path(self._collection_id, "count"))
         return {
@@ -99,19 +96,15 @@ class ChromaSession:
             ),
         }
 
-    async def _post(self, action: str, body: dict[str, Any], depth: int, *, texts: bool) -> Any:  # noqa: ANN401 - JSON
-        data = await self._client.post_json(
-            self._collections_path(self._collection_id, action),
-            body,
-            extra_bytes=self._connector.answer_bytes(depth, texts=texts),
-        )
-        refuse_error(self._client, data)
-        return data
-
     def _collections_path(self, *parts: str) -> str:
         tenant, database = self._connector.tenant, self._connector.database
         place = path_of("tenants", tenant, "databases", database, "collections", *parts)
         return f"{PREFIX}{place}"
+
+
+def list_included(*, texts: bool) -> list[str]:
+    """The columns beside the ids of the answer to a query."""
+    return ["distances", *(["documents"] if texts else [])]
 
 
 def read_columns(data: Any, scores: str, *, texts: bool) -> list[Hit]:  # noqa: ANN401 - JSON
@@ -143,36 +136,7 @@ T = TypeVar("T")
 DATABASE_FILE: Final = "chroma.sqlite3"
 
 
-@asynccontextmanager
-async def open_folder(connector: ChromaConnector, path: str) -> AsyncIterator[EngineSession]:
-    """Open the database of a folder.
-
-    Raises:
-        ConfigError: There is no such database or collection, or the search API is asked for.
-        MissingExtraError: chromadb is not installed.
-        ProviderError: The library refuses it.
-    """
-    if connector.search_api:
-        raise ConfigError("search_api: a folder of Chroma has none: remove it")
-    if not (Path(path) / DATABASE_FILE).is_file():
-        raise ConfigError(f"path: {path} is no folder of Chroma: it has no {DATABASE_FILE}")
-    library = import_optional("chromadb", extra="chroma", purpose="pull from a folder of Chroma")
-    settings = library.config.Settings(anonymized_telemetry=False)
-    with wrap_errors(Chroma.title):
-        client = library.PersistentClient(
-            path, settings, tenant=connector.tenant, database=connector.database
-        )
-        known = sorted(collection.name for collection in client.list_collections())
-        if connector.collection not in known:
-            raise ConfigError(
-                f"collection: there is no {connector.collection!r} (known: "
-                f"{', '.join(known) or 'none'})"
-            )
-        collection = client.get_collection(connector.collection, embedding_function=None)
-    yield LocalSession(connector, collection, library.__version__)
-
-
-class LocalSession:
+class LocalSession(Session):
     """A collection of a folder.
 
     Args:
@@ -181,21 +145,18 @@ class LocalSession:
         version: Of chromadb.
     """
 
+    _connector: ChromaConnector
+
     def __init__(self, connector: ChromaConnector, collection: Any, version: str) -> None:  # noqa: ANN401 - chromadb's
-        self._connector, self._collection, self._version = connector, collection, version
+        super().__init__(connector)
+        self._collection, self._version = collection, version
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def _search(
+        self, body: dict[str, Any], _leg: str, _depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        """The nearest documents; a score is the negative of a distance."""
-        request = self._connector.leg_query(leg, query, depth)
-        include = ["distances", *(["documents"] if texts else [])]
-        data = await self._call(lambda: self._collection.query(**request, include=include))
+        include = list_included(texts=texts)
+        data = await self._call(lambda: self._collection.query(**body, include=include))
         return read_columns(dict(data), "distances", texts=texts)
-
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """Nothing: a folder has no search API, and without it ``fused`` cannot be set."""
-        raise NotImplementedError
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of documents, digest of the collection's configuration."""
@@ -230,7 +191,7 @@ class ChromaLeg(SearchLeg):
 
 
 @connectors.register
-class ChromaConnector(FusedByDialect, ServerOrFolder):
+class ChromaConnector(ServerOrFolder):
     """Chroma: each embedding of a collection is a leg.
 
     Attributes:
@@ -244,6 +205,7 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
 
     source: ClassVar[str] = "https://docs.trychroma.com/reference/chroma-reference"
     dialect: ClassVar[str] = Chroma.name
+    session_type = ChromaSession
     key_header: ClassVar[KeyHeader] = KeyHeader("x-chroma-token")
     has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "most_documents"
@@ -273,27 +235,37 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
         return self
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[EngineSession]:
-        """Look the collection up by its name."""
-        if self.path is not None:
-            async with open_folder(self, self.path) as folder:
-                yield folder
-            return
-        async with self.open_http() as client:
-            session = ChromaSession(self, client)
-            await session.find_collection()
-            yield session
+    async def open_folder(self, path: str) -> AsyncIterator[EngineSession]:
+        """Open the database of a folder."""
+        if self.search_api:
+            raise ConfigError("search_api: a folder of Chroma has none: remove it")
+        if not (Path(path) / DATABASE_FILE).is_file():
+            raise ConfigError(f"path: {path} is no folder of Chroma: it has no {DATABASE_FILE}")
+        library = import_optional(
+            "chromadb", extra="chroma", purpose="pull from a folder of Chroma"
+        )
+        settings = library.config.Settings(anonymized_telemetry=False)
+        with wrap_errors(Chroma.title):
+            client = library.PersistentClient(
+                path, settings, tenant=self.tenant, database=self.database
+            )
+            known = sorted(collection.name for collection in client.list_collections())
+            if self.collection not in known:
+                raise ConfigError(
+                    f"collection: there is no {self.collection!r} (known: "
+                    f"{', '.join(known) or 'none'})"
+                )
+            collection = client.get_collection(self.collection, embedding_function=None)
+        yield LocalSession(self, collection, library.__version__)
 
-    def leg_query(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The body of a query of the collection, without what is included."""
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """A query of the collection without what is included, or a search without its keys."""
+        if self.search_api:
+            return self._search(self._knn(leg, query, depth), depth)
         body = {"query_embeddings": [vector_of(query, leg)], "n_results": depth}
         return body if self.where is None else {**body, "where": self.where}
 
-    def leg_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The ``rank`` and ``limit`` of a search of one leg."""
-        return self._search(self._knn(leg, query, depth), depth)
-
-    def fused_search(self, query: PullQuery, depth: int) -> dict[str, Any]:
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The ``rank`` and ``limit`` of the fused search: −Σ w/(k + position)."""
         system = self.fused_system(depth)
         fusion, windows = system.fusion.model_dump(), windows_by_source(system)
@@ -324,10 +296,5 @@ class ChromaConnector(FusedByDialect, ServerOrFolder):
         if settings.search == "vector":
             value = vector_of(query, leg)
         else:
-            weights = sorted(sparse_vector_of(query, leg).items())
-            value = {
-                "#type": "sparse_vector",
-                "indices": [dimension for dimension, _ in weights],
-                "values": [weight for _, weight in weights],
-            }
+            value = {"#type": "sparse_vector", **json_sparse(query, leg)}
         return {"$knn": {"query": value, "key": settings.key, "limit": depth, **options}}

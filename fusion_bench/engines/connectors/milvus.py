@@ -23,24 +23,25 @@ from fusion_bench.engines.connectors import (
     QueryForm,
     SearchLeg,
     connectors,
-    make_hit,
 )
 from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
     digest_of,
     number_at,
-    require_text_field,
     rows_at,
-    signed_score,
     sparse_vector_of,
     value_at,
     vector_of,
 )
-from fusion_bench.engines.connectors._sessions import ServerOrFolder, call_library, wrap_errors
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    ServerOrFolder,
+    Session,
+    call_library,
+    wrap_errors,
+)
 from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
 from fusion_bench.engines.dialects.milvus import MOST_DOCUMENTS, Milvus, MilvusWeighted
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.util.http_client import JsonClient
 from fusion_bench.util.json_text import malformed_error
 from fusion_bench.util.optional_imports import import_optional
 
@@ -56,59 +57,37 @@ PASSING_CODES: Final[Mapping[int, FailureKind]] = {
 }
 
 
-class MilvusSession:
-    """A server that is connected.
+class MilvusSession(HttpSession):
+    """A server that is connected."""
 
-    Args:
-        connector: Its settings.
-        client: The connection.
-    """
+    rows = ("data",)
+    score = ("distance",)
+    _connector: MilvusConnector
 
-    def __init__(self, connector: MilvusConnector, client: JsonClient) -> None:
-        self._connector, self._client = connector, client
-        self._key, self._metrics = "id", dict[str, str]()
+    async def prepare(self) -> None:
+        """Read the primary key of the collection, and the metrics of its indexes."""
+        await self._describe_collection()
 
-    async def describe_collection(self) -> Any:  # noqa: ANN401 - JSON
-        """Read the description of the collection: its primary key, the metrics of its indexes."""
-        data = await self._post("/collections/describe", {})
-        for field in rows_at(data, "fields"):
-            if field.get("primaryKey") is True:
-                self._key = str(field.get("name"))
-        for index in rows_at(data, "indexes"):
-            self._metrics[str(index.get("fieldName"))] = str(index.get("metricType")).upper()
-        self._connector.check_metrics(self._metrics)
+    async def _describe_collection(self) -> Any:  # noqa: ANN401 - JSON
+        data = value_at(await self._post("/collections/describe", {}), "data")
+        keys = [str(each.get("name")) for each in rows_at(data, "fields") if each.get("primaryKey")]
+        self.own_id = (keys[-1] if keys else "id",)
+        metrics = {
+            str(index.get("fieldName")): str(index.get("metricType")).upper()
+            for index in rows_at(data, "indexes")
+        }
+        self._connector.check_metrics(metrics)
+        legs = self._connector.legs
+        self.signs = {
+            leg: -1 if metrics[self._connector.field_of(leg)] in DISTANCES else 1 for leg in legs
+        }
         return data
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
-    ) -> Sequence[Hit]:
-        """One search in the leg's vector field."""
-        body = self._connector.leg_request(leg, query, depth)
-        metric = self._metrics.get(self._connector.field_of(leg), "")
-        sign = -1 if metric in DISTANCES else 1
-        return await self._search("/entities/search", body, depth, sign=sign, texts=texts)
+    def _search_path(self, leg: str) -> str:
+        return "/entities/search" if leg else "/entities/hybrid_search"
 
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """A hybrid search over all legs."""
-        body = self._connector.fused_request(query, depth)
-        return await self._search("/entities/hybrid_search", body, depth, sign=1, texts=texts)
-
-    async def _search(
-        self, path: str, body: dict[str, Any], depth: int, *, sign: int, texts: bool
-    ) -> Sequence[Hit]:
-        id_field = self._connector.id_field or self._key
-        text_field = require_text_field(self._connector.text_field, texts=texts)
-        fields = [id_field, *([text_field] if text_field else [])]
-        extra = self._connector.answer_bytes(depth, texts=texts)
-        data = await self._post(path, {**body, "outputFields": fields}, extra_bytes=extra)
-        return [
-            make_hit(
-                row.get(id_field),
-                signed_score(row.get("distance"), sign),
-                value_at(row, text_field) if text_field else None,
-            )
-            for row in rows_at({"data": data}, "data")
-        ]
+    def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
+        return {**body, "outputFields": self._connector.list_fields(self.own_id[0], fields)}
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Collection, count of entities, digest of the collection's description.
@@ -116,31 +95,27 @@ class MilvusSession:
         The RESTful API does not state the version of the server.
         """
         stats = await self._post("/collections/get_stats", {})
-        data = await self.describe_collection()
+        data = await self._describe_collection()
         stable = {key: data.get(key) for key in ("fields", "indexes", "functions", "properties")}
         return {
             "collection": self._connector.collection,
             "database": self._connector.database,
-            "documents": number_at(stats, "rowCount"),
+            "documents": number_at(stats, "data", "rowCount"),
             "configuration": digest_of(stable),
         }
 
-    async def _post(self, path: str, body: dict[str, Any], *, extra_bytes: int = 0) -> Any:  # noqa: ANN401 - JSON
-        place = {
-            "dbName": self._connector.database,
-            "collectionName": self._connector.collection,
-        }
-        answer = await self._client.post_json(
-            f"{PREFIX}{path}", {**place, **body}, extra_bytes=extra_bytes
-        )
+    async def _post(self, path: str, body: dict[str, Any], extra_bytes: int = 0) -> Any:  # noqa: ANN401 - JSON
+        place = {"dbName": self._connector.database, "collectionName": self._connector.collection}
+        url = f"{PREFIX}{path}"
+        answer = await self._client.post_json(url, {**place, **body}, extra_bytes=extra_bytes)
         code = value_at(answer, "code")
         if code in {0, 200}:
-            return answer.get("data")
+            return answer
         if not isinstance(code, int):
             raise malformed_error("it has no code")
         message = self._client.quote_text(str(value_at(answer, "message")))
         raise ProviderError(
-            f"{self._client.base_url}{PREFIX}{path}: code {code}: {message}",
+            f"{self._client.base_url}{url}: code {code}: {message}",
             kind=PASSING_CODES.get(code, "refused"),
         )
 
@@ -149,31 +124,9 @@ T = TypeVar("T")
 
 TITLE: Final = "Milvus Lite"
 PURPOSE: Final = "pull from Milvus Lite"
-#: In place of a metric: fused scores.
-FUSED: Final = "fused"
 
 
-@asynccontextmanager
-async def open_database(connector: MilvusConnector, path: str) -> AsyncIterator[EngineSession]:
-    """Open a database, and close it at the end.
-
-    Raises:
-        ConfigError: There is no such database or collection.
-        ProviderError: The library refuses it.
-    """
-    if not path.endswith(".db") or not Path(path).exists():
-        raise ConfigError(f"path: {path} is no database of Milvus Lite, such as milvus.db")
-    library = import_optional("pymilvus", extra="milvus", purpose=PURPOSE)
-    import_optional("milvus_lite", extra="milvus", purpose=PURPOSE)
-    with wrap_errors(TITLE):
-        client = library.MilvusClient(path)
-    try:
-        yield LiteSession(connector, library, client)
-    finally:
-        client.close()
-
-
-class LiteSession:
+class LiteSession(Session):
     """A database that is open.
 
     Args:
@@ -186,8 +139,11 @@ class LiteSession:
         ProviderError: The library refuses it.
     """
 
+    _connector: MilvusConnector
+
     def __init__(self, connector: MilvusConnector, library: Any, client: Any) -> None:  # noqa: ANN401 - pymilvus's
-        self._connector, self._library, self._client = connector, library, client
+        super().__init__(connector)
+        self._library, self._client = library, client
         self._lock = asyncio.Lock()
         name = connector.collection
         with wrap_errors(TITLE):
@@ -204,46 +160,53 @@ class LiteSession:
             "id",
         )
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def _search(
+        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        """One search in the leg's vector field."""
-        search = self._search_of(leg, query, depth)
-        field = self._connector.field_of(leg)
-        options = {
-            "data": search["data"],
-            "anns_field": field,
-            "search_params": {"params": self._connector.legs[leg].params},
-            "filter": self._connector.filter or "",
-        }
-        rows = await self._read_rows(self._client.search, options, depth, texts=texts)
-        return self._make_hits(rows, self._metrics.get(field, ""), texts=texts)
+        connector = self._connector
+        names = connector.list_fields(self._key, connector.read_fields(texts=texts))
+        search, options = self._make_search(body) if leg else self._make_hybrid_search(body)
+        options |= {"limit": depth, "output_fields": names}
+        answer = await self._call(lambda: search(connector.collection, **options))
+        rows = ({**row, self._key: row["id"], **row["entity"]} for row in answer[0])
+        return self._make_hits(rows, leg, texts=texts)
 
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """A hybrid search over all legs."""
-        connector, library = self._connector, self._library
-        request = connector.fused_request(query, depth)
-        searches = []
-        for leg, search in zip(connector.legs, request["search"], strict=True):
-            searches.append(
-                library.AnnSearchRequest(
-                    data=self._search_of(leg, query, depth)["data"],
-                    anns_field=search["annsField"],
-                    param={"params": search.get("params", {})},
-                    limit=search["limit"],
-                    expr=connector.filter,
-                )
+    def _read_id(self, row: Mapping[str, Any]) -> object:
+        return row[self._key]
+
+    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
+        metric = self._metrics.get(self._connector.field_of(leg), "") if leg else ""
+        return score_of(row["distance"], metric)
+
+    def _make_search(self, body: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+        return self._client.search, {
+            "data": _number_dimensions(body["data"]),
+            "anns_field": body["annsField"],
+            "search_params": body.get("searchParams", {"params": {}}),
+            "filter": body.get("filter", ""),
+        }
+
+    def _make_hybrid_search(
+        self, body: Mapping[str, Any]
+    ) -> tuple[Callable[..., Any], dict[str, Any]]:
+        searches = [
+            self._library.AnnSearchRequest(
+                data=_number_dimensions(search["data"]),
+                anns_field=search["annsField"],
+                param={"params": search.get("params", {})},
+                limit=search["limit"],
+                expr=search.get("filter"),
             )
-        parameters = request["rerank"]["params"]
-        if request["rerank"]["strategy"] == "rrf":
-            ranker = library.RRFRanker(**parameters)
+            for search in body["search"]
+        ]
+        parameters = body["rerank"]["params"]
+        if body["rerank"]["strategy"] == "rrf":
+            ranker = self._library.RRFRanker(**parameters)
         else:
-            ranker = library.WeightedRanker(
+            ranker = self._library.WeightedRanker(
                 *parameters["weights"], norm_score=parameters["norm_score"]
             )
-        options = {"reqs": searches, "ranker": ranker}
-        rows = await self._read_rows(self._client.hybrid_search, options, depth, texts=texts)
-        return self._make_hits(rows, FUSED, texts=texts)
+        return self._client.hybrid_search, {"reqs": searches, "ranker": ranker}
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of entities, digest of the collection's description."""
@@ -258,39 +221,17 @@ class LiteSession:
             "configuration": digest_of([stable, self._metrics]),
         }
 
-    def _search_of(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The search of a leg; the dimensions of a sparse vector are numbers here."""
-        search = self._connector.leg_search(leg, query, depth)
-        if self._connector.legs[leg].search != "sparse_vector":
-            return search
-        (weights,) = search["data"]
-        return {**search, "data": [{int(key): weight for key, weight in weights.items()}]}
-
-    async def _read_rows(
-        self, search: Callable[..., Any], options: Mapping[str, Any], depth: int, *, texts: bool
-    ) -> list[Any]:
-        connector = self._connector
-        text_field = require_text_field(connector.text_field, texts=texts)
-        names = [connector.id_field or self._key, *([text_field] if text_field else [])]
-        answer = await self._call(
-            lambda: search(connector.collection, **options, limit=depth, output_fields=names)
-        )
-        return list(answer[0])
-
     async def _call(self, question: Callable[[], T]) -> T:
         async with self._lock:
             return await call_library(TITLE, question, self._connector.timeout)
 
-    def _make_hits(self, rows: Sequence[Any], metric: str, *, texts: bool) -> list[Hit]:
-        id_field, text_field = self._connector.id_field or self._key, self._connector.text_field
-        return [
-            make_hit(
-                row["entity"].get(id_field, row["id"] if id_field == self._key else None),
-                score_of(row["distance"], metric),
-                row["entity"].get(text_field) if texts else None,
-            )
-            for row in rows
-        ]
+
+def _number_dimensions(data: Sequence[Any]) -> list[Any]:
+    """The query of a search; the dimensions of a sparse vector are numbers here."""
+    return [
+        {int(key): weight for key, weight in value.items()} if isinstance(value, dict) else value
+        for value in data
+    ]
 
 
 def score_of(distance: float, metric: str) -> float:
@@ -319,7 +260,7 @@ class MilvusLeg(SearchLeg):
 
 
 @connectors.register
-class MilvusConnector(FusedByDialect, ServerOrFolder):
+class MilvusConnector(ServerOrFolder):
     """Milvus: each vector field is a leg.
 
     Attributes:
@@ -332,6 +273,7 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
 
     source: ClassVar[str] = "https://milvus.io/api-reference/restful/v2.6.x/About.md"
     dialect: ClassVar[str] = Milvus.name
+    session_type = MilvusSession
     has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "Milvus"
 
@@ -345,16 +287,18 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
     most_documents: Rank = MOST_DOCUMENTS
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[EngineSession]:
-        """Read the collection's primary key and the metrics of its fields."""
-        if self.path is not None:
-            async with open_database(self, self.path) as session:
-                yield session
-            return
-        async with self.open_http() as client:
-            server = MilvusSession(self, client)
-            await server.describe_collection()
-            yield server
+    async def open_folder(self, path: str) -> AsyncIterator[EngineSession]:
+        """Open a database of Milvus Lite."""
+        if not path.endswith(".db") or not Path(path).exists():
+            raise ConfigError(f"path: {path} is no database of Milvus Lite, such as milvus.db")
+        library = import_optional("pymilvus", extra="milvus", purpose=PURPOSE)
+        import_optional("milvus_lite", extra="milvus", purpose=PURPOSE)
+        with wrap_errors(TITLE):
+            client = library.MilvusClient(path)
+        try:
+            yield LiteSession(self, library, client)
+        finally:
+            client.close()
 
     def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
         """A similarity, or the negative of a distance."""
@@ -386,12 +330,15 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
                     f"{metric}: set metric: {{{leg}: {metric}}}"
                 )
 
+    def list_fields(self, key: str, fields: list[str]) -> list[str]:
+        """The fields that a search returns: the primary key, where no other field is the id."""
+        return fields if self.id_field else [key, *fields]
+
     def field_of(self, leg: str) -> str:
         """The vector field of a leg."""
         return self.legs[leg].field or leg
 
-    def leg_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The search of one leg: ``data``, ``annsField`` and ``limit``."""
+    def _write_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         form = self.legs[leg].search
         data: Any = query.text
         if form == "vector":
@@ -404,7 +351,7 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
 
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of ``/entities/search`` without collection and fields."""
-        search, params = self.leg_search(leg, query, depth), self.legs[leg].params
+        search, params = self._write_search(leg, query, depth), self.legs[leg].params
         return {**search, "searchParams": {"params": params}} if params else search
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
@@ -413,7 +360,7 @@ class MilvusConnector(FusedByDialect, ServerOrFolder):
         windows = windows_by_source(system)
         searches = []
         for leg, settings in self.legs.items():
-            search = self.leg_search(leg, query, windows[leg])
+            search = self._write_search(leg, query, windows[leg])
             searches.append({**search, "params": settings.params} if settings.params else search)
         fusion = system.fusion
         ranker: dict[str, Any] = {

@@ -26,25 +26,26 @@ from fusion_bench.engines.connectors import (
     PullQuery,
     QueryForm,
     connectors,
-    make_hit,
 )
 from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
     digest_of,
     number_at,
     path_of,
     refuse_error,
-    require_text_field,
-    rows_at,
-    signed_score,
-    sparse_vector_of,
     value_at,
     vector_of,
 )
-from fusion_bench.engines.connectors._sessions import ServerOrFolder, call_library, wrap_errors
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    ServerOrFolder,
+    Session,
+    call_library,
+    json_sparse,
+    wrap_errors,
+)
 from fusion_bench.engines.dialects.qdrant import FILE, Qdrant
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.http_client import JsonClient, KeyHeader
+from fusion_bench.util.http_client import KeyHeader
 from fusion_bench.util.json_text import mapping_at
 from fusion_bench.util.optional_imports import import_optional
 
@@ -73,48 +74,42 @@ def leg_sign(info: Any, settings: QdrantLeg) -> int:  # noqa: ANN401 - JSON
     return -1 if value_at(known, name, "distance") in DISTANCES else 1
 
 
-class QdrantSession:
-    """A server that is connected.
+class PointSession(Session):
+    """An engine whose rows are points."""
 
-    Args:
-        connector: Its settings.
-        client: The connection.
-        info: The description of the collection.
-    """
+    fields = ("payload",)
+    _connector: QdrantConnector
 
-    def __init__(
-        self, connector: QdrantConnector, client: JsonClient, info: Mapping[str, Any]
-    ) -> None:
-        self._connector, self._client = connector, client
-        self._signs = {name: leg_sign(info, leg) for name, leg in connector.legs.items()}
+    def _read_signs(self, info: Any) -> None:  # noqa: ANN401 - JSON
+        """See which legs have distances.
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
-    ) -> Sequence[Hit]:
-        """One search by the leg's vector."""
-        body = self._connector.leg_request(leg, query, depth)
-        return await self._search(body, depth, sign=self._signs[leg], texts=texts)
+        Raises:
+            ConfigError: A leg searches by a vector that the collection does not have.
+        """
+        legs = self._connector.legs.items()
+        self.signs = {name: leg_sign(info, leg) for name, leg in legs}
 
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """A search with a prefetch a leg and the fusion over them."""
-        body = self._connector.fused_request(query, depth)
-        return await self._search(body, depth, sign=1, texts=texts)
 
-    async def _search(
-        self, body: dict[str, Any], depth: int, *, sign: int, texts: bool
-    ) -> Sequence[Hit]:
-        keys = self._connector.payload_keys(texts=texts)
-        data = await self._client.post_json(
-            path_of("collections", self._connector.collection, "points", "query"),
-            {**body, "with_payload": keys or False, "with_vector": False},
-            extra_bytes=self._connector.answer_bytes(depth, texts=texts),
-        )
-        refuse_error(self._client, data)
+class QdrantSession(PointSession, HttpSession):
+    """A server that is connected."""
+
+    rows = ("result", "points")
+    _connector: QdrantConnector
+
+    async def prepare(self) -> None:
+        """Read how the collection measures distance."""
+        info = await self._client.get_json(path_of("collections", self._connector.collection))
+        self._read_signs(mapping_at(info, "result"))
+
+    def _search_path(self, _leg: str) -> str:
+        return path_of("collections", self._connector.collection, "points", "query")
+
+    def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
+        return {**body, "with_payload": fields or False, "with_vector": False}
+
+    def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
+        super()._check(data)
         refuse_error(self._client, data, "status", "error")
-        return [
-            self._connector.read_point(point, sign=sign, texts=texts)
-            for point in rows_at(data, "result", "points")
-        ]
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of points, digest of the collection's configuration."""
@@ -142,88 +137,45 @@ BM25: Final = "qdrant/bm25"
 PURPOSE: Final = "pull from a folder of Qdrant"
 
 
-@asynccontextmanager
-async def open_folder(connector: QdrantConnector, path: str) -> AsyncIterator[EngineSession]:
-    """Open a folder, and close it at the end.
-
-    Raises:
-        ConfigError: It is no folder of Qdrant, or a leg cannot be searched there.
-        ProviderError: The library refuses it.
-    """
-    folder = Path(path)
-    for name, leg in connector.legs.items():
-        if leg.model not in {None, BM25}:
-            raise ConfigError(f"legs.{name}: model: in a folder only {BM25} is computed")
-    session: LocalSession
-    if (folder / SHARD_FILE).is_file():
-        if connector.filter is not None:
-            raise ConfigError("filter: a shard of Qdrant Edge is searched without one: remove it")
-        session = EdgeSession(connector, folder)
-    elif (folder / DATABASE_FILE).is_file():
-        session = ClientSession(connector, folder)
-    else:
-        raise ConfigError(
-            f"path: {path} is no shard of Qdrant Edge (it has no {SHARD_FILE}) and no database of "
-            f"qdrant-client's local mode (it has no {DATABASE_FILE})"
-        )
-    try:
-        session.read_signs()
-        yield session
-    finally:
-        session.close()
-
-
-class LocalSession:
+class LocalSession(PointSession):
     """A folder that is open.
 
     Args:
         connector: Its settings.
     """
 
+    _connector: QdrantConnector
+
     def __init__(self, connector: QdrantConnector) -> None:
-        self._connector = connector
+        super().__init__(connector)
         self._lock = asyncio.Lock()
         self._config: dict[str, Any] = {}
-        self._signs: dict[str, int] = {}
         self._bm25: Any = None
-
-    def read_signs(self) -> None:
-        """See which legs have distances.
-
-        Raises:
-            ConfigError: A leg searches by a vector that the collection does not have.
-        """
-        info = {"config": self._config}
-        legs = self._connector.legs
-        self._signs = {name: leg_sign(info, leg) for name, leg in legs.items()}
-
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
-    ) -> Sequence[Hit]:
-        """One search by the leg's vector."""
-        body = self._connector.leg_request(leg, query, depth)
-        return await self._search(body, sign=self._signs[leg], texts=texts)
-
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """A search with a prefetch a leg and the fusion over them."""
-        body = self._connector.fused_request(query, depth)
-        return await self._search(body, sign=1, texts=texts)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version of the library, collection, count of points, digest of the configuration."""
-        return await self._call(self._fingerprint)
+        version, count = await self._call(self._count_points)
+        return {
+            "version": version,
+            "collection": self._connector.collection,
+            "documents": count,
+            "configuration": digest_of(self._config),
+        }
 
-    async def _search(self, body: dict[str, Any], *, sign: int, texts: bool) -> list[Hit]:
-        keys = self._connector.payload_keys(texts=texts)
+    async def _search(
+        self, body: dict[str, Any], leg: str, _depth: int, *, texts: bool
+    ) -> Sequence[Hit]:
+        keys = self._connector.read_fields(texts=texts)
         points = await self._call(lambda: self._query(self._embed_texts(body), keys))
-        return [
-            self._connector.read_point(
-                {"id": point.id, "score": point.score, "payload": point.payload or {}},
-                sign=sign,
-                texts=texts,
-            )
+        rows = (
+            {"id": point.id, "score": point.score, "payload": point.payload or {}}
             for point in points
-        ]
+        )
+        return self._make_hits(rows, leg, texts=texts)
+
+    def open_points(self) -> None:
+        """See which legs have distances."""
+        self._read_signs({"config": self._config})
 
     async def _call(self, question: Callable[[], T]) -> T:
         async with self._lock:  # neither library promises that calls may run at the same time
@@ -250,7 +202,8 @@ class LocalSession:
         """The points of a request, each with these keys of its payload."""
 
     @abstractmethod
-    def _fingerprint(self) -> Mapping[str, JsonValue]: ...
+    def _count_points(self) -> tuple[str, int]:
+        """The version of the library, and the number of points."""
 
 
 class EdgeSession(LocalSession):
@@ -303,13 +256,9 @@ class EdgeSession(LocalSession):
     def _params(self, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - qdrant_edge's
         return self._edge.SearchParams(exact=True) if body.get("params") else None
 
-    def _fingerprint(self) -> Mapping[str, JsonValue]:
-        return {
-            "version": f"Qdrant Edge {importlib.metadata.version('qdrant-edge-py')}",
-            "collection": self._connector.collection,
-            "documents": self._shard.info().points_count,
-            "configuration": digest_of(self._config),
-        }
+    def _count_points(self) -> tuple[str, int]:
+        version = importlib.metadata.version("qdrant-edge-py")
+        return f"Qdrant Edge {version}", self._shard.info().points_count
 
 
 class ClientSession(LocalSession):
@@ -355,14 +304,10 @@ class ClientSession(LocalSession):
         points: Sequence[Any] = answer.points
         return points
 
-    def _fingerprint(self) -> Mapping[str, JsonValue]:
-        count = self._client.count(self._connector.collection, exact=True).count
-        return {
-            "version": f"qdrant-client {importlib.metadata.version('qdrant-client')}, local mode",
-            "collection": self._connector.collection,
-            "documents": count,
-            "configuration": digest_of(self._config),
-        }
+    def _count_points(self) -> tuple[str, int]:
+        version = importlib.metadata.version("qdrant-client")
+        count: int = self._client.count(self._connector.collection, exact=True).count
+        return f"qdrant-client {version}, local mode", count
 
 
 class QdrantLeg(LegSettings):
@@ -390,7 +335,7 @@ class QdrantLeg(LegSettings):
 
 
 @connectors.register
-class QdrantConnector(FusedByDialect, ServerOrFolder):
+class QdrantConnector(ServerOrFolder):
     """Qdrant: each vector of the points is a leg.
 
     Attributes:
@@ -402,6 +347,7 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
 
     source: ClassVar[str] = "https://api.qdrant.tech/api-reference/search/query-points"
     dialect: ClassVar[str] = Qdrant.name
+    session_type = QdrantSession
     key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
     has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "most_documents"
@@ -416,15 +362,31 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
     most_documents: Rank = MOST_RANK
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[EngineSession]:
-        """Read how the collection measures distance, at the server or in the folder."""
-        if self.path is not None:
-            async with open_folder(self, self.path) as session:
-                yield session
-            return
-        async with self.open_http() as client:
-            info = await client.get_json(path_of("collections", self.collection))
-            yield QdrantSession(self, client, mapping_at(info, "result"))
+    async def open_folder(self, path: str) -> AsyncIterator[EngineSession]:
+        """Open a shard of Qdrant Edge, or a database of the local mode."""
+        folder = Path(path)
+        for name, leg in self.legs.items():
+            if leg.model not in {None, BM25}:
+                raise ConfigError(f"legs.{name}: model: in a folder only {BM25} is computed")
+        session: LocalSession
+        if (folder / SHARD_FILE).is_file():
+            if self.filter is not None:
+                raise ConfigError(
+                    "filter: a shard of Qdrant Edge is searched without one: remove it"
+                )
+            session = EdgeSession(self, folder)
+        elif (folder / DATABASE_FILE).is_file():
+            session = ClientSession(self, folder)
+        else:
+            raise ConfigError(
+                f"path: {path} is no shard of Qdrant Edge (it has no {SHARD_FILE}) and no database "
+                f"of qdrant-client's local mode (it has no {DATABASE_FILE})"
+            )
+        try:
+            session.open_points()
+            yield session
+        finally:
+            session.close()
 
     def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
         """A similarity, or the negative of a distance."""
@@ -443,34 +405,13 @@ class QdrantConnector(FusedByDialect, ServerOrFolder):
         ]
         return dict(request)
 
-    def payload_keys(self, *, texts: bool) -> list[str]:
-        """The keys of the payload that are read."""
-        keys = (self.id_field, require_text_field(self.text_field, texts=texts))
-        return [key for key in keys if key is not None]
-
-    def read_point(self, point: Mapping[str, Any], *, sign: int, texts: bool) -> Hit:
-        """The hit of a point of an answer.
-
-        Raises:
-            ProviderError: Kind ``malformed``.
-        """
-        document = point.get("id")
-        if self.id_field is not None:
-            document = value_at(point, "payload", self.id_field)
-        text = value_at(point, "payload", self.text_field) if texts and self.text_field else None
-        return make_hit(document, signed_score(point.get("score"), sign), text)
-
     def _search(self, leg: str, query: PullQuery) -> dict[str, Any]:
         settings = self.legs[leg]
         search: dict[str, Any] = {}
         if settings.model is not None:
             search["query"] = {"text": query.text, "model": settings.model}
         elif settings.sparse:
-            weights = sorted(sparse_vector_of(query, leg).items())
-            search["query"] = {
-                "indices": [dimension for dimension, _ in weights],
-                "values": [weight for _, weight in weights],
-            }
+            search["query"] = json_sparse(query, leg)
         else:
             search["query"] = vector_of(query, leg)
         if settings.using is not None:

@@ -4,69 +4,44 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
-from fusion_bench.engines.connectors import (
-    EngineSession,
-    Hit,
-    HttpConnector,
-    LegName,
-    LegSettings,
-    PullQuery,
-    QueryForm,
-    connectors,
-    make_hit,
-)
+from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
 from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
-    field_at,
-    get_permitted,
     number_at,
     refuse_error,
-    require_text_field,
-    rows_at,
     value_at,
     vector_of,
 )
 from fusion_bench.engines.connectors._base import incomplete_error
-from fusion_bench.engines.connectors._sessions import DEPTH, RequestSession
+from fusion_bench.engines.connectors._sessions import DEPTH, HttpSession, RequestHttpConnector
 from fusion_bench.engines.dialects.vespa import QUERY, Vespa
 from fusion_bench.util.json_text import malformed_error
 
+SEARCH_PATH: Final = "/search/"
 #: A YQL query that counts the documents.
 COUNT: Final = "select * from sources * where true limit 0"
 
 
-class VespaSession(RequestSession):
+class VespaSession(HttpSession):
     """A container that is connected."""
 
+    rows = ("root", "children")
+    score = ("relevance",)
+    fields = ("fields",)
     _connector: VespaConnector
 
-    async def _search(self, body: dict[str, Any], depth: int, *, texts: bool) -> Sequence[Hit]:
-        text_field = require_text_field(self._connector.text_field, texts=texts)
-        data = await self._ask(body, self._connector.answer_bytes(depth, texts=True))
-        # Without any hit there are no children.
-        has_hits = value_at(data, "root", "fields", "totalCount") != 0
-        rows = rows_at(data, "root", "children") if has_hits else []
-        return [
-            make_hit(
-                read_id(row, self._connector.id_field),
-                row.get("relevance"),
-                field_at(row.get("fields"), text_field) if text_field else None,
-            )
-            for row in rows
-        ]
+    def _search_path(self, _leg: str) -> str:
+        return SEARCH_PATH
 
-    async def _ask(self, body: dict[str, Any], extra_bytes: int) -> Any:  # noqa: ANN401 - JSON
-        timeout = f"{self._connector.timeout:g}s"
-        data = await self._client.post_json(
-            "/search/", {"timeout": timeout, **body}, extra_bytes=extra_bytes
-        )
+    def _select_fields(self, body: dict[str, Any], _fields: list[str]) -> dict[str, Any]:
+        return {"timeout": f"{self._connector.timeout:g}s", **body}
+
+    def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
         if value_at(data, "root") is None:
             raise malformed_error("it has no root")
         refuse_error(self._client, data, "root", "errors")
@@ -74,26 +49,31 @@ class VespaSession(RequestSession):
         if coverage is not None and value_at(coverage, "full") is not True:
             percent = number_at(coverage, "coverage")
             raise incomplete_error(f"{percent} % of the documents were searched")
-        return data
+
+    def _find_rows(self, data: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 - JSON
+        # Without any hit there are no children.
+        has_hits = value_at(data, "root", "fields", "totalCount") != 0
+        return super()._find_rows(data) if has_hits else []
+
+    def _read_id(self, row: Mapping[str, Any]) -> object:
+        return read_id(row)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, and the count of documents of all schemas."""
-        version = await get_permitted(self._client, "/state/v1/version")
-        data = await self._ask({"yql": COUNT, "hits": 0}, 0)
+        version = await self._get_permitted("/state/v1/version")
+        data = await self._post(SEARCH_PATH, self._select_fields({"yql": COUNT, "hits": 0}, []))
         return {
             "version": value_at(version, "version"),
             "documents": number_at(data, "root", "fields", "totalCount"),
         }
 
 
-def read_id(row: Mapping[str, Any], id_field: str | None) -> object:
-    """The id of a document: a field, or the last part of ``id:NAMESPACE:TYPE:KEYS:ID``.
+def read_id(row: Mapping[str, Any]) -> object:
+    """The id of a document: the last part of ``id:NAMESPACE:TYPE:KEYS:ID``.
 
     Raises:
-        ProviderError: Kind ``malformed``: it is neither.
+        ProviderError: Kind ``malformed``: there is none.
     """
-    if id_field is not None:
-        return field_at(row.get("fields"), id_field)
     for value in (value_at(row, "fields", "documentid"), row.get("id")):
         parts = value.split(":", 4) if isinstance(value, str) else []
         if len(parts) == 5 and parts[0] == "id":
@@ -130,7 +110,7 @@ class VespaLeg(LegSettings):
 
 
 @connectors.register
-class VespaConnector(FusedByDialect, HttpConnector):
+class VespaConnector(RequestHttpConnector):
     """Vespa: each pair of a query and a rank profile is a leg.
 
     Attributes:
@@ -142,6 +122,7 @@ class VespaConnector(FusedByDialect, HttpConnector):
 
     source: ClassVar[str] = "https://docs.vespa.ai/en/reference/query-api-reference.html"
     dialect: ClassVar[str] = Vespa.name
+    session_type = VespaSession
     limit_name: ClassVar[str] = "maxHits of the query profile"
 
     method: str = "vespa"
@@ -158,11 +139,9 @@ class VespaConnector(FusedByDialect, HttpConnector):
             raise ValueError("fused and fused_yql belong together: set both, or none")
         return self
 
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[EngineSession]:
-        """Open the connections; nothing is asked."""
-        async with self.open_http() as client:
-            yield VespaSession(self, client)
+    def answer_bytes(self, depth: int, *, texts: bool) -> int:  # noqa: ARG002 - they always come
+        """A summary holds the texts, too."""
+        return super().answer_bytes(depth, texts=True)
 
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The query of one leg."""
@@ -191,9 +170,7 @@ class VespaConnector(FusedByDialect, HttpConnector):
             "ranking": self.fused_ranking,
         }
 
-    def _tensors(
-        self, legs: Sequence[str] | Mapping[str, VespaLeg], query: PullQuery
-    ) -> dict[str, Any]:
+    def _tensors(self, legs: Iterable[str], query: PullQuery) -> dict[str, Any]:
         return {
             f"input.query({tensor})": vector_of(query, leg)
             for leg in legs

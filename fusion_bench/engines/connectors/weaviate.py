@@ -4,41 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
-from fusion_bench.engines.connectors import (
-    EngineSession,
-    Hit,
-    HttpConnector,
-    LegName,
-    LegSettings,
-    PullQuery,
-    QueryForm,
-    connectors,
-    make_hit,
-)
+from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
 from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
     digest_of,
-    get_permitted,
     number_at,
     path_of,
-    refuse_error,
-    require_text_field,
     rows_at,
     signed_score,
     value_at,
     vector_of,
 )
+from fusion_bench.engines.connectors._sessions import HttpSession, RequestHttpConnector
 from fusion_bench.engines.dialects.weaviate import WINDOW, Weaviate
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.http_client import JsonClient
 
+GRAPHQL_PATH: Final = "/v1/graphql"
 _NAME: Final = re.compile(r"[_A-Za-z][_0-9A-Za-z]*")
 
 
@@ -80,60 +66,34 @@ def parse_number(value: object) -> object:
         return value
 
 
-class WeaviateSession:
-    """A server that is connected.
+class WeaviateSession(HttpSession):
+    """A server that is connected."""
 
-    Args:
-        connector: Its settings.
-        client: The connection.
-    """
+    own_id = ("_additional", "id")
+    _connector: WeaviateConnector
 
-    def __init__(self, connector: WeaviateConnector, client: JsonClient) -> None:
-        self._connector, self._client = connector, client
+    def _search_path(self, _leg: str) -> str:
+        return GRAPHQL_PATH
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
-    ) -> Sequence[Hit]:
-        """One search; the score of a vector search is the negative of a distance."""
-        arguments = self._connector.leg_arguments(leg, query)
-        is_vector = self._connector.legs[leg].vector is not None
-        return await self._search(
-            arguments, "distance" if is_vector else "score", depth, texts=texts
-        )
+    def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
+        return {"query": self._connector.write_query(body, fields)}
 
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """One hybrid search."""
-        arguments = self._connector.fused_arguments(query, depth)
-        return await self._search(arguments, "score", depth, texts=texts)
+    def _find_rows(self, data: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 - JSON
+        return rows_at(data, "data", "Get", self._connector.collection)
 
-    async def _search(
-        self, arguments: str, score: str, depth: int, *, texts: bool
-    ) -> Sequence[Hit]:
-        connector = self._connector
-        data = await self._ask(
-            connector.write_query(arguments, score, depth, texts=texts),
-            connector.answer_bytes(depth, texts=texts),
-        )
-        hits = []
-        for row in rows_at(data, "data", "Get", connector.collection):
-            document = value_at(row, "_additional", "id")
-            number = parse_number(value_at(row, "_additional", score))
-            hits.append(
-                make_hit(
-                    document if connector.id_field is None else row.get(connector.id_field),
-                    signed_score(number, -1 if score == "distance" else 1),
-                    row.get(connector.text_field) if texts and connector.text_field else None,
-                )
-            )
-        return hits
+    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
+        name = self._connector.score_of(leg)
+        number = parse_number(value_at(row, "_additional", name))
+        return signed_score(number, -1 if name == "distance" else 1)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of objects, digest of the collection's configuration."""
         name, tenant = self._connector.collection, self._connector.tenant
-        meta = await get_permitted(self._client, "/v1/meta")
-        schema = await get_permitted(self._client, f"/v1{path_of('schema', name)}")
+        meta = await self._get_permitted("/v1/meta")
+        schema = await self._get_permitted(f"/v1{path_of('schema', name)}")
         place = "" if tenant is None else f"(tenant: {write_literal(tenant)})"
-        data = await self._ask(f"{{ Aggregate {{ {name}{place} {{ meta {{ count }} }} }} }}", 0)
+        query = f"{{ Aggregate {{ {name}{place} {{ meta {{ count }} }} }} }}"
+        data = await self._post(GRAPHQL_PATH, {"query": query})
         (row,) = rows_at(data, "data", "Aggregate", name)[:1] or [{}]
         return {
             "version": value_at(meta, "version"),
@@ -141,13 +101,6 @@ class WeaviateSession:
             "documents": number_at(row, "meta", "count"),
             "configuration": digest_of(schema),
         }
-
-    async def _ask(self, query: str, extra_bytes: int) -> Any:  # noqa: ANN401 - JSON
-        data = await self._client.post_json(
-            "/v1/graphql", {"query": query}, extra_bytes=extra_bytes
-        )
-        refuse_error(self._client, data)
-        return data
 
 
 #: Documents of each search that a server fuses where nothing else is set.
@@ -180,7 +133,7 @@ class WeaviateLeg(LegSettings):
 
 
 @connectors.register
-class WeaviateConnector(FusedByDialect, HttpConnector):
+class WeaviateConnector(RequestHttpConnector):
     """Weaviate: the keyword search and a vector search are the legs of its hybrid search.
 
     Attributes:
@@ -194,6 +147,7 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
 
     source: ClassVar[str] = "https://docs.weaviate.io/weaviate/api/graphql/search-operators"
     dialect: ClassVar[str] = Weaviate.name
+    session_type = WeaviateSession
     limit_name: ClassVar[str] = "QUERY_MAXIMUM_RESULTS"
 
     method: str = "weaviate"
@@ -203,12 +157,6 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
     id_field: Property | None = None
     text_field: Property | None = None
     window: Rank | None = SERVER_WINDOW
-
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[EngineSession]:
-        """Open the connections; nothing is asked."""
-        async with self.open_http() as client:
-            yield WeaviateSession(self, client)
 
     def fused_options(self) -> dict[str, Any]:
         """The fusion, with the name of the vector search."""
@@ -238,8 +186,17 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
         is_vector = self.legs[leg].vector is not None
         return "the negative of Weaviate's distance" if is_vector else "Weaviate's BM25F score"
 
-    def leg_arguments(self, leg: str, query: PullQuery) -> str:
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The search of one leg as an argument of GraphQL."""
+        arguments = self._leg_arguments(leg, query)
+        return {"arguments": arguments, "depth": depth, "score": self.score_of(leg)}
+
+    def score_of(self, leg: str) -> str:
+        """What the score of a leg is called; that of a vector search is a distance."""
+        is_vector = leg and self.legs[leg].vector is not None
+        return "distance" if is_vector else "score"
+
+    def _leg_arguments(self, leg: str, query: PullQuery) -> str:
         settings = self.legs[leg]
         if settings.vector is None:
             properties = write_literal(list(settings.properties))
@@ -249,7 +206,7 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
             return f"nearText: {{concepts: {write_literal([query.text])}{target}}}"
         return f"nearVector: {{vector: {write_literal(vector_of(query, leg))}{target}}}"
 
-    def fused_arguments(self, query: PullQuery, depth: int) -> str:
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The hybrid search as an argument of GraphQL."""
         fusion = self.fused_system(depth).fusion.model_dump()
         (vector,) = (name for name, leg in self.legs.items() if leg.vector is not None)
@@ -262,24 +219,20 @@ class WeaviateConnector(FusedByDialect, HttpConnector):
         ]
         if not self.legs[vector].vectorized:
             parts.append(f"vector: {write_literal(vector_of(query, vector))}")
-        return f"hybrid: {{{', '.join(parts)}{self._write_target(vector)}}}"
+        arguments = f"hybrid: {{{', '.join(parts)}{self._write_target(vector)}}}"
+        return {"arguments": arguments, "depth": depth, "score": self.score_of("")}
 
-    def write_query(self, arguments: str, score: str, depth: int, *, texts: bool) -> str:
+    def write_query(self, request: Mapping[str, Any], fields: Sequence[str]) -> str:
         """A query of GraphQL.
 
         Args:
-            arguments: The search.
-            score: ``score`` or ``distance``.
-            depth: Most objects.
-            texts: Whether the texts are wanted.
+            request: The search, how many objects are wanted, and which score.
+            fields: The properties that are read.
         """
         tenant = "" if self.tenant is None else f", tenant: {write_literal(self.tenant)}"
-        names = (self.id_field, require_text_field(self.text_field, texts=texts))
-        fields = " ".join(name for name in names if name is not None)
-        return (
-            f"{{ Get {{ {self.collection}(limit: {depth}{tenant}, {arguments}) "
-            f"{{ _additional {{ id {score} }} {fields} }} }} }}"
-        )
+        values = f"_additional {{ id {request['score']} }} {' '.join(fields)}"
+        search = f"limit: {request['depth']}{tenant}, {request['arguments']}"
+        return f"{{ Get {{ {self.collection}({search}) {{ {values} }} }} }}"
 
     def _write_target(self, leg: str) -> str:
         vector = self.legs[leg].vector

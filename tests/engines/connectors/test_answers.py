@@ -102,10 +102,10 @@ def test_the_id_of_vespa_is_what_the_user_chose(
     row: dict[str, object], document: str | None
 ) -> None:
     if document is not None:
-        assert read_id(row, None) == document
+        assert read_id(row) == document
         return
     with pytest.raises(ProviderError, match="set id_field"):
-        read_id(row, None)
+        read_id(row)
 
 
 def test_a_query_key_of_azure_may_not_read_the_index() -> None:

@@ -126,7 +126,7 @@ def test_chromas_own_client_writes_the_same_fused_search() -> None:
         operator.Knn(query=[0.28, 0.96], limit=5, default=1000.0, return_rank=True),
     ]
     expected = operator.Rrf(ranks, k=20, weights=[2.0, 1.0]).to_dict()
-    assert build("chroma").fused_search(QUERY, 5)["rank"] == expected
+    assert build("chroma").fused_request(QUERY, 5)["rank"] == expected
 
 
 def test_a_fused_answer_of_chroma_needs_the_search_api() -> None:
@@ -172,7 +172,7 @@ def test_milvus_gets_the_weights_in_the_order_of_the_legs() -> None:
 @pytest.mark.parametrize("text", ['"} evil', "a\\b", "line\nbreak", "tab\t{x}", "naïve ☃"])
 def test_a_query_cannot_leave_its_string_of_graphql(text: str) -> None:
     connector = build("weaviate")
-    arguments = connector.leg_arguments("words", PullQuery("q", text))
+    arguments = connector.leg_request("words", PullQuery("q", text), 3)["arguments"]
     literal = arguments.removeprefix("bm25: {query: ").removesuffix(', properties: ["body"]}')
     assert json.loads(literal) == text
     assert "\n" not in arguments
@@ -185,9 +185,9 @@ def test_weaviate_names_tenant_vector_and_concepts() -> None:
         legs={"near": {"vector": "default", "vectorized": True}},
         fused=None,
     )
-    arguments = connector.leg_arguments("near", PullQuery("q", "red"))
-    assert arguments == 'nearText: {concepts: ["red"]}'
-    query = connector.write_query(arguments, "distance", 3, texts=False)
+    request = connector.leg_request("near", PullQuery("q", "red"), 3)
+    assert request["arguments"] == 'nearText: {concepts: ["red"]}'
+    query = connector.write_query(request, [])
     assert query.startswith('{ Get { Docs(limit: 3, tenant: "t1", nearText: ')
 
 

@@ -1,0 +1,321 @@
+"""The search API of Elasticsearch and OpenSearch: each part of a hybrid query alone."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+
+from pydantic import Field, JsonValue, model_validator
+
+from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
+from fusion_bench.engines.connectors._answers import (
+    digest_of,
+    number_at,
+    path_of,
+    value_at,
+    vector_of,
+)
+from fusion_bench.engines.connectors._base import incomplete_error
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    RequestHttpConnector,
+    fill_template,
+    template_form,
+)
+from fusion_bench.engines.dialects._search_requests import MOST_CANDIDATES, write_match
+from fusion_bench.engines.dialects.elasticsearch import FILE, Elasticsearch
+from fusion_bench.engines.dialects.opensearch import PIPELINE, REQUEST, OpenSearch
+from fusion_bench.io.json_shapes import UNFINISHED
+from fusion_bench.util.http_client import BASIC, BEARER, JsonClient, KeyHeader, open_client
+
+Authentication: TypeAlias = Literal["api_key", "basic", "bearer"]
+HEADERS: Final[Mapping[Authentication, KeyHeader]] = {
+    "api_key": KeyHeader("Authorization", "ApiKey "),
+    "basic": BASIC,
+    "bearer": BEARER,
+}
+
+
+class SearchApiSession(HttpSession):
+    """A server that is connected."""
+
+    rows = ("hits", "hits")
+    own_id = ("_id",)
+    score = ("_score",)
+    fields = ("_source",)
+    _connector: SearchApiConnector
+
+    def _search_path(self, leg: str) -> str:
+        return self._connector.leg_path if leg else path_of(self._connector.index, "_search")
+
+    def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
+        return {**body, "_source": fields or False}
+
+    def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
+        super()._check(data)
+        check_complete(data)
+
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """Version, index, count of documents, digest of mapping and settings.
+
+        A key for searches alone may not read version, mapping and settings.
+        """
+        index = self._connector.index
+        root = await self._get_permitted("/")
+        count = await self._client.get_json(path_of(index, "_count"))
+        check_complete(count)
+        mapping = await self._get_permitted(path_of(index, "_mapping"))
+        settings = await self._get_permitted(path_of(index, "_settings"))
+        return {
+            "version": value_at(root, "version", "number"),
+            "index": index,
+            "documents": number_at(count, "count"),
+            "configuration": digest_of([mapping, settings]),
+        }
+
+
+def check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
+    """Refuse an answer to which a shard or a cluster gave nothing, or that came too late.
+
+    Raises:
+        ProviderError: Kind ``server``; kind ``malformed`` where a count is no number.
+    """
+    for key, flaw in UNFINISHED.items():
+        if value_at(data, key):
+            raise incomplete_error(flaw)
+    failed = number_at(data, "_shards", "failed")
+    if failed:
+        total = number_at(data, "_shards", "total")
+        raise incomplete_error(f"{failed} of {total} shards failed")
+    for state in ("skipped", "partial", "failed", "running"):  # of a search across clusters
+        count = number_at(data, "_clusters", state)
+        if count:
+            total = number_at(data, "_clusters", "total")
+            raise incomplete_error(f"{count} of {total} clusters: {state}")
+
+
+class SearchApiLeg(LegSettings):
+    """One part of a hybrid query.
+
+    Attributes:
+        template_field: The field with another search as JSON, with ``QUERY``, ``QUERY_VECTOR`` and
+            ``DEPTH``.
+        fields: Text fields of a ``match`` or ``multi_match`` query.
+        vector_field: Vector field of a search for near vectors.
+    """
+
+    template_field: ClassVar[str]
+
+    fields: tuple[str, ...] = ()
+    vector_field: str | None = None
+
+    @property
+    def template(self) -> dict[str, JsonValue] | None:
+        """The other search."""
+        template: dict[str, JsonValue] | None = getattr(self, self.template_field)
+        return template
+
+    @model_validator(mode="after")
+    def _check_search(self) -> SearchApiLeg:
+        given = (bool(self.fields), self.vector_field is not None, self.template is not None)
+        if sum(given) != 1:
+            raise ValueError(f"one of fields, vector_field and {self.template_field} is needed")
+        return self
+
+    @property
+    def query_form(self) -> QueryForm:
+        """A vector for near vectors, and for a template that has one."""
+        if self.template is not None:
+            return template_form(self.template)
+        return "vector" if self.vector_field is not None else "text"
+
+
+class SearchApiConnector(RequestHttpConnector):
+    """An engine with ``POST /INDEX/_search``.
+
+    Attributes:
+        index: Name of the index, or of an alias.
+        authentication: How the key is sent: ``api_key``; ``basic``, for a key that reads
+            ``USER:PASSWORD``; ``bearer``.
+        id_field: The field that holds a document's id; None = ``_id``.
+        text_field: The field that holds its text.
+    """
+
+    session_type = SearchApiSession
+    limit_name: ClassVar[str] = "index.max_result_window"
+
+    index: str = Field(min_length=1)
+    legs: Annotated[Mapping[LegName, SearchApiLeg], Field(min_length=1)]
+    authentication: Authentication = "api_key"
+    id_field: str | None = None
+    text_field: str | None = None
+
+    def open_http(self) -> AbstractAsyncContextManager[JsonClient]:
+        """A client that sends the key as ``authentication`` says."""
+        header = HEADERS[self.authentication]
+        return open_client(self.url, self, header)
+
+    @property
+    def leg_path(self) -> str:
+        """Where the search of a leg is sent."""
+        return path_of(self.index, "_search")
+
+    def _write_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[leg]
+        if settings.template is not None:
+            return dict(fill_template(settings.template, query, leg, depth))
+        if settings.vector_field is None:
+            return self._write_text(write_match(settings.fields, query.text))
+        return self._write_vector(leg, query, depth)
+
+    def _write_text(self, match: dict[str, Any]) -> dict[str, Any]:
+        return match
+
+    @abstractmethod
+    def _write_vector(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """A search for near vectors."""
+
+
+#: Candidates of a shard for each document that is asked for, and the fewest.
+CANDIDATES_PER_DOCUMENT: Final = 2
+FEWEST_CANDIDATES: Final = 100
+
+
+class ElasticsearchLeg(SearchApiLeg):
+    """One retriever.
+
+    Attributes:
+        fields: Text fields of a ``match`` or ``multi_match`` query.
+        vector_field: Vector field of a ``knn`` retriever.
+        num_candidates: Of this retriever, for each shard; None = twice the depth.
+        retriever: Another retriever as JSON, with ``QUERY``, ``QUERY_VECTOR`` and ``DEPTH``.
+    """
+
+    template_field = "retriever"
+
+    num_candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] | None = None
+    retriever: dict[str, JsonValue] | None = None
+
+    @model_validator(mode="after")
+    def _check_options(self) -> ElasticsearchLeg:
+        if self.retriever is not None and len(self.retriever) != 1:
+            raise ValueError("retriever: one kind is needed, such as standard: {query: …}")
+        if self.num_candidates is not None and self.vector_field is None:
+            raise ValueError("num_candidates belongs to vector_field")
+        return self
+
+
+@connectors.register
+class ElasticsearchConnector(SearchApiConnector):
+    """Elasticsearch: each retriever is a leg, searched alone."""
+
+    source: ClassVar[str] = (
+        "https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-search"
+    )
+    dialect: ClassVar[str] = Elasticsearch.name
+
+    method: str = "elasticsearch"
+    legs: Annotated[Mapping[LegName, ElasticsearchLeg], Field(min_length=1)]
+
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The retriever of a leg, and nothing else."""
+        retriever = self._write_search(leg, query, depth)
+        return {"retriever": retriever, "size": depth, "track_total_hits": False}
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The exported request with the retrievers of the legs."""
+        system = self.fused_system(depth)
+        request: dict[str, Any] = json.loads(Elasticsearch.write(system).files[FILE])
+        ((_, body),) = request["retriever"].items()
+        for leg, entry in zip(self.legs, body["retrievers"], strict=True):
+            entry["retriever"] = self._write_search(leg, query, self.window_of(leg, depth))
+        return request
+
+    def _write_text(self, match: dict[str, Any]) -> dict[str, Any]:
+        return {"standard": {"query": match}}
+
+    def _write_vector(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[leg]
+        candidates = min(max(CANDIDATES_PER_DOCUMENT * depth, FEWEST_CANDIDATES), MOST_CANDIDATES)
+        return {
+            "knn": {
+                "field": settings.vector_field,
+                "query_vector": vector_of(query, leg),
+                "k": depth,
+                "num_candidates": max(settings.num_candidates or candidates, depth),
+            }
+        }
+
+
+class OpenSearchLeg(SearchApiLeg):
+    """One query of a hybrid query.
+
+    Attributes:
+        fields: Text fields of a ``match`` or ``multi_match`` query.
+        vector_field: Vector field of a ``knn`` query, or of a ``neural`` one.
+        model_id: The model by which the server makes the vector of a ``neural`` query.
+        query: Another query as JSON, with ``QUERY``, ``QUERY_VECTOR`` and ``DEPTH``.
+    """
+
+    template_field = "query"
+
+    model_id: str | None = None
+    query: dict[str, JsonValue] | None = None
+
+    @model_validator(mode="after")
+    def _check_options(self) -> OpenSearchLeg:
+        if self.model_id is not None and self.vector_field is None:
+            raise ValueError("model_id belongs to vector_field")
+        return self
+
+    @property
+    def query_form(self) -> QueryForm:
+        """The text where the server makes the vector."""
+        return "text" if self.model_id is not None else super().query_form
+
+
+@connectors.register
+class OpenSearchConnector(SearchApiConnector):
+    """OpenSearch: each query of a hybrid query is a leg, searched alone.
+
+    Attributes:
+        search_pipeline: The pipeline of the searches of single legs; ``_none`` also switches off
+            the default one of the index, which could rerank.
+    """
+
+    source: ClassVar[str] = "https://docs.opensearch.org/latest/api-reference/search-apis/search/"
+    dialect: ClassVar[str] = OpenSearch.name
+
+    method: str = "opensearch"
+    legs: Annotated[Mapping[LegName, OpenSearchLeg], Field(min_length=1)]
+    authentication: Authentication = "basic"
+    search_pipeline: Annotated[str, Field(min_length=1)] = "_none"
+
+    @property
+    def leg_path(self) -> str:
+        """With the pipeline of single legs."""
+        return f"{super().leg_path}?search_pipeline={path_of(self.search_pipeline)[1:]}"
+
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The query of a leg, and nothing else."""
+        search = self._write_search(leg, query, depth)
+        return {"query": search, "size": depth, "track_total_hits": False}
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The exported request with the queries of the legs, and the pipeline inside it."""
+        files = OpenSearch.write(self.fused_system(depth)).files
+        request: dict[str, Any] = json.loads(files[REQUEST])
+        request["query"]["hybrid"]["queries"] = [
+            self._write_search(leg, query, self.window_of(leg, depth)) for leg in self.legs
+        ]
+        return {**request, "search_pipeline": json.loads(files[PIPELINE])}
+
+    def _write_vector(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[leg]
+        if settings.model_id is not None:
+            neural = {"query_text": query.text, "model_id": settings.model_id, "k": depth}
+            return {"neural": {settings.vector_field: neural}}
+        return {"knn": {settings.vector_field: {"vector": vector_of(query, leg), "k": depth}}}
