@@ -39,7 +39,7 @@ def test_a_near_name_is_suggested(name: str, hint: str) -> None:
         getattr(fusion_bench, name)
 
 
-SUBPACKAGES = ("tune", "gate", "rerank")
+SUBPACKAGES = ("tune", "gate")
 
 
 @pytest.mark.parametrize("first", ["function", "subpackage"])
