@@ -140,28 +140,29 @@ SCORE_KEYS = ("score", "_score", "similarity", "distance")
 TEXT_KEYS = ("text", "content", "page_content")
 
 
-def read_hits(items: Any, *, is_distance: bool, texts: bool) -> list[Hit]:  # noqa: ANN401 - the user's own
-    """Hits from ids, pairs of id and score, triples with the text, mappings, or hits.
-
-    Where no item has a score, 1/rank stands for it: only the order means anything.
+def read_rows(items: Any) -> list[tuple[object, object, object]]:  # noqa: ANN401 - the user's own
+    """Id, score and text each, from ids, pairs, triples with the text, mappings, or hits.
 
     Args:
         items: Best first.
-        is_distance: Whether a smaller score is better; then its sign is turned.
-        texts: Whether texts are wanted.
 
     Raises:
-        ProviderError: Kind ``malformed``: it is nothing of that kind, or only some have a score.
+        ProviderError: Kind ``malformed``: it is nothing of that kind.
     """
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise malformed_error(f"a list of hits is needed, given {type(items).__name__}")
-    return make_hits(map(_split_item, items), is_distance=is_distance, texts=texts)
+    return [_split_item(item) for item in items]
 
 
 def make_hits(
     rows: Iterable[tuple[object, object, object]], *, is_distance: bool, texts: bool
 ) -> list[Hit]:
-    """Hits from id, score and text each; None for all scores = 1/rank.
+    """Hits from id, score and text each; None for all scores = 1/rank, only the order counts.
+
+    Args:
+        rows: Best first.
+        is_distance: Whether a smaller score is better; then its sign is turned.
+        texts: Whether texts are wanted.
 
     Raises:
         ProviderError: Kind ``malformed``: a value breaks a rule, or only some have a score.

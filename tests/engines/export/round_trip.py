@@ -9,8 +9,13 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.engines.export import read_back, translate_system
-from fusion_bench.engines.export_replay import ScoredLists, find_changes, rank_lists
+from fusion_bench.engines.export import (
+    ScoredLists,
+    find_changes,
+    rank_lists,
+    read_back,
+    translate_system,
+)
 from fusion_bench.experiment.dialect import Dialect, Translation
 from fusion_bench.experiment.system import System
 

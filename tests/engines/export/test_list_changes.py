@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.engines.export_replay import ListChanges, Precision, compare_lists
+from fusion_bench.engines.export import ListChanges, Precision, compare_lists
 from fusion_bench.experiment.system import System
 
 
