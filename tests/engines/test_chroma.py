@@ -10,7 +10,7 @@ import ast
 
 import pytest
 
-from fusion_bench.engines.dialects.chroma import Chroma
+from fusion_bench.engines.dialects.vector_databases import Chroma
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.dialects.haystack import Haystack
+from fusion_bench.engines.dialects.frameworks import Haystack
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

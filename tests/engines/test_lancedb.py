@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fusion_bench.engines.dialects.lancedb import LanceDB
+from fusion_bench.engines.dialects.pairs import LanceDB
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.cases import BY_SOURCE, ROLES, scores

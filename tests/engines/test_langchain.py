@@ -10,7 +10,7 @@ import ast
 
 import pytest
 
-from fusion_bench.engines.dialects.langchain import LangChain
+from fusion_bench.engines.dialects.frameworks import LangChain
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

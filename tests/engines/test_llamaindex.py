@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fusion_bench.engines.dialects.llamaindex import LlamaIndex
+from fusion_bench.engines.dialects.frameworks import LlamaIndex
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

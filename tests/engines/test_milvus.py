@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.dialects.milvus import Milvus
+from fusion_bench.engines.dialects.vector_databases import Milvus
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.dialects.qdrant import Qdrant
+from fusion_bench.engines.dialects.vector_databases import Qdrant
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

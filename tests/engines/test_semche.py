@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.dialects.semche import Semche
+from fusion_bench.engines.dialects.pairs import Semche
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.engines.dialects.weaviate import Weaviate
+from fusion_bench.engines.dialects.pairs import Weaviate
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores

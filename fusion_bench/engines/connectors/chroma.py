@@ -37,7 +37,7 @@ from fusion_bench.engines.connectors._sessions import (
     wrap_errors,
 )
 from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
-from fusion_bench.engines.dialects.chroma import Chroma
+from fusion_bench.engines.dialects.vector_databases import Chroma
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.http_client import KeyHeader
 from fusion_bench.util.json_text import malformed_error, mapping_at

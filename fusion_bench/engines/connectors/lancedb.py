@@ -27,7 +27,7 @@ from fusion_bench.engines.connectors._answers import (
     vector_of,
 )
 from fusion_bench.engines.connectors._sessions import call_library, wrap_errors
-from fusion_bench.engines.dialects.lancedb import LanceDB
+from fusion_bench.engines.dialects.pairs import LanceDB
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.optional_imports import import_optional
 

@@ -40,7 +40,7 @@ from fusion_bench.engines.connectors._sessions import (
     wrap_errors,
 )
 from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
-from fusion_bench.engines.dialects.milvus import MOST_DOCUMENTS, Milvus, MilvusWeighted
+from fusion_bench.engines.dialects.vector_databases import MOST_DOCUMENTS, Milvus, MilvusWeighted
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.util.json_text import malformed_error
 from fusion_bench.util.optional_imports import import_optional

@@ -43,7 +43,7 @@ from fusion_bench.engines.connectors._sessions import (
     json_sparse,
     wrap_errors,
 )
-from fusion_bench.engines.dialects.qdrant import FILE, Qdrant
+from fusion_bench.engines.dialects.vector_databases import QDRANT_FILE, Qdrant
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.http_client import KeyHeader
 from fusion_bench.util.json_text import mapping_at
@@ -398,7 +398,7 @@ class QdrantConnector(ServerOrFolder):
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of the fused search, as the export writes it, with this query in it."""
-        request = json.loads(Qdrant.write(self.fused_system(depth)).files[FILE])
+        request = json.loads(Qdrant.write(self.fused_system(depth)).files[QDRANT_FILE])
         request["prefetch"] = [
             {**self._search(entry["using"], query), "limit": entry["limit"]}
             for entry in request["prefetch"]

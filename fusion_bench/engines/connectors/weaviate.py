@@ -21,7 +21,7 @@ from fusion_bench.engines.connectors._answers import (
     vector_of,
 )
 from fusion_bench.engines.connectors._sessions import HttpSession, RequestHttpConnector
-from fusion_bench.engines.dialects.weaviate import WINDOW, Weaviate
+from fusion_bench.engines.dialects.pairs import WINDOW, Weaviate
 from fusion_bench.errors import ConfigError
 
 GRAPHQL_PATH: Final = "/v1/graphql"
