@@ -23,7 +23,6 @@ from fusion_bench.engines.pull_answers import (
 )
 from fusion_bench.engines.pull_questions import (
     ListPlan,
-    Question,
     build_queries,
     describe_settings,
     find_vectors,
@@ -270,10 +269,13 @@ def _collect_lists(
     Raises:
         DataError: No query is left, or nothing was returned for any.
     """
+    connector = options.connector
     answers: dict[str, dict[str, Answer]] = {plan.name: {} for plan in plans}
     texts: dict[str, str] = {}
     documents: set[str] = set()
-    for question in _list_answered(work):
+    for question in work.questions:
+        if question.query.id in work.failed:
+            continue
         answer = work.store.read_answer(question.key)
         answers[question.plan.name][question.query.id] = answer
         documents.update(hit.document for hit in answer.hits)
@@ -284,22 +286,33 @@ def _collect_lists(
         raise DataError(f"no query could be pulled: {next(iter(work.failed.values()))}")
     if not documents:
         raise DataError(
-            f"{options.connector.method}: no list holds a document: check the index, the fields "
+            f"{connector.method}: no list holds a document: check the index, the fields "
             "of the legs and the queries"
         )
     kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
     dropped = read_list_names(options.out) - {plan.name for plan in kept}
-    record = _make_record(options, plans, work, answers)
-    is_old = replays_another_request(options.out, options.connector, options.depth)
-    record = record.model_copy(
-        update={"dropped": tuple(sorted(dropped)), "is_replay_outdated": is_old}
+    lists = tuple(
+        summarize_list(plan, [*answers[plan.name].values()], _describe_score(connector, plan))
+        for plan in plans
     )
-    if options.texts:
-        missing = len(documents - texts.keys())
-        record = record.model_copy(update={"documents": len(texts), "without_text": missing})
+    record = PullRecord(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        engine=connector.method,
+        settings=describe_settings(connector),
+        fingerprint=work.fingerprint,
+        is_changed=work.is_changed,
+        queries=len(next(iter(answers.values()))),
+        asked=work.asked,
+        lists=lists,
+        documents=len(texts) if options.texts else None,
+        without_text=len(documents - texts.keys()) if options.texts else 0,
+        failed=work.failed,
+        dropped=tuple(sorted(dropped)),
+        is_replay_outdated=replays_another_request(options.out, connector, options.depth),
+    )
     return PulledLists(
         options.name or resolve_path(options.out).name,
-        options.connector,
+        connector,
         options.depth,
         kept,
         answers,
@@ -309,38 +322,5 @@ def _collect_lists(
     )
 
 
-def _list_answered(work: PullWork) -> list[Question]:
-    return [question for question in work.questions if question.query.id not in work.failed]
-
-
-def _make_record(
-    options: PullOptions,
-    plans: Sequence[ListPlan],
-    work: PullWork,
-    answers: Mapping[str, Mapping[str, Answer]],
-) -> PullRecord:
-    connector = options.connector
-    return PullRecord(
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        engine=connector.method,
-        settings=describe_settings(connector),
-        fingerprint=work.fingerprint,
-        is_changed=work.is_changed,
-        queries=len(next(iter(answers.values()))),
-        asked=work.asked,
-        lists=tuple(
-            summarize_list(
-                plan.name,
-                [*answers[plan.name].values()],
-                depth=plan.depth,
-                is_fused=plan.is_fused,
-                score=(
-                    "the engine's fused score"
-                    if plan.is_fused
-                    else connector.describe_score(plan.name)
-                ),
-            )
-            for plan in plans
-        ),
-        failed=work.failed,
-    )
+def _describe_score(connector: Connector, plan: ListPlan) -> str:
+    return "the engine's fused score" if plan.is_fused else connector.describe_score(plan.name)

@@ -121,12 +121,7 @@ class PullStore:
     def save_answer(self, key: str, answer: Answer) -> None:
         """Store an answer."""
         hits = [[hit.document, hit.score, hit.text] for hit in answer.hits]
-        facts = {
-            "surplus": answer.surplus,
-            "latency_ms": answer.latency_ms,
-            "retries": answer.retries,
-        }
-        self._save_row("answers", key, {"hits": hits, **facts})
+        self._save_row("answers", key, {**vars(answer), "hits": hits})
 
     def _read_row(self, table: str, key: str) -> object:
         statement = f"SELECT value FROM {table} WHERE key = ?"  # noqa: S608 - one of two names

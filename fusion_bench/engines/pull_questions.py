@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -261,7 +261,7 @@ def build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> l
 
 
 def list_questions(
-    plans: Iterable[ListPlan], queries: Sequence[PullQuery], *, texts: bool
+    plans: Sequence[ListPlan], queries: Sequence[PullQuery], *, texts: bool
 ) -> list[Question]:
     """Every list of every query; all lists of a query stand together.
 
@@ -270,11 +270,10 @@ def list_questions(
         queries: The queries.
         texts: Whether the texts of the documents are asked for.
     """
-    every = tuple(plans)
     return [
         Question(plan, query, _hash_question(plan, query, texts=texts))
         for query in queries
-        for plan in every
+        for plan in plans
     ]
 
 

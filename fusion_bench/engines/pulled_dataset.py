@@ -213,32 +213,30 @@ class PullRecord(StrictModel):
         return bool(self.failed) or self.is_changed
 
 
-def summarize_list(
-    name: str, answers: Sequence[Answer], *, depth: int, is_fused: bool, score: str
-) -> ListRecord:
+def summarize_list(plan: ListPlan, answers: Sequence[Answer], score: str) -> ListRecord:
     """The record of a list.
 
     Args:
-        name: Its name.
+        plan: What was asked.
         answers: One a query; at least one.
-        depth: Most hits per query that were asked for.
-        is_fused: Whether it is the engine's own fused answer.
         score: What its scores are.
     """
+    latencies = [answer.latency_ms for answer in answers]
+    values = np.percentile(latencies, PERCENTILES, method="inverted_cdf")
     return ListRecord(
-        name=name,
-        is_fused=is_fused,
+        name=plan.name,
+        is_fused=plan.is_fused,
         score=score,
-        depth=depth,
+        depth=plan.depth,
         queries=len(answers),
         empty=sum(not answer.hits for answer in answers),
         hits=sum(len(answer.hits) for answer in answers),
         longest=max(len(answer.hits) for answer in answers),
         surplus=sum(answer.surplus for answer in answers),
-        unordered=sum(not is_falling(answer) for answer in answers),
-        rising=sum(is_rising(answer) for answer in answers),
+        unordered=sum(not _is_falling(answer) for answer in answers),
+        rising=sum(_is_rising(answer) for answer in answers),
         retries=sum(answer.retries for answer in answers),
-        latency_ms=measure_latency([answer.latency_ms for answer in answers]),
+        latency_ms={f"p{p}": round(float(v), 3) for p, v in zip(PERCENTILES, values, strict=True)},
     )
 
 
@@ -251,22 +249,16 @@ def read_list_names(folder: Path) -> set[str]:
     return {each.name for each in record.lists if each.hits}
 
 
-def is_falling(answer: Answer) -> bool:
+def _is_falling(answer: Answer) -> bool:
     """Whether no hit scores higher than the one before it."""
     scores = [hit.score for hit in answer.hits]
     return all(left >= right for left, right in pairwise(scores))
 
 
-def is_rising(answer: Answer) -> bool:
+def _is_rising(answer: Answer) -> bool:
     """Whether no hit scores lower than the one before it, and not all score the same."""
     scores = [hit.score for hit in answer.hits]
     return len(set(scores)) > 1 and all(left <= right for left, right in pairwise(scores))
-
-
-def measure_latency(milliseconds: Sequence[float]) -> dict[str, float]:
-    """Percentiles in milliseconds, each the time of one call: ``{"p50": …}``."""
-    values = np.percentile(milliseconds, PERCENTILES, method="inverted_cdf")
-    return {f"p{p}": round(float(v), 3) for p, v in zip(PERCENTILES, values, strict=True)}
 
 
 def list_notes(record: PullRecord) -> list[str]:
@@ -306,8 +298,13 @@ def _list_notes(record: ListRecord) -> Sequence[str]:
     elif record.empty:
         rest = f"{record.empty} of {record.queries} queries"
         notes.append(f"{record.name} returned nothing for {rest}.")
-    if record.hits and record.longest * (record.queries - record.empty) == record.hits:
-        notes += _note_short_lists(record)
+    is_even = record.hits and record.longest * (record.queries - record.empty) == record.hits
+    if is_even and record.longest < record.depth and record.queries >= MANY_QUERIES:
+        notes.append(
+            f"{record.name} returned {pluralize(record.longest, 'document')} for each query, and "
+            f"{record.depth:,} were asked for: the index holds no more, or a limit of the engine's "
+            "own applies."
+        )
     if record.surplus:
         notes.append(f"{record.name} sent {record.surplus:,} hits beyond its depth: dropped.")
     if record.rising and record.rising >= record.queries - record.empty:
@@ -321,17 +318,6 @@ def _list_notes(record: ListRecord) -> Sequence[str]:
             f"{record.queries} queries. The ranks are the engine's (rank_from: column)."
         )
     return notes
-
-
-def _note_short_lists(record: ListRecord) -> Sequence[str]:
-    """What equally long lists that are shorter than the depth hint at."""
-    if record.longest == record.depth or record.queries < MANY_QUERIES:
-        return ()
-    return (
-        f"{record.name} returned {pluralize(record.longest, 'document')} for each query, and "
-        f"{record.depth:,} were asked for: the index holds no more, or a limit of the engine's own "
-        "applies.",
-    )
 
 
 EXPERIMENT_FILE: Final = "experiment.yaml"
@@ -487,7 +473,7 @@ def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> 
     """
     roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
     answers = pulled.answers[plan.name].values()
-    is_ordered = all(is_falling(answer) for answer in answers)
+    is_ordered = all(_is_falling(answer) for answer in answers)
     order = {"source_ties": "file"} if is_ordered else {"rank_from": "column"}
     path = f"{place}runs/{plan.name}{suffix}"
     return {"path": path, **({"roles": roles} if roles else {}), **order}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -17,16 +17,14 @@ from fusion_bench.engines.connectors import (
     PullQuery,
     SearchLeg,
     connectors,
-    make_hit,
 )
-from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
-    digest_of,
-    require_text_field,
-    signed_score,
-    vector_of,
+from fusion_bench.engines.connectors._answers import digest_of, signed_score, vector_of
+from fusion_bench.engines.connectors._sessions import (
+    RequestConnector,
+    Session,
+    call_library,
+    wrap_errors,
 )
-from fusion_bench.engines.connectors._sessions import call_library, wrap_errors
 from fusion_bench.engines.dialects.pairs import LanceDB
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.optional_imports import import_optional
@@ -52,7 +50,7 @@ class LanceLeg(SearchLeg):
 
 
 @connectors.register
-class LanceDBConnector(FusedByDialect):
+class LanceDBConnector(RequestConnector):
     """A table of LanceDB, which its library opens.
 
     Attributes:
@@ -106,6 +104,27 @@ class LanceDBConnector(FusedByDialect):
         """The reranker, with the name of the vector leg."""
         return {**super().fused_options(), "vector": self.leg_of("vector")}
 
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:  # noqa: ARG002 - put to it later
+        """The arguments of one search."""
+        settings, field = self.legs[leg], self.field_of(leg)
+        search: dict[str, Any] = {"query_type": "fts", "fts_columns": field, "query": query.text}
+        if settings.search == "vector":
+            vector = {"query": vector_of(query, leg), "vector_column_name": field}
+            search = {"query_type": "vector", **vector}
+        return {"search": search, "metric": settings.metric if settings.search != "text" else None}
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:  # noqa: ARG002 - put to it later
+        """The arguments of a hybrid search; both its searches fetch as much as it returns."""
+        text, vector = self.leg_of("text"), self.leg_of("vector")
+        columns = {"vector_column_name": self.field_of(vector), "fts_columns": self.field_of(text)}
+        return {
+            "search": {"query_type": "hybrid", **columns},
+            "vector": vector_of(query, vector),
+            "text": query.text,
+            "reranker": self.fused_system(1).fusion.model_dump(exclude={"vector"}),
+            "metric": self.legs[vector].metric,
+        }
+
     def leg_of(self, search: str) -> str:
         """The first leg of a search."""
         return next(name for name, leg in self.legs.items() if leg.search == search)
@@ -115,7 +134,7 @@ class LanceDBConnector(FusedByDialect):
         return self.legs[leg].field or leg
 
 
-class LanceSession:
+class LanceSession(Session):
     """A table that is open.
 
     Args:
@@ -124,27 +143,43 @@ class LanceSession:
         version: Of the library.
     """
 
+    _connector: LanceDBConnector
+
     def __init__(self, connector: LanceDBConnector, table: Any, version: str) -> None:  # noqa: ANN401 - LanceDB's
-        self._connector, self._table, self._version = connector, table, version
+        super().__init__(connector)
+        self._table, self._version = table, version
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def _search(
+        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        """One search of the leg's column."""
-        score = TEXT_SCORE if self._connector.legs[leg].search == "text" else DISTANCE
+        connector, score = self._connector, score_column(self._connector, leg)
+        columns = connector.read_fields(texts=texts)
 
-        def search() -> Any:  # noqa: ANN401 - a query of LanceDB
-            return self._search_leg(leg, query).select([*self._columns(texts=texts), score])
+        def read_rows() -> list[dict[str, Any]]:
+            search = self._make_query(body, is_fused=not leg)
+            # A hybrid search selects its score itself.
+            search = search.select([*columns, score] if leg else columns).limit(depth)
+            if connector.filter is not None:
+                search = search.where(connector.filter, prefilter=True)
+            rows: list[dict[str, Any]] = search.to_list()
+            return rows
 
-        return await self._read_hits(search, depth, score, texts=texts)
+        rows = await call_library(LanceDB.title, read_rows, connector.timeout)
+        return self._make_hits(rows, leg, texts=texts)
 
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """A hybrid search, both of whose searches fetch as many documents as it returns."""
+    def _make_query(self, body: dict[str, Any], *, is_fused: bool) -> Any:  # noqa: ANN401 - a query of LanceDB
+        search = self._table.search(**body["search"])
+        if is_fused:
+            from lancedb import rerankers
 
-        def search() -> Any:  # noqa: ANN401 - a query of LanceDB
-            return self._search_both(query).select(self._columns(texts=texts))
+            options = dict(body["reranker"])
+            reranker = getattr(rerankers, options.pop("method"))(**options)
+            search = search.vector(body["vector"]).text(body["text"]).rerank(reranker)
+        return search.distance_type(body["metric"]) if body["metric"] else search
 
-        return await self._read_hits(search, depth, FUSED_SCORE, texts=texts)
+    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
+        score = score_column(self._connector, leg)
+        return signed_score(row[score], -1 if score == DISTANCE else 1)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Versions of library and table, count of rows, digest of columns and indexes."""
@@ -163,63 +198,9 @@ class LanceSession:
             "configuration": digest_of([columns, sorted(indexes)]),
         }
 
-    def _search_leg(self, leg: str, query: PullQuery) -> Any:  # noqa: ANN401 - a query of LanceDB
-        settings, field = self._connector.legs[leg], self._connector.field_of(leg)
-        if settings.search == "text":
-            return self._table.search(query.text, query_type="fts", fts_columns=field)
-        search = self._table.search(
-            vector_of(query, leg), query_type="vector", vector_column_name=field
-        )
-        return search.distance_type(settings.metric) if settings.metric else search
 
-    def _search_both(self, query: PullQuery) -> Any:  # noqa: ANN401 - a query of LanceDB
-        from lancedb import rerankers
-
-        connector = self._connector
-        text, vector = connector.leg_of("text"), connector.leg_of("vector")
-        options = connector.fused_system(1).fusion.model_dump(exclude={"vector"})
-        reranker = getattr(rerankers, options.pop("method"))(**options)
-        search = (
-            self._table.search(
-                query_type="hybrid",
-                vector_column_name=connector.field_of(vector),
-                fts_columns=connector.field_of(text),
-            )
-            .vector(vector_of(query, vector))
-            .text(query.text)
-            .rerank(reranker)
-        )
-        metric = connector.legs[vector].metric
-        return search.distance_type(metric) if metric else search
-
-    def _columns(self, *, texts: bool) -> list[str]:
-        text_field = require_text_field(self._connector.text_field, texts=texts)
-        return [self._connector.id_field, *([text_field] if text_field else [])]
-
-    async def _read_hits(
-        self,
-        search: Callable[[], Any],
-        depth: int,
-        score: str,
-        *,
-        texts: bool,
-    ) -> Sequence[Hit]:
-        connector, sign = self._connector, -1 if score == DISTANCE else 1
-        text_field = connector.text_field if texts else None
-
-        def read_rows() -> list[dict[str, Any]]:
-            search_query = search().limit(depth)
-            if connector.filter is not None:
-                search_query = search_query.where(connector.filter, prefilter=True)
-            rows: list[dict[str, Any]] = search_query.to_list()
-            return rows
-
-        rows = await call_library(LanceDB.title, read_rows, connector.timeout)
-        return [
-            make_hit(
-                row[connector.id_field],
-                signed_score(row[score], sign),
-                row[text_field] if text_field else None,
-            )
-            for row in rows
-        ]
+def score_column(connector: LanceDBConnector, leg: str) -> str:
+    """The column with the scores of a leg, or of the hybrid search."""
+    if not leg:
+        return FUSED_SCORE
+    return TEXT_SCORE if connector.legs[leg].search == "text" else DISTANCE
