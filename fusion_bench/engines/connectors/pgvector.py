@@ -127,7 +127,16 @@ SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %(table)s::reg
 EXTENSIONS = "SELECT extname, extversion FROM pg_extension ORDER BY extname"
 
 
-class Database:
+def _kind_of(error: Exception) -> FailureKind:
+    """What went wrong, by the class of the error that psycopg2 names after the server's code."""
+    classes = {parent.__name__ for parent in type(error).__mro__}
+    if "QueryCanceled" in classes:
+        return "timeout"
+    transient = {"OperationalError", "InterfaceError", "PoolError"}
+    return "connection" if classes & transient else "refused"
+
+
+class PostgresSession:
     """Connections to a database: read only, each call of a limited time.
 
     Args:
@@ -174,12 +183,7 @@ class Database:
         """Close all connections."""
         self._pool.closeall()
 
-    def read_rows(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a statement.
-
-        Raises:
-            ProviderError: The server refused it, took too long, or is gone.
-        """
+    def _fetch_rows(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         with self._wrap_errors():
             connection, is_ready = self._pool.getconn(), False
             try:
@@ -210,27 +214,6 @@ class Database:
             text = " ".join(str(error).split())
             text = text if self._password is None else self._password.redact_text(text)
             raise ProviderError(f"{Pgvector.title}: {text}", kind=_kind_of(error)) from None
-
-
-def _kind_of(error: Exception) -> FailureKind:
-    """What went wrong, by the class of the error that psycopg2 names after the server's code."""
-    classes = {parent.__name__ for parent in type(error).__mro__}
-    if "QueryCanceled" in classes:
-        return "timeout"
-    transient = {"OperationalError", "InterfaceError", "PoolError"}
-    return "connection" if classes & transient else "refused"
-
-
-class PostgresSession:
-    """A database that is connected.
-
-    Args:
-        connector: Its settings.
-        database: Its connections.
-    """
-
-    def __init__(self, connector: PgvectorConnector, database: Database) -> None:
-        self._connector, self._database = connector, database
 
     async def read_leg(
         self, leg: str, query: PullQuery, *, depth: int, texts: bool
@@ -280,7 +263,7 @@ class PostgresSession:
     ) -> list[tuple[Any, ...]]:
         return await call_library(
             Pgvector.title,
-            lambda: self._database.read_rows(statement, parameters),
+            lambda: self._fetch_rows(statement, parameters),
             self._connector.timeout,
         )
 
@@ -374,11 +357,11 @@ class PgvectorConnector(FusedByDialect, ServerModel):
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[EngineSession]:
         """Open a first connection."""
-        database = await asyncio.to_thread(Database, self)
+        session = await asyncio.to_thread(PostgresSession, self)
         try:
-            yield PostgresSession(self, database)
+            yield session
         finally:
-            database.close()
+            session.close()
 
     def describe_score(self, leg: str) -> str:
         """The function of a text search, or what is made of a distance."""
