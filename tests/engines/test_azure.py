@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from fusion_bench.engines.dialects.azure import AzureAISearch
+from fusion_bench.engines.dialects.search_servers import AzureAISearch
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

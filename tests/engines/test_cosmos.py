@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.engines.dialects.cosmos import CosmosDB
+from fusion_bench.engines.dialects.sql import CosmosDB
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores

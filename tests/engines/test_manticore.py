@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from fusion_bench.engines.dialects.manticore import Manticore
+from fusion_bench.engines.dialects.search_servers import Manticore
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import psycopg2  # type: ignore[import-untyped]
 import pytest
 
-from fusion_bench.engines.dialects.pgvector import Pgvector
+from fusion_bench.engines.dialects.sql import Pgvector
 from fusion_bench.experiment.system import System
 from tests.engines.cases import (
     QUERIES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.engines.dialects.vespa import Vespa
+from fusion_bench.engines.dialects.search_servers import Vespa
 from fusion_bench.experiment.system import System
 from tests.engines.cases import ROLES, scores
 

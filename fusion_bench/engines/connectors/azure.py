@@ -19,7 +19,7 @@ from fusion_bench.engines.connectors._answers import (
 )
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import HttpSession, RequestHttpConnector
-from fusion_bench.engines.dialects.azure import FILE, AzureAISearch
+from fusion_bench.engines.dialects.search_servers import AZURE_FILE, AzureAISearch
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.util.http_client import KeyHeader
 
@@ -173,7 +173,7 @@ class AzureConnector(RequestHttpConnector):
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The exported request with the fields and the vectors of the legs."""
         system = self.fused_system(depth)
-        request: dict[str, Any] = json.loads(AzureAISearch.write(system).files[FILE])
+        request: dict[str, Any] = json.loads(AzureAISearch.write(system).files[AZURE_FILE])
         text = request.pop("searchFields", None)
         if text is not None:
             request.update(self.leg_request(text, query, depth))

@@ -29,7 +29,7 @@ from fusion_bench.engines.connectors._answers import (
 )
 from fusion_bench.engines.connectors._sessions import call_library
 from fusion_bench.engines.dialects._configuration import windows_by_source
-from fusion_bench.engines.dialects.pgvector import FILE, Pgvector
+from fusion_bench.engines.dialects.sql import PGVECTOR_FILE, Pgvector
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.util.api_keys import SecretMatcher
 from fusion_bench.util.optional_imports import import_optional
@@ -59,7 +59,7 @@ def fused_statement(connector: PgvectorConnector, depth: int, *, texts: bool) ->
     They are ``query``, and ``vector_1`` for the first leg.
     """
     system = connector.fused_system(depth)
-    statement = Pgvector.write(system).files[FILE].rstrip().rstrip(";")
+    statement = Pgvector.write(system).files[PGVECTOR_FILE].rstrip().rstrip(";")
     for n, (leg, window) in enumerate(windows_by_source(system).items(), 1):
         select = _select_hits(connector, leg, window).replace("%(vector)s", f"%(vector_{n})s")
         statement = statement.replace(f'FROM "LIST_{n}"', f'FROM ({select}) AS "LIST_{n}"')

@@ -19,7 +19,7 @@ from fusion_bench.engines.connectors._answers import (
 )
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import DEPTH, HttpSession, RequestHttpConnector
-from fusion_bench.engines.dialects.vespa import QUERY, Vespa
+from fusion_bench.engines.dialects.search_servers import QUERY, Vespa
 from fusion_bench.util.json_text import malformed_error
 
 SEARCH_PATH: Final = "/search/"

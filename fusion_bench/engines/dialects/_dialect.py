@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -185,9 +184,13 @@ class EngineDialect(Dialect):
         Raises:
             ConfigError: It is no configuration of this engine.
         """
-        with refuse_unreadable(cls):
-            values = cls._match_forms(files)
-            return {"dialect": cls.name, **cls.make_system(values)}
+        try:
+            return {"dialect": cls.name, **cls.make_system(cls._match_forms(files))}
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+            listed = ", ".join(cls.forms[-1].files)
+            raise ConfigError(
+                f"{listed}: not a configuration of {cls.title} as it is written here: {problem}"
+            ) from None
 
     @classmethod
     def _match_forms(cls, files: Mapping[str, str]) -> Values:
@@ -247,22 +250,6 @@ def name_of(method: type[Fusion]) -> str:
     """The name of a method."""
     name: str = method.model_fields["method"].default
     return name
-
-
-@contextmanager
-def refuse_unreadable(dialect: type[EngineDialect]) -> Iterator[None]:
-    """Say of what is no configuration of an engine that it is none.
-
-    Raises:
-        ConfigError: A key, an item or an attribute is missing, or a value is of another kind.
-    """
-    try:
-        yield
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
-        listed = ", ".join(dialect.forms[-1].files)
-        raise ConfigError(
-            f"{listed}: not a configuration of {dialect.title} as it is written here: {problem}"
-        ) from None
 
 
 def share(weights: Mapping[str, float]) -> dict[str, float]:

@@ -118,7 +118,7 @@ class RankConstant(EngineFusion):
             return weights
         is_whole = issubclass(fields[name].annotation or float, int)
         constant = integer(name, 1, GREATEST_K, log=True)
-        return (constant if is_whole else real(name, 1.0, GREATEST_K, log=True), *weights)
+        return (constant if is_whole else real(name, 1.0, float(GREATEST_K), log=True), *weights)
 
 
 class ReciprocalRanks(RankConstant, RankTermSum):
