@@ -1,7 +1,7 @@
 """Evaluation by worker processes, on this machine or on a Dask cluster.
 
 Dask's own processes print warnings when their parent is killed, and some outlive it for seconds.
-Those of :mod:`fusion_bench.util.processes` end with it.
+Those of :mod:`fusion_bench.util.worker_processes` end with it.
 
 A call names a dataset by its path, some of its queries and a system. The worker opens the dataset,
 keeps it, and returns values per query, equal to those of one process to the last bit.

@@ -11,8 +11,6 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +28,7 @@ from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import Trainable, fusions
+from fusion_bench.methods.policies import policies
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.util.files import write_atomic
 
@@ -40,7 +39,6 @@ BASELINE = "rrf"
 MEASURE = parse_measure("nDCG@10")
 #: Candidates that a reranker sees.
 RERANK_DEPTH = 50
-POLICIES = "fusion_bench.policies"
 Keys = Mapping[str, Any]
 #: Options of policies that have none by default.
 POLICY_OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -131,10 +129,8 @@ def is_trained(fusion: Keys) -> bool:
 
 
 def list_policies() -> tuple[str, ...]:
-    """Names of the per-query policies; none where the package has none."""
-    if find_spec(POLICIES) is None:
-        return ()
-    return tuple(import_module(POLICIES).policies.load_all())
+    """Names of the per-query policies."""
+    return tuple(policies.load_all())
 
 
 def source_systems(lists: Lists) -> dict[str, Keys]:

@@ -10,7 +10,7 @@ import pytest
 
 CASE = """
 import os, signal, sys, time
-from fusion_bench.util.processes import signals
+from fusion_bench.util import signals
 
 def send(name):
     os.kill(os.getpid(), getattr(signal, name))

@@ -27,7 +27,7 @@ def test_a_call_returns_its_value_or_raises_its_error(worker: WorkerProcess) -> 
     assert results[0].result() == 2.0
     with pytest.raises(ValueError, match="math domain error") as caught:
         results[1].result()
-    assert "worker_loop" in "".join(caught.value.__notes__)
+    assert "worker_processes" in "".join(caught.value.__notes__)
     assert results[2].result() == 3.0
     with pytest.raises(ConfigError, match="wrong"):
         worker.submit(worker_functions.raise_error, ConfigError("wrong")).result()
