@@ -17,7 +17,7 @@ REASONS = tuple(f"reason {i}" for i in range(4))
 UPDATES = """
 import os, sys
 from fusion_bench.cli import gate, main
-from fusion_bench.gate import run, update
+from fusion_bench.gate import run
 
 def update_baseline(reason):
     if child := os.fork():
