@@ -39,38 +39,16 @@ SAME: Final = 1e-12
 MOST_CANDIDATES: Final = 1 << 19
 
 
-@dataclass(frozen=True, eq=False)
-class SampledRange:
-    """What the settlements made of the values of T systems.
-
-    Attributes:
-        minimum: (T, M, Q): least value, over the given order too.
-        maximum: (T, M, Q): greatest value.
-        expected: (T, M, Q): mean over the random settlements.
-    """
-
-    minimum: FloatArray
-    maximum: FloatArray
-    expected: FloatArray
-
-    def tie_sensitivity(self, t: int) -> TieSensitivity:
-        """That of one system."""
-        low, high = self.minimum[t], self.maximum[t]
-        affected = (high > low).sum(axis=1)
-        return TieSensitivity(affected, low, high, self.expected[t])
-
-
-def sample_ranges(
+def _sample_ranges(
     systems: Sequence[System],
     tied: TiedRuns,
     measures: Sequence[Measure],
-    *,
     spaces: Mapping[str, ScoreSpace],
     seed: int,
-    settlements: int = SETTLEMENTS,
-    first: int = FIRST_SETTLEMENTS,
-) -> SampledRange:
-    """Evaluate systems on random settlements of the ties inside their lists.
+) -> Iterator[TieSensitivity]:
+    """Of each system the range over random settlements of the ties inside its lists.
+
+    Least and greatest values are over the given order too.
 
     Args:
         systems: T systems, fitted; they stay as they were fitted.
@@ -78,16 +56,14 @@ def sample_ranges(
         measures: M measures; none of ir_measures.
         spaces: Score space of each rerank list.
         seed: Of the settlements.
-        settlements: How many.
-        first: After how many a query with unchanged values is left out.
     """
     given = np.stack(
         [s.values for s in evaluate_systems(systems, tied.runs, measures, spaces=spaces)]
     )
-    low, high, total = given.copy(), given.copy(), given * settlements
-    draws = [tied.draw(seed, number) for number in range(settlements)]
+    low, high, total = given.copy(), given.copy(), given * SETTLEMENTS
+    draws = [tied.draw(seed, number) for number in range(SETTLEMENTS)]
     active = tied.queries
-    for start, stop in ((0, first), (first, settlements)):
+    for start, stop in ((0, FIRST_SETTLEMENTS), (FIRST_SETTLEMENTS, SETTLEMENTS)):
         if start and len(active):
             active = np.asarray((high - low > SAME).any(axis=(0, 1)))
         index = np.flatnonzero(active)
@@ -101,7 +77,9 @@ def sample_ranges(
     is_same = high - low <= SAME
     for array in (low, high):
         array[is_same] = given[is_same]
-    return SampledRange(low, high, np.where(is_same, given, total / settlements))
+    expected = np.where(is_same, given, total / SETTLEMENTS)
+    for least, greatest, mean in zip(low, high, expected, strict=True):
+        yield TieSensitivity((greatest > least).sum(axis=1), least, greatest, mean)
 
 
 def _settled_values(
@@ -122,7 +100,7 @@ def _settled_values(
             yield values[..., number * queries : (number + 1) * queries]
 
 
-def rank_readers(
+def _rank_readers(
     systems: Mapping[str, System], tied: TiedRuns, spaces: Mapping[str, ScoreSpace]
 ) -> set[str]:
     """The systems, by name, that the order of ties inside their lists can change at all.
@@ -245,18 +223,13 @@ def find_source_ties(
                 results[name] = SourceTies(_unaffected(values[name]), None)
                 continue
             exact = single_list_ties(
-                system,
-                runs,
-                measures,
-                spaces=spaces,
-                qrels=qrels,
-                ranked_by_column=ranked_by_column,
+                system, runs, measures, spaces, qrels, ranked_by_column=ranked_by_column
             )
             if exact is None:
                 rest[name] = system
             else:
                 results[name] = SourceTies(exact, None)
-        readers = rank_readers(rest, tied, spaces) if rest else set()
+        readers = _rank_readers(rest, tied, spaces) if rest else set()
         for name in rest.keys() - readers:
             results[name] = SourceTies(_unaffected(values[name]), None)
         sampled = {name: system for name, system in rest.items() if name in readers}
@@ -313,9 +286,9 @@ def _sample_systems(
     chosen = {name: system for name, system in systems.items() if name in affordable}
     if seed is None or not chosen:
         return results
-    ranges = sample_ranges([*chosen.values()], tied, known, spaces=spaces, seed=seed)
-    for t, name in enumerate(chosen):
-        part, given = ranges.tie_sensitivity(t), _unaffected(values[name])
+    ranges = _sample_ranges([*chosen.values()], tied, known, spaces, seed)
+    for name, part in zip(chosen, ranges, strict=True):
+        given = _unaffected(values[name])
         affected = given.affected.copy()
         extremes = np.stack([given.minimum, given.maximum, given.expected])
         affected[internal] = part.affected

@@ -21,14 +21,20 @@ from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 
 
-class TiedRows(NamedTuple):
+class TiedList(NamedTuple):
     """The candidates of one list whose score another candidate of the same query has too.
 
     Attributes:
+        name: The source or the rerank list.
+        field: The array of the aligned runs that has its ranks.
+        row: Its row there.
         rows: (m,) candidates, by query and rank.
         group: (m,) the group of equal scores of each; never falls.
     """
 
+    name: str
+    field: Literal["ranks", "rerank_ranks"]
+    row: int
     rows: IntArray
     group: IntArray
 
@@ -43,12 +49,6 @@ class TiedRows(NamedTuple):
         settled = ranks.copy()
         settled[self.rows[order]] = ranks[self.rows]
         return settled
-
-    def queries(self, runs: AlignedRuns) -> BoolArray:
-        """(Q,): the queries that have tied candidates."""
-        marked = np.zeros(len(runs.queries), dtype=bool)
-        marked[runs.query_index[self.rows]] = True
-        return marked
 
 
 def order_by_rank(runs: AlignedRuns, ranks: IntArray) -> IntArray:
@@ -68,7 +68,7 @@ def order_by_rank(runs: AlignedRuns, ranks: IntArray) -> IntArray:
     return ordered
 
 
-def tied_with_next(runs: AlignedRuns, ordered: IntArray, scores: FloatArray) -> BoolArray:
+def _tied_with_next(runs: AlignedRuns, ordered: IntArray, scores: FloatArray) -> BoolArray:
     """(n - 1,): whether a candidate has the score of the next one of the same query.
 
     Scores are equal where their keys are (see :mod:`fusion_bench.data.ordering`).
@@ -89,8 +89,10 @@ def tied_with_next(runs: AlignedRuns, ordered: IntArray, scores: FloatArray) -> 
     return is_tied
 
 
-def find_tied_rows(runs: AlignedRuns, ranks: IntArray, scores: FloatArray) -> TiedRows:
-    """The tied candidates of one list.
+def _find_tied_rows(
+    runs: AlignedRuns, ranks: IntArray, scores: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """The tied candidates of one list, and the group of equal scores of each.
 
     Args:
         runs: The candidates.
@@ -98,33 +100,17 @@ def find_tied_rows(runs: AlignedRuns, ranks: IntArray, scores: FloatArray) -> Ti
         scores: Shape (N,): scores of the list.
     """
     ordered = order_by_rank(runs, ranks)
-    is_tied = tied_with_next(runs, ordered, scores)
+    is_tied = _tied_with_next(runs, ordered, scores)
     is_member = np.zeros(len(ordered), dtype=bool)
     is_member[1:] = is_tied
     is_member[:-1] |= is_tied
     starts = np.ones(len(ordered), dtype=bool)
     starts[1:] = ~is_tied
-    return TiedRows(ordered[is_member], np.cumsum(starts)[is_member])
+    return ordered[is_member], np.cumsum(starts)[is_member]
 
 
 #: Of each list with ties one key, (m,), for each tied candidate: the lowest of a group is first.
 Settlement: TypeAlias = tuple[FloatArray, ...]
-
-
-class TiedList(NamedTuple):
-    """One list with ties: a source or a rerank list.
-
-    Attributes:
-        name: Its name.
-        field: The array of the aligned runs that has its ranks.
-        row: Its row there.
-        tied: Its tied candidates.
-    """
-
-    name: str
-    field: Literal["ranks", "rerank_ranks"]
-    row: int
-    tied: TiedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +130,7 @@ class TiedRuns:
         """(Q,): the queries that have ties in some list."""
         marked = np.zeros(len(self.runs.queries), dtype=bool)
         for each in self.lists:
-            marked[self.runs.query_index[each.tied.rows]] = True
+            marked[self.runs.query_index[each.rows]] = True
         return marked
 
     def draw(self, seed: int, number: int) -> Settlement:
@@ -159,13 +145,12 @@ class TiedRuns:
             for each in self.lists
         )
         return tuple(
-            stream.random(len(each.tied.rows))
-            for stream, each in zip(streams, self.lists, strict=True)
+            stream.random(len(each.rows)) for stream, each in zip(streams, self.lists, strict=True)
         )
 
     def reverse(self) -> Settlement:
         """The settlement that turns the order of every group round."""
-        return tuple(-np.arange(len(each.tied.rows), dtype=np.float64) for each in self.lists)
+        return tuple(-np.arange(len(each.rows), dtype=np.float64) for each in self.lists)
 
     def settle(self, settlements: Sequence[Settlement]) -> AlignedRuns:
         """All queries once for each settlement, one settlement after another."""
@@ -177,7 +162,7 @@ class TiedRuns:
             }
             for each, key in zip(self.lists, keys, strict=True):
                 row = arrays[each.field][each.row]
-                row[:] = each.tied.settle(row, key)
+                row[:] = each.settle(row, key)
             for field, array in arrays.items():
                 changed[field].append(array)
         joined: dict[str, Any] = {
@@ -195,12 +180,12 @@ def find_tied_runs(
         ("rerank_ranks", rerankers, runs.rerankers, runs.rerank),
     )
     lists = [
-        TiedList(name, field, row, find_tied_rows(runs, getattr(runs, field)[row], scores[row]))
+        TiedList(name, field, row, *_find_tied_rows(runs, getattr(runs, field)[row], scores[row]))
         for field, chosen, names, scores in named
         for row, name in enumerate(names)
         if name in chosen
     ]
-    return TiedRuns(runs, tuple(each for each in lists if len(each.tied.rows)))
+    return TiedRuns(runs, tuple(each for each in lists if len(each.rows)))
 
 
 def restrict_ties(
@@ -215,9 +200,9 @@ def restrict_ties(
     """
     is_kept = keep[tied.runs.query_index]
     row_after = np.cumsum(is_kept) - 1
-    masks = [is_kept[each.tied.rows] for each in tied.lists]
+    masks = [is_kept[each.rows] for each in tied.lists]
     lists = [
-        each._replace(tied=TiedRows(row_after[each.tied.rows[mask]], each.tied.group[mask]))
+        each._replace(rows=row_after[each.rows[mask]], group=each.group[mask])
         for each, mask in zip(tied.lists, masks, strict=True)
     ]
     parts = [
@@ -248,9 +233,9 @@ def single_list_ties(
     system: System,
     runs: AlignedRuns,
     measures: Sequence[Measure],
-    *,
     spaces: Mapping[str, ScoreSpace],
     qrels: Qrels,
+    *,
     ranked_by_column: Collection[str],
 ) -> TieSensitivity | None:
     """Least, greatest and expected value over all orders of the ties inside the source.
@@ -277,7 +262,8 @@ def single_list_ties(
         (name,) = with_depth.sources
         whole = part.restrict([name])
         positions, firsts = _list_groups(whole, has_ties=name not in ranked_by_column)
-        cut = int(with_depth.ranks.max(initial=0)) if _is_cut(whole, with_depth) else None
+        is_cut = len(with_depth.documents) < len(whole.documents)
+        cut = with_depth.max_rank if is_cut else None
         if not _is_source_order(plain, part, spaces, positions, firsts, cut):
             return None
         limits = [limit for limit in (cut, plain.top_k) if limit is not None]
@@ -297,15 +283,11 @@ def _list_groups(runs: AlignedRuns, *, has_ties: bool) -> tuple[IntArray, IntArr
     if has_ties:
         scores: FloatArray = runs.scores[0]
         starts = np.ones(len(ordered), dtype=bool)
-        starts[1:] = ~tied_with_next(runs, ordered, scores)
+        starts[1:] = ~_tied_with_next(runs, ordered, scores)
         first = place[np.maximum.accumulate(np.where(starts, np.arange(len(ordered)), 0))]
     positions, firsts = np.zeros((2, len(runs.documents)), dtype=np.int64)
     positions[ordered], firsts[ordered] = place, first
     return positions, firsts
-
-
-def _is_cut(whole: AlignedRuns, view: AlignedRuns) -> bool:
-    return len(view.documents) < len(whole.documents)
 
 
 def _is_source_order(

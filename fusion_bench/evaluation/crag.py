@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Literal, get_args
 
@@ -116,14 +117,14 @@ def list_evidence(
         queries: The Q queries, in the order of the judgments.
         rule: Which documents count, and which are relevant.
     """
-    runs = list_runs(dataset, name, queries)
+    runs = _list_runs(dataset, name, queries)
     inside = (runs.ranks[0] >= 1) & (runs.ranks[0] <= rule.top)
     space = dataset.spaces[name]
     scores, relevant = _best_scores(runs, name, inside, space, rule.grade)
     return ListEvidence(name, "list", name, scores, relevant)
 
 
-def list_runs(dataset: Dataset, name: str, queries: Sequence[str]) -> AlignedRuns:
+def _list_runs(dataset: Dataset, name: str, queries: Sequence[str]) -> AlignedRuns:
     """A rerank list as the only source, and as the only rerank list.
 
     Args:
@@ -252,59 +253,74 @@ def name_verdicts(scores: FloatArray, thresholds: CragThresholds) -> list[Verdic
     return [VERDICTS[code] for code in codes.tolist()]
 
 
-#: The evidence on the lists of refined queries, and the primary measure of each.
-Replay = Callable[[Dataset, BoolArray], tuple[ListEvidence | None, FloatArray]]
+#: What ranks some queries over the lists of a dataset: their evidence, and the primary measure.
+RankQueries = Callable[[Dataset, tuple[str, ...]], tuple[ListEvidence | None, FloatArray]]
 
 
-def replay_system(
+def judge_lists(task: EvaluationSet, values: Mapping[str, FloatArray]) -> tuple[CragResult, ...]:
+    """The verdicts on the systems' lists, then on each rerank list by itself.
+
+    Args:
+        task: With every rerank list that has absolute scores, and the refined lists.
+        values: System → the primary measure by query, shape (Q,), on the first trial.
+
+    Returns:
+        One result a list; empty where the experiment has no ``crag``.
+
+    Raises:
+        ConfigError: No rerank list has absolute scores, or one has none for refined queries.
+    """
+    crag, dataset = task.experiment.crag, task.dataset
+    if crag is None:
+        return ()
+    results = []
+    for name, system in task.experiment.systems.items():
+        fitted = task.fit_system(system)
+        evidence = system_evidence(fitted, task.runs, dataset.spaces, crag)
+        if evidence is not None:
+            lists = {*fitted.base_runs, *fitted.reranker_names}
+            again = partial(_rank_system, task, fitted, crag)
+            refined = _replay(task, crag, evidence, values[name], lists, again)
+            results.append(_build_result(evidence, crag, refined))
+    for name in require_absolute(dataset.name, {n: dataset.spaces[n] for n in dataset.rerankers}):
+        again = partial(_rank_list, task, name, crag)
+        evidence, of_list = _rank_list(task, name, crag, dataset, task.runs.queries)
+        refined = _replay(task, crag, evidence, of_list, {name}, again)
+        results.append(_build_result(evidence, crag, refined))
+    return tuple(results)
+
+
+def _rank_system(
     task: EvaluationSet,
     system: System,
     crag: CragSettings,
-    evidence: ListEvidence,
-    values: FloatArray,
-) -> RefinedResult | None:
-    """A system over the lists of the refined queries, where its verdict asks for one.
-
-    Args:
-        task: With the refined lists.
-        system: Fitted, where it has something to fit.
-        crag: Thresholds, and the verdicts that ask for a refined query.
-        evidence: On its lists of the original queries, Q queries.
-        values: Shape (Q,): the primary measure of these.
-
-    Returns:
-        What changed; None where no query has refined lists and such a verdict.
-
-    Raises:
-        ConfigError: A list that the system needs has nothing for a refined query.
-    """
-
-    def rank_again(refined: Dataset, keep: BoolArray) -> tuple[ListEvidence | None, FloatArray]:
-        aligned = refined.aligned(task.runs.sources, ties=task.experiment.ties)
-        asked = {task.runs.queries[q] for q in np.flatnonzero(keep)}
-        runs = aligned.subset(np.array([query in asked for query in aligned.queries]))
-        [scores] = evaluate_systems(
-            [system], runs, task.measures[:1], spaces=refined.spaces, qrels=refined.qrels
-        )
-        return system_evidence(system, runs, refined.spaces, crag), scores.values[0]
-
-    lists = {*system.base_runs, *system.reranker_names}
-    return _replay(task, crag, evidence, values, (lists, rank_again))
+    dataset: Dataset,
+    queries: tuple[str, ...],
+) -> tuple[ListEvidence | None, FloatArray]:
+    """A fitted system on these queries, with the lists of a dataset."""
+    aligned = dataset.aligned(task.runs.sources, ties=task.experiment.ties)
+    asked = set(queries)
+    runs = aligned.subset(np.array([query in asked for query in aligned.queries]))
+    evidence = system_evidence(system, runs, dataset.spaces, crag)
+    return evidence, _primary_values(task, system, runs, dataset)
 
 
-def replay_list(
-    task: EvaluationSet, name: str, crag: CragSettings, evidence: ListEvidence, values: FloatArray
-) -> RefinedResult | None:
-    """A rerank list by itself for the refined queries; see :func:`replay_system`."""
+def _rank_list(
+    task: EvaluationSet, name: str, crag: CragSettings, dataset: Dataset, queries: tuple[str, ...]
+) -> tuple[ListEvidence, FloatArray]:
+    """A rerank list in its own order on these queries."""
+    alone, runs = System(name=name, runs=(name,)), _list_runs(dataset, name, queries)
+    evidence = list_evidence(dataset, name, queries, crag)
+    return evidence, _primary_values(task, alone, runs, dataset)
 
-    def read_again(refined: Dataset, keep: BoolArray) -> tuple[ListEvidence | None, FloatArray]:
-        queries = tuple(task.runs.queries[q] for q in np.flatnonzero(keep))
-        runs = list_runs(refined, name, queries)
-        alone = System(name=name, runs=(name,))
-        [scores] = evaluate_systems([alone], runs, task.measures[:1], qrels=refined.qrels)
-        return list_evidence(refined, name, queries, crag), scores.values[0]
 
-    return _replay(task, crag, evidence, values, ({name}, read_again))
+def _primary_values(
+    task: EvaluationSet, system: System, runs: AlignedRuns, dataset: Dataset
+) -> FloatArray:
+    [scores] = evaluate_systems(
+        [system], runs, task.measures[:1], spaces=dataset.spaces, qrels=dataset.qrels
+    )
+    return scores.values[0]
 
 
 def _replay(
@@ -312,9 +328,25 @@ def _replay(
     crag: CragSettings,
     evidence: ListEvidence,
     values: FloatArray,
-    replay: tuple[set[str], Replay],
+    lists: set[str],
+    rank_again: RankQueries,
 ) -> RefinedResult | None:
-    lists, rank_again = replay
+    """What the refined queries change where their verdict asks for one.
+
+    Args:
+        task: With the refined lists.
+        crag: Thresholds, and the verdicts that ask for a refined query.
+        evidence: On the lists of the original queries, Q queries.
+        values: Shape (Q,): the primary measure of these.
+        lists: The lists that are read.
+        rank_again: Ranks over the lists of the refined queries.
+
+    Returns:
+        None where no query has refined lists and such a verdict.
+
+    Raises:
+        ConfigError: A list that is needed has nothing for a refined query.
+    """
     refined, queries = task.dataset.refined, task.runs.queries
     if refined is None:
         return None
@@ -325,8 +357,9 @@ def _replay(
     keep &= np.any([masks[verdict] for verdict in crag.refine], axis=0)
     if not keep.any():
         return None
+    chosen = tuple(queries[q] for q in np.flatnonzero(keep))
     try:
-        after, new = rank_again(refined, keep)
+        after, new = rank_again(refined, chosen)
     except (AlignmentError, ConfigError) as error:
         raise ConfigError(f"crag: the lists of refined queries: {error}") from None
     if after is None:
@@ -338,7 +371,7 @@ def _replay(
     whole = values.copy()
     whole[keep] = new
     return RefinedResult(
-        queries=tuple(queries[q] for q in np.flatnonzero(keep)),
+        queries=chosen,
         measure=task.measures[0].name,
         before=float(old.mean()),
         after=float(new.mean()),
@@ -363,50 +396,13 @@ def _refined_queries(refined: Dataset, lists: set[str]) -> set[str]:
     return {query for run in tables if run.name in lists for query in run.queries}
 
 
-def judge_lists(task: EvaluationSet, values: Mapping[str, FloatArray]) -> tuple[CragResult, ...]:
-    """The verdicts on the systems' lists, then on each rerank list by itself.
-
-    Args:
-        task: With every rerank list that has absolute scores, and the refined lists.
-        values: System → the primary measure by query, shape (Q,), on the first trial.
-
-    Returns:
-        One result a list; empty where the experiment has no ``crag``.
-
-    Raises:
-        ConfigError: No rerank list has absolute scores, or one has none for refined queries.
-    """
-    crag, dataset = task.experiment.crag, task.dataset
-    if crag is None:
-        return ()
-    spaces = {name: dataset.spaces[name] for name in dataset.rerankers}
-    results = []
-    for name, system in task.experiment.systems.items():
-        fitted = task.fit_system(system)
-        evidence = system_evidence(fitted, task.runs, dataset.spaces, crag)
-        if evidence is not None:
-            refined = replay_system(task, fitted, crag, evidence, values[name])
-            results.append(_build_result(evidence, crag).model_copy(update={"refined": refined}))
-    for name in require_absolute(dataset.name, spaces):
-        evidence = list_evidence(dataset, name, task.runs.queries, crag)
-        refined = replay_list(task, name, crag, evidence, _list_values(task, name))
-        results.append(_build_result(evidence, crag).model_copy(update={"refined": refined}))
-    return tuple(results)
-
-
-def _list_values(task: EvaluationSet, name: str) -> FloatArray:
-    """(Q,): the primary measure of a rerank list in its own order."""
-    runs = list_runs(task.dataset, name, task.runs.queries)
-    alone = System(name=name, runs=(name,))
-    [scores] = evaluate_systems([alone], runs, task.measures[:1], qrels=task.dataset.qrels)
-    values: FloatArray = scores.values[0]
-    return values
-
-
-def _build_result(evidence: ListEvidence, crag: CragSettings) -> CragResult:
+def _build_result(
+    evidence: ListEvidence, crag: CragSettings, refined: RefinedResult | None
+) -> CragResult:
     thresholds = CragThresholds(crag.upper, crag.lower)
     masks = classify_scores(evidence.scores, thresholds)
     verdicts = name_verdicts(evidence.scores, thresholds)
+    counts = {each: _count_verdict(each, masks[each], evidence.relevant) for each in VERDICTS}
     return CragResult(
         name=evidence.name,
         kind=evidence.kind,
@@ -417,25 +413,19 @@ def _build_result(evidence: ListEvidence, crag: CragSettings) -> CragResult:
         lower=crag.lower,
         scores=tuple(evidence.scores.tolist()),
         verdicts=tuple(verdicts),
-        correct=_count_verdict("correct", masks["correct"], evidence.relevant),
-        ambiguous=_count_verdict("ambiguous", masks["ambiguous"], evidence.relevant),
-        incorrect=_count_verdict("incorrect", masks["incorrect"], evidence.relevant),
+        correct=counts["correct"],
+        ambiguous=counts["ambiguous"],
+        incorrect=counts["incorrect"],
         needs_web_search=sum(map(needs_web_search, verdicts)),
+        refined=refined,
     )
 
 
 def _count_verdict(verdict: Verdict, mask: BoolArray, relevant: BoolArray) -> VerdictCount:
     queries, with_relevant = int(mask.sum()), int((mask & relevant).sum())
-    share = float(np.mean(mask))
+    count = VerdictCount(queries=queries, share=float(np.mean(mask)), relevant=with_relevant)
     if verdict == "ambiguous" or not queries:
-        return VerdictCount(queries=queries, share=share, relevant=with_relevant)
+        return count
     right = with_relevant if verdict == "correct" else queries - with_relevant
     low, high = clopper_pearson(right, queries)
-    return VerdictCount(
-        queries=queries,
-        share=share,
-        relevant=with_relevant,
-        precision=right / queries,
-        low=low,
-        high=high,
-    )
+    return count.model_copy(update={"precision": right / queries, "low": low, "high": high})
