@@ -170,6 +170,23 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
     return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
 
 
+def collection_facts(task: EvaluationSet) -> dict[str, Any]:
+    """The fields of :class:`~fusion_bench.evaluation.report_records.CollectionFacts`."""
+    dataset, spec, experiment = task.dataset, task.dataset.spec, task.experiment
+    return {
+        "name": spec.name,
+        "version": spec.version,
+        "fingerprint": dataset.fingerprint,
+        "split": task.split,
+        "query_type": experiment.query_type,
+        "where": dict(experiment.where),
+        "binary_relevance": spec.binary_relevance,
+        "baseline": experiment.baseline,
+        "runs": tuple(task_list_infos(task)),
+        "judge": describe_judge(dataset, experiment.systems.values()),
+    }
+
+
 def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
     """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
     return list_infos([(trial.dataset, trial.runs) for trial in task.trials])

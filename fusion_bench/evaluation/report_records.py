@@ -408,22 +408,42 @@ def format_scope(
     return "".join(parts)
 
 
-class Collection(TableView, ReportRecord):
-    """What was found on one dataset.
+class CollectionFacts(ReportRecord):
+    """Which queries of a dataset were looked at, and what is known of its judge and lists.
 
     Attributes:
         name: The dataset.
         version: Its version.
         fingerprint: SHA-256 over the contents that were used.
-        digests: SHA-256 of each part.
         split: Which split was evaluated; None = all judged queries.
         query_type: Which query type; None = all.
         where: Field of the queries → the values that they have; empty = all.
+        binary_relevance: Grade from which a document is relevant to binary measures.
+        baseline: The system that the others are compared with.
+        runs: The input lists, and what was noticed about each.
+        judge: The machine judge whose grades these are; None = people gave them.
+    """
+
+    name: str
+    version: str
+    fingerprint: str
+    split: str | None
+    query_type: str | None
+    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    binary_relevance: int
+    baseline: str
+    runs: tuple[ListInfo, ...]
+    judge: JudgeInfo | None = None
+
+
+class Collection(TableView, CollectionFacts):
+    """What was found on one dataset.
+
+    Attributes:
+        digests: SHA-256 of each part.
         tuning_split: Where the best single source was chosen; None = on the evaluated queries.
         judgments: What an unjudged document means here; None = not declared.
-        binary_relevance: Grade from which binary measures count.
         measures: Measure names as the dataset resolves them; the first is the primary one.
-        baseline: The system compared with.
         queries: The Q evaluated query ids.
         types: Their types.
         slices: Other fields by which the page breaks results down: their values by query.
@@ -433,7 +453,6 @@ class Collection(TableView, ReportRecord):
             where none is, no difference corrects for unjudged documents.
         grades: The different grades of their judged documents, ascending; empty = not known.
         queries_without_relevant: Queries without a relevant document; they score 0.
-        runs: The input lists.
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
         first_group: The systems that are not shown to be worse than any other, over all pairs.
@@ -443,22 +462,13 @@ class Collection(TableView, ReportRecord):
         near_duplicates: Queries that depend on each other though no group says so; None = few or
             none, or not searched.
         crag: CRAG's verdicts on each list with absolute scores; empty = not asked for.
-        judge: The machine judge whose grades these are; None = people gave them.
         first_trial: What is of trial 1 alone, a sentence each; empty where each list has one trial.
     """
 
-    name: str
-    version: str
-    fingerprint: str
     digests: dict[str, str]
-    split: str | None
-    query_type: str | None
-    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     tuning_split: str | None
     judgments: Literal["pooled", "sparse", "complete"] | None
-    binary_relevance: int
     measures: tuple[str, ...]
-    baseline: str
     queries: tuple[str, ...]
     types: tuple[str | None, ...]
     slices: dict[str, tuple[str | None, ...]] = Field(default_factory=dict)
@@ -467,7 +477,6 @@ class Collection(TableView, ReportRecord):
     has_irrelevant_judgments: bool = True
     grades: tuple[int, ...] = ()
     queries_without_relevant: int
-    runs: tuple[ListInfo, ...]
     systems: tuple[SystemResult, ...]
     comparisons: tuple[ComparisonResult, ...] = ()
     first_group: tuple[str, ...] = ()
@@ -476,7 +485,6 @@ class Collection(TableView, ReportRecord):
     synthetic_queries: int = 0
     ignored_queries: int = 0
     crag: tuple[CragResult, ...] = ()
-    judge: JudgeInfo | None = None
     first_trial: tuple[str, ...] = ()
 
     def slice_values(self, field: str) -> tuple[str | None, ...]:

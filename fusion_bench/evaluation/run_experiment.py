@@ -13,7 +13,6 @@ from pathlib import Path
 
 from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
-from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -21,9 +20,9 @@ from fusion_bench.evaluation.assessment import assess_trials
 from fusion_bench.evaluation.contrasts import read_inference_settings
 from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
 from fusion_bench.evaluation.dataset_facts import (
+    collection_facts,
     count_known_ignored,
     describe_first_trial,
-    task_list_infos,
 )
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
@@ -230,18 +229,11 @@ def _collection(
     sources = score_sources(task)
     spec = dataset.spec
     return CollectionRecord(
-        name=spec.name,
-        version=spec.version,
-        fingerprint=dataset.fingerprint,
+        **collection_facts(task),
         digests=dataset.digests(),
-        split=task.split,
-        query_type=task.experiment.query_type,
-        where=dict(task.experiment.where),
         tuning_split=task.tuning_split,
         judgments=spec.judgments,
-        binary_relevance=spec.binary_relevance,
         measures=tuple(m.name for m in task.measures),
-        baseline=task.experiment.baseline,
         queries=task.runs.queries,
         types=task.runs.types,
         slices=slice_values(task),
@@ -250,13 +242,11 @@ def _collection(
         has_irrelevant_judgments=task.has_irrelevant_judgments,
         grades=list_grades(dataset.qrels, task.runs.queries),
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
-        runs=tuple(task_list_infos(task)),
         systems=tuple(list_results(task, assessed, sources)),
         fusion=compare_fusions(task, assessed, sources),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
-        judge=describe_judge(dataset, systems.values()),
         crag=judge_lists(task, {name: each.first_values for name, each in assessed.items()}),
         first_trial=describe_first_trial(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])

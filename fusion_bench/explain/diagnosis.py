@@ -13,14 +13,14 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.checks.judges import describe_judge
-from fusion_bench.checks.records import JudgeInfo, ListInfo, OptionalFloat, ReportRecord
+from fusion_bench.checks.records import OptionalFloat, ReportRecord
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.evaluation.dataset_facts import describe_selection, task_list_infos
+from fusion_bench.evaluation.dataset_facts import collection_facts, describe_selection
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import (
     Progress,
     ignore_progress,
@@ -152,43 +152,23 @@ class SystemDiagnosis(ReportRecord):
         return next(count for count in self.counts if count.kind == kind)
 
 
-class DiagnosedCollection(ReportRecord):
+class DiagnosedCollection(CollectionFacts):
     """The failures on one dataset.
 
     Attributes:
-        name: Of the dataset.
-        version: Of the dataset.
-        fingerprint: SHA-256 over what was read of it.
-        split: The split that was evaluated; null = all judged queries.
-        query_type: The type of query; null = all.
-        where: Field of the queries → the values that they have; empty = all.
         queries: Number of queries.
         groups: Number of groups, the units of the intervals.
         relevant: Relevant documents of these queries.
         missed_by_all: Those that no list of any of the systems returned.
-        binary_relevance: The grade from which a document is relevant.
         trial: Which trial of which lists was diagnosed; null = every list has one file.
-        runs: The input lists, and what was noticed about each.
-        judge: The machine judge whose grades these are; null = people gave them.
-        baseline: The system that the others are compared with.
         systems: The systems, the baseline first.
     """
 
-    name: str
-    version: str
-    fingerprint: str
-    split: str | None
-    query_type: str | None
-    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     queries: int
     groups: int
     relevant: int
     missed_by_all: int
-    binary_relevance: int
     trial: str | None = None
-    runs: tuple[ListInfo, ...]
-    judge: JudgeInfo | None = None
-    baseline: str
     systems: tuple[SystemDiagnosis, ...]
 
     def system(self, name: str) -> SystemDiagnosis:
@@ -388,29 +368,14 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         reasons = _list_reasons(task, stages)
         diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))
         missed &= failures["miss"].is_failed
-    scope = Scope(
-        task.runs.queries,
-        task.groups,
-        relevant,
-        task.experiment.alpha,
-        top,
-    )
+    scope = Scope(task.runs.queries, task.groups, relevant, task.experiment.alpha, top)
     return DiagnosedCollection(
-        name=spec.name,
-        version=spec.version,
-        fingerprint=task.dataset.fingerprint,
-        split=task.split,
-        query_type=task.experiment.query_type,
-        where=dict(task.experiment.where),
+        **collection_facts(task),
         queries=len(task.runs.queries),
         groups=len(set(task.runs.groups)),
         relevant=len(relevant.rows),
         missed_by_all=int(missed.sum()),
-        binary_relevance=spec.binary_relevance,
         trial=describe_selection(task.dataset),
-        runs=tuple(task_list_infos(task)),
-        judge=describe_judge(task.dataset, systems.values()),
-        baseline=task.experiment.baseline,
         systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,7 @@ from fusion_bench.evaluation.run_experiment import (
     select_systems,
 )
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.system import System
-from fusion_bench.ranking.final_lists import cut_positions
-from fusion_bench.ranking.plain_systems import plain_systems
-from fusion_bench.ranking.system_ranking import ranked_lists
+from fusion_bench.ranking.final_lists import list_parts
 
 
 @dataclass(frozen=True)
@@ -87,32 +84,20 @@ def find_unjudged_documents(
 ) -> list[UnjudgedDocument]:
     """The unjudged documents in the first ``depth`` ranks of a dataset's systems."""
     ranks: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    runs, spaces = task.runs, task.dataset.spaces
     for name, system in task.experiment.systems.items():
-        for query, document, rank in _unjudged_rows(task, system, depth):
-            ranks.setdefault((query, document), []).append((rank, name))
+        for index, view, positions in list_parts(task.fit_system(system), runs, spaces):
+            shown = np.flatnonzero((positions > 0) & (positions <= depth) & ~view.judged)
+            columns = (index[view.query_index[shown]], view.documents[shown], positions[shown])
+            for query, document, rank in zip(*(each.tolist() for each in columns), strict=True):
+                ranks.setdefault((query, document), []).append((rank, name))
     rows = sorted(
         (min(places)[0], -len(places), *pair, tuple(name for _, name in places))
         for pair, places in ranks.items()
     )
-    runs = task.runs
     return [
         UnjudgedDocument(
             task.dataset.name, runs.queries[query], runs.vocabulary[document], best_rank, names
         )
         for best_rank, _, query, document, names in rows
     ]
-
-
-def _unjudged_rows(
-    task: EvaluationSet, system: System, depth: int
-) -> Iterator[tuple[int, int, int]]:
-    """Query index, document code and rank of each unjudged document of one system."""
-    spaces = task.dataset.spaces
-    for index, plain, part in plain_systems(task.fit_system(system), task.runs, spaces):
-        view, (before_cut, _) = ranked_lists(plain, part, spaces)
-        positions = cut_positions(before_cut, plain.top_k)
-        rows = np.flatnonzero((positions > 0) & (positions <= depth) & ~view.judged)
-        queries = index[view.query_index[rows]].tolist()
-        yield from zip(
-            queries, view.documents[rows].tolist(), positions[rows].tolist(), strict=True
-        )

@@ -16,11 +16,14 @@ from fusion_bench.data.query_groups import QueryGroups, find_query_groups, norma
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.report_records import Collection as ReportCollection
 from fusion_bench.evaluation.starter import (
+    SavedBy,
     StarterInput,
+    check_free,
     compare_starter_systems,
     read_starter_lists,
+    save_starter,
+    save_uncompared,
 )
-from fusion_bench.evaluation.starter_files import SavedBy, check_free, save_starter, save_uncompared
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_paths import make_dataset_name
 from fusion_bench.io.json_objects import load_documents, load_queries

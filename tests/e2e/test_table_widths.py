@@ -25,7 +25,10 @@ from fusion_bench.evaluation.starter import RerankFile, StarterInput, compare_st
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.explain.diagnosis import diagnose_experiment
-from fusion_bench.explain.explain_query import explain_query, select_traces
+from fusion_bench.explain.explanation import (
+    explain_query,
+    select_traces,
+)
 from fusion_bench.explain.failures import KINDS
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
