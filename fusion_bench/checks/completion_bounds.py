@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,6 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import divide_or_zero
@@ -58,16 +57,17 @@ class QueryBounds:
         )
 
 
-def grade_scale(qrels: Qrels) -> Sequence[int]:
+def grade_scale(qrels: Qrels | None) -> Sequence[int]:
     """The grades that a judge may give: 0 to the greatest of the judgments, at least 0 and 1."""
-    greatest = int(qrels.grades.max(initial=1))
+    grades = np.zeros(0, dtype=np.int64) if qrels is None else qrels.grades
+    greatest = int(grades.max(initial=1))
     if greatest > MOST_GRADES:
-        return [0, *np.unique(qrels.grades[qrels.grades > 0]).tolist()]
+        return [0, *np.unique(grades[grades > 0]).tolist()]
     return range(max(greatest, 1) + 1)
 
 
 def find_bounds(
-    measures: Sequence[Measure], runs: AlignedRuns, parts: ListParts, qrels: Qrels
+    measures: Sequence[Measure], runs: AlignedRuns, parts: ListParts
 ) -> tuple[QueryBounds | None, ...]:
     """The bounds of one system.
 
@@ -75,7 +75,6 @@ def find_bounds(
         measures: (M,).
         runs: All Q queries.
         parts: The system's lists.
-        qrels: Gives the scale of the grades.
 
     Returns:
         (M,); None = the judgments are complete.
@@ -90,7 +89,7 @@ def find_bounds(
     shares = {depth: _judged_share(tops[depth]) for _, depth in pairs}
     bounds = []
     for measure, (depth, shown) in zip(measures, pairs, strict=True):
-        low, high = _find_ends(measure, tops[depth], qrels)
+        low, high = _find_ends(measure, tops[depth])
         bounds.append(QueryBounds(shares[shown], low, high, shown))
     return tuple(bounds)
 
@@ -103,7 +102,7 @@ def _depth_to_read(measure: Measure) -> int | None:
 
 
 def _find_ends(
-    measure: Measure, top: TopDocuments, qrels: Qrels
+    measure: Measure, top: TopDocuments
 ) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
     """The least and greatest values, (Q,) each; None = completions are not known."""
     if not has_model(measure):
@@ -111,7 +110,7 @@ def _find_ends(
     ends = find_list_ends(measure, top)
     if ends is not None:
         return ends
-    model = build_model(measure, top, sorted({*grade_scale(qrels), 1}))
+    model = build_model(measure, top, sorted({*grade_scale(top.runs.qrels), 1}))
     if model is None:
         return None, None
     extremes = model.find_extremes()
@@ -128,23 +127,15 @@ def _judged_share(top: TopDocuments) -> FloatArray:
 def find_fitted_bounds(
     fitted: Iterable[tuple[System, AlignedRuns]],
     measures: Sequence[Measure],
-    *,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
 ) -> tuple[QueryBounds | None, ...]:
     """The bounds of a system that is fitted already, as means over its trials.
 
     Args:
         fitted: (T,): for each trial the system, fitted there, and the lists.
         measures: M measures.
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
     """
     return mean_bounds(
-        [
-            find_bounds(measures, runs, list_parts(system, runs, spaces), qrels)
-            for system, runs in fitted
-        ]
+        [find_bounds(measures, runs, list_parts(system, runs)) for system, runs in fitted]
     )
 
 

@@ -17,8 +17,6 @@ from fusion_bench.checks.tied_lists import (
 )
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.measures.external_measures import ExternalMeasure
@@ -43,7 +41,6 @@ def _sample_ranges(
     systems: Sequence[System],
     tied: TiedRuns,
     measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
     seed: int,
 ) -> Iterator[TieSensitivity]:
     """Of each system the range over random settlements of the ties inside its lists.
@@ -54,12 +51,9 @@ def _sample_ranges(
         systems: T systems, fitted; they stay as they were fitted.
         tied: The runs and their lists with ties.
         measures: M measures; none of ir_measures.
-        spaces: Score space of each rerank list.
         seed: Of the settlements.
     """
-    given = np.stack(
-        [s.values for s in evaluate_systems(systems, tied.runs, measures, spaces=spaces)]
-    )
+    given = np.stack([s.values for s in evaluate_systems(systems, tied.runs, measures)])
     low, high, total = given.copy(), given.copy(), given * SETTLEMENTS
     draws = [tied.draw(seed, number) for number in range(SETTLEMENTS)]
     active = tied.queries
@@ -70,7 +64,7 @@ def _sample_ranges(
         if not len(index):
             break
         part, settled = restrict_ties(tied, draws[start:stop], active)
-        for values in _settled_values(systems, part, settled, measures, spaces):
+        for values in _settled_values(systems, part, settled, measures):
             low[..., index] = np.minimum(low[..., index], values)
             high[..., index] = np.maximum(high[..., index], values)
             total[..., index] += values - given[..., index]
@@ -87,22 +81,19 @@ def _settled_values(
     tied: TiedRuns,
     settlements: Sequence[Settlement],
     measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
 ) -> Iterator[FloatArray]:
     """(T, M, Q): the values under each settlement."""
     queries = len(tied.runs.queries)
     step = max(1, MOST_CANDIDATES // max(len(tied.runs.documents), 1))
     for start in range(0, len(settlements), step):
         some = settlements[start : start + step]
-        scores = evaluate_systems(systems, tied.settle(some), measures, spaces=spaces)
+        scores = evaluate_systems(systems, tied.settle(some), measures)
         values = np.stack([each.values for each in scores])
         for number in range(len(some)):
             yield values[..., number * queries : (number + 1) * queries]
 
 
-def _rank_readers(
-    systems: Mapping[str, System], tied: TiedRuns, spaces: Mapping[str, ScoreSpace]
-) -> set[str]:
+def _rank_readers(systems: Mapping[str, System], tied: TiedRuns) -> set[str]:
     """The systems, by name, that the order of ties inside their lists can change at all.
 
     A fusion of scores alone gives the same scores when every group of ties is turned round.
@@ -116,7 +107,7 @@ def _rank_readers(
         if tied.runs.ties != "trec" or is_composed or reordered & system.reranker_names:
             names.add(name)
             continue
-        parts = plain_systems(system, tied.runs, spaces), plain_systems(system, turned, spaces)
+        parts = plain_systems(system, tied.runs), plain_systems(system, turned)
         for (_, plain, part), (_, _, other) in zip(*parts, strict=True):
             key = (id(part), plain.model_dump_json(include={"runs", "fusion", "depth"}))
             if key not in same:
@@ -130,7 +121,6 @@ def find_affordable(
     systems: Mapping[str, System],
     tied: TiedRuns,
     measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
     most: int = MOST_RANKED,
 ) -> set[str]:
     """The systems, by name, that can be evaluated often: those that the batch engine counts.
@@ -139,7 +129,6 @@ def find_affordable(
         systems: Fitted systems.
         tied: The runs and their lists with ties.
         measures: What they are evaluated by.
-        spaces: Score space of each rerank list.
         most: With so many candidates of queries with ties, or fewer, every system can.
     """
     queries = tied.queries
@@ -149,7 +138,7 @@ def find_affordable(
     probe[np.flatnonzero(queries)[:PROBE]] = True
     part = tied.runs.subset(probe)
     plain = {n: s for n, s in systems.items() if not s.stages and s.policy is None}
-    scores = evaluate_systems([*plain.values()], part, measures, spaces=spaces)
+    scores = evaluate_systems([*plain.values()], part, measures)
     return {
         name
         for name, each in zip(plain, scores, strict=True)
@@ -186,8 +175,6 @@ def find_source_ties(
     runs: AlignedRuns,
     measures: Sequence[Measure],
     *,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
     ranked_by_column: Collection[str] = (),
     seed: int = 0,
     samples: bool = True,
@@ -206,8 +193,6 @@ def find_source_ties(
         values: The values, (M, Q), of each.
         runs: Aligned runs.
         measures: M measures.
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
         ranked_by_column: Lists whose order is that of a rank column: they have no ties.
         seed: Of the random settlements.
         samples: Whether to draw these; where not, what they would say is unknown.
@@ -216,40 +201,35 @@ def find_source_ties(
         By name of the system.
     """
     results: dict[str, SourceTies] = {}
-    for tied, members in _group_by_lists(systems, runs, spaces, ranked_by_column):
+    for tied, members in _group_by_lists(systems, runs, ranked_by_column):
         rest = {}
         for name, system in members.items():
             if not tied.lists:
                 results[name] = SourceTies(_unaffected(values[name]), None)
                 continue
-            exact = single_list_ties(
-                system, runs, measures, spaces, qrels, ranked_by_column=ranked_by_column
-            )
+            exact = single_list_ties(system, runs, measures, ranked_by_column=ranked_by_column)
             if exact is None:
                 rest[name] = system
             else:
                 results[name] = SourceTies(exact, None)
-        readers = _rank_readers(rest, tied, spaces) if rest else set()
+        readers = _rank_readers(rest, tied) if rest else set()
         for name in rest.keys() - readers:
             results[name] = SourceTies(_unaffected(values[name]), None)
         sampled = {name: system for name, system in rest.items() if name in readers}
         if sampled:
-            results |= _sample_systems(
-                sampled, values, tied, measures, spaces, seed if samples else None
-            )
+            results |= _sample_systems(sampled, values, tied, measures, seed if samples else None)
     return {name: results[name] for name in systems}
 
 
 def _group_by_lists(
     systems: Mapping[str, System],
     runs: AlignedRuns,
-    spaces: Mapping[str, ScoreSpace],
     ranked_by_column: Collection[str],
 ) -> Iterator[tuple[TiedRuns, dict[str, System]]]:
     """The systems that read the same lists, with the ties in these."""
     groups: dict[tuple[frozenset[str], frozenset[str]], dict[str, System]] = {}
     for name, system in systems.items():
-        rerankers = {name for name in system.reranker_names if spaces.get(name) == "order"}
+        rerankers = {name for name in system.reranker_names if runs.spaces.get(name) == "order"}
         key = frozenset(system.base_runs), frozenset(rerankers)
         groups.setdefault(key, {})[name] = system
     for (sources, rerank_lists), members in groups.items():
@@ -269,7 +249,6 @@ def _sample_systems(
     values: Mapping[str, FloatArray],
     tied: TiedRuns,
     measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
     seed: int | None,
 ) -> dict[str, SourceTies]:
     """The sampled ranges of systems that read the same lists with ties; unknown without a seed."""
@@ -277,7 +256,7 @@ def _sample_systems(
     unknown = frozenset(m.name for m in measures if isinstance(m, ExternalMeasure))
     known = [measures[m] for m in internal]
     is_asked = known and seed is not None
-    affordable = find_affordable(systems, tied, known, spaces) if is_asked else set()
+    affordable = find_affordable(systems, tied, known) if is_asked else set()
     every = frozenset(measure.name for measure in measures)
     results = {
         name: SourceTies(_unaffected(values[name]), None, every)
@@ -286,7 +265,7 @@ def _sample_systems(
     chosen = {name: system for name, system in systems.items() if name in affordable}
     if seed is None or not chosen:
         return results
-    ranges = _sample_ranges([*chosen.values()], tied, known, spaces, seed)
+    ranges = _sample_ranges([*chosen.values()], tied, known, seed)
     for name, part in zip(chosen, ranges, strict=True):
         given = _unaffected(values[name])
         affected = given.affected.copy()

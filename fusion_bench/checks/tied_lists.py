@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 from zlib import crc32
@@ -12,8 +12,6 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import KEY_SPACING, BoolArray, FloatArray, IntArray, score_keys
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity, tie_sensitivity
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -233,8 +231,6 @@ def single_list_ties(
     system: System,
     runs: AlignedRuns,
     measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
     *,
     ranked_by_column: Collection[str],
 ) -> TieSensitivity | None:
@@ -244,8 +240,6 @@ def single_list_ties(
         system: The system, fitted.
         runs: Aligned runs.
         measures: M measures.
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
         ranked_by_column: Sources whose order is that of a rank column: they have no ties.
 
     Returns:
@@ -255,7 +249,7 @@ def single_list_ties(
         return None  # ties inside the lists that a stage reads are not those of its own list
     size = (len(measures), len(runs.queries))
     extremes, affected = np.zeros((3, *size)), np.zeros(size[0], dtype=np.int64)
-    for index, plain, part in plain_systems(system, runs, spaces):
+    for index, plain, part in plain_systems(system, runs):
         with_depth = plain.active_runs(part)
         if len(with_depth.sources) != 1 or not isinstance(plain.blend, NoBlend):
             return None
@@ -264,12 +258,10 @@ def single_list_ties(
         positions, firsts = _list_groups(whole, has_ties=name not in ranked_by_column)
         is_cut = len(with_depth.documents) < len(whole.documents)
         cut = with_depth.max_rank if is_cut else None
-        if not _is_source_order(plain, part, spaces, positions, firsts, cut):
+        if not _is_source_order(plain, part, positions, firsts, cut):
             return None
         limits = [limit for limit in (cut, plain.top_k) if limit is not None]
-        ties = tie_sensitivity(
-            measures, whole, positions, firsts, limit=min(limits, default=None), qrels=qrels
-        )
+        ties = tie_sensitivity(measures, whole, positions, firsts, limit=min(limits, default=None))
         extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
         affected += ties.affected
     return TieSensitivity(affected, *extremes)
@@ -293,7 +285,6 @@ def _list_groups(runs: AlignedRuns, *, has_ties: bool) -> tuple[IntArray, IntArr
 def _is_source_order(
     plain: System,
     part: AlignedRuns,
-    spaces: Mapping[str, ScoreSpace],
     positions: IntArray,
     firsts: IntArray,
     cut: int | None,
@@ -303,12 +294,11 @@ def _is_source_order(
     Args:
         plain: A plain system of one source.
         part: All sources of its queries.
-        spaces: Score space of each rerank list.
         positions: Shape (N,): of the source's candidates in its list.
         firsts: Shape (N,): where each group of ties of the source starts.
         cut: Documents beyond this rank are not read; None = all are.
     """
-    _, (ranks, starts) = ranked_lists(plain, part, spaces)
+    _, (ranks, starts) = ranked_lists(plain, part)
     kept = positions <= cut if cut is not None else np.ones(len(positions), dtype=bool)
     if not np.array_equal(ranks, positions[kept]):
         return False

@@ -7,7 +7,7 @@ contradict an answer, unjudged documents decide it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +18,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure, collect_returned, compute_measures
@@ -157,9 +156,6 @@ def measure_unjudged(
     system: System,
     runs: AlignedRuns,
     measures: Sequence[Measure],
-    *,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
 ) -> tuple[UnjudgedEvidence, ...]:
     """What the unjudged documents of a system could change.
 
@@ -167,21 +163,19 @@ def measure_unjudged(
         system: The system.
         runs: Aligned runs.
         measures: (M,).
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
 
     Returns:
         (M,).
     """
     parts: list[RankedPart] = []
-    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
-        view, (before_cut, _) = ranked_lists(plain, part, spaces)
+    for index, plain, part in plain_systems(fit_system(system, runs), runs):
+        view, (before_cut, _) = ranked_lists(plain, part)
         parts.append((index, view, before_cut, cut_positions(before_cut, plain.top_k)))
-    return find_evidence(runs, parts, measures, qrels)
+    return find_evidence(runs, parts, measures)
 
 
 def find_evidence(
-    runs: AlignedRuns, parts: Sequence[RankedPart], measures: Sequence[Measure], qrels: Qrels
+    runs: AlignedRuns, parts: Sequence[RankedPart], measures: Sequence[Measure]
 ) -> tuple[UnjudgedEvidence, ...]:
     """The same of a system whose lists are at hand.
 
@@ -189,12 +183,11 @@ def find_evidence(
         runs: All Q queries.
         parts: The lists.
         measures: (M,).
-        qrels: The judgments, for measures that ir_measures computes.
     """
     alone = [measure.with_judged_only() for measure in measures]
     judged_only, share = np.zeros((len(measures), len(runs.queries))), np.zeros(len(runs.queries))
     for index, view, before_cut, positions in parts:
-        judged_only[:, index] = compute_measures(alone, view, before_cut, qrels=qrels)
+        judged_only[:, index] = compute_measures(alone, view, before_cut)
         share[index] = unjudged_share(view, positions)
     returned = collect_returned(runs, [(index, view, places) for index, view, _, places in parts])
     return tuple(

@@ -431,10 +431,7 @@ class ConsoleSession:
         other = self.baseline if against is None else self.open_setting(against)[0]
         system, _ = self.open_setting(setting)
         with self.lock:
-            before, after = (
-                explain_ranking(each, runs, query, self.evaluator.spaces)
-                for each in (other, system)
-            )
+            before, after = (explain_ranking(each, runs, query) for each in (other, system))
         return describe_query(before, after, self.dataset, self.titles)
 
     def open_setting(self, setting: Setting) -> tuple[System, list[Control]]:

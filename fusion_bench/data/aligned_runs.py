@@ -28,7 +28,8 @@ from fusion_bench.data.ordering import (
     first_seen_order,
     make_readonly,
 )
-from fusion_bench.data.records import Query, Switch, mark_switched_off
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query, ScoreSpace, Switch, mark_switched_off
 from fusion_bench.errors import AlignmentError, UnknownNameError
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -125,6 +126,9 @@ class AlignedRuns(TableView):
         words: Number of words of each query's text, None = no text known, (Q,); empty = of none.
         records: What is known of each query, (Q,); empty = nothing.
         switches: The queries for which each source is on, None = all, (S,); empty = all of them.
+        spaces: What the scores of each rerank list mean, by its name.
+        qrels: The judgments that the lists were aligned with; measures that ir_measures computes
+            need those of unreturned documents too.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -151,6 +155,8 @@ class AlignedRuns(TableView):
     words: tuple[int | None, ...] = ()
     records: tuple[Query, ...] = field(default=(), repr=False)
     switches: tuple[Switch | None, ...] = ()
+    spaces: Mapping[str, ScoreSpace] = field(default_factory=dict, repr=False)
+    qrels: Qrels | None = field(default=None, repr=False)
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:

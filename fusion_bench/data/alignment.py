@@ -15,7 +15,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.grouped_rows import query_of_rows, to_offsets, unite_vocabularies
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query, Switch
+from fusion_bench.data.records import Query, ScoreSpace, Switch
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 
@@ -28,6 +28,7 @@ def align(
     queries: Mapping[str, Query] | None = None,
     ties: Ties = "trec",
     complete: bool = False,
+    spaces: Mapping[str, ScoreSpace] | None = None,
 ) -> AlignedRuns:
     """Put runs, rerank lists and judgements on one set of candidates.
 
@@ -40,6 +41,7 @@ def align(
         queries: Types and groups, by query id.
         ties: The tie rule.
         complete: The judgements are complete: a document that is not listed is judged 0.
+        spaces: What the scores of each rerank list mean, by its name.
 
     Raises:
         AlignmentError: No run, two of one name, or a run or rerank list that shares no query with
@@ -81,6 +83,8 @@ def align(
         ideal_offsets=ideal_offsets,
         ideal_grades=ideal_grades,
         ties=ties,
+        spaces=dict(spaces or {}),
+        qrels=qrels,
     )
     return aligned.restrict(aligned.sources) if ties == "first_seen" else aligned
 

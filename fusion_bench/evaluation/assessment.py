@@ -20,8 +20,6 @@ from fusion_bench.checks.unjudged import RankedPart, UnjudgedEvidence, find_evid
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, positions
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.details.relevant_ranks import Observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
@@ -83,9 +81,6 @@ def assess_system(
     system: System,
     runs: AlignedRuns,
     measures: Sequence[Measure],
-    *,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
     observe: Observer | None = None,
 ) -> Assessment:
     """Measure everything that a report says of one system.
@@ -94,8 +89,6 @@ def assess_system(
         system: The system.
         runs: Aligned runs.
         measures: M measures, the primary one first.
-        spaces: Score space of each rerank list.
-        qrels: The judgements.
         observe: Called with the lists of each part of the queries.
     """
     size = (len(measures), len(runs.queries))
@@ -103,13 +96,11 @@ def assess_system(
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
     parts: list[RankedPart] = []
-    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
-        view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
+    for index, plain, part in plain_systems(fit_system(system, runs), runs):
+        view, (placed, tie_starts) = ranked_lists(plain, part)
         positions = cut_positions(placed, plain.top_k)
-        values[:, index] = measure.compute_measures(measures, view, positions, qrels=qrels)
-        ties = measure.tie_sensitivity(
-            measures, view, placed, tie_starts, limit=plain.top_k, qrels=qrels
-        )
+        values[:, index] = measure.compute_measures(measures, view, positions)
+        ties = measure.tie_sensitivity(measures, view, placed, tie_starts, limit=plain.top_k)
         extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
         affected += ties.affected
         candidates += int((positions > 0).sum())
@@ -117,14 +108,12 @@ def assess_system(
         if observe is not None:
             observe(index, view, positions)
     ties = TieSensitivity(affected, *extremes)
-    [unjudged] = find_evidence(runs, parts, measures[:1], qrels)
+    [unjudged] = find_evidence(runs, parts, measures[:1])
     lists = [(index, view, positions) for index, view, _, positions in parts]
-    return Assessment(values, ties, unjudged, candidates, find_bounds(measures, runs, lists, qrels))
+    return Assessment(values, ties, unjudged, candidates, find_bounds(measures, runs, lists))
 
 
-def perfect_order_values(
-    runs: AlignedRuns, measures: Sequence[Measure], *, qrels: Qrels
-) -> FloatArray:
+def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> FloatArray:
     """(M, Q): values of the candidate pool in the order of its grades: no fusion can do better."""
     # Judged documents stand above unjudged ones of the same gain, for measures that ask.
     placed = positions(
@@ -132,7 +121,7 @@ def perfect_order_values(
         runs.offsets,
         tie_order=np.where(runs.judged, 0, 1),
     )
-    return measure.compute_measures(measures, runs, placed, qrels=qrels)
+    return measure.compute_measures(measures, runs, placed)
 
 
 def find_trial_bounds(
@@ -149,9 +138,7 @@ def find_trial_bounds(
         return (None,) * len(measures)
     trials = task.trials[: task.count_trials(system)]
     fitted = ((trial.fit_system(system), trial.runs) for trial in trials)
-    return find_fitted_bounds(
-        fitted, measures, spaces=task.dataset.spaces, qrels=task.dataset.qrels
-    )
+    return find_fitted_bounds(fitted, measures)
 
 
 def describe_trials(
@@ -257,8 +244,6 @@ def _assess_trial(
             fitted[name],
             task.runs,
             task.measures,
-            spaces=dataset.spaces,
-            qrels=dataset.qrels,
             observe=observe(fitted[name]),
         )
     progress(f"{dataset.name}: ties", len(systems), len(systems))
@@ -267,8 +252,6 @@ def _assess_trial(
         {name: assessment.values for name, assessment in assessments.items()},
         task.runs,
         task.measures,
-        spaces=dataset.spaces,
-        qrels=dataset.qrels,
         ranked_by_column=dataset.ranked_by_column,
         seed=task.experiment.seed,
         samples=task.samples_ties,

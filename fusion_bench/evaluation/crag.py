@@ -80,18 +80,15 @@ def require_absolute(dataset: str, spaces: Mapping[str, ScoreSpace]) -> list[str
     return names
 
 
-def system_evidence(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace], rule: CragRule
-) -> ListEvidence | None:
+def system_evidence(system: System, runs: AlignedRuns, rule: CragRule) -> ListEvidence | None:
     """The evidence on a system's final lists; None where a query has no list with absolute scores.
 
     Args:
         system: Any system. Where a policy does not rerank, the list that it could have used counts.
         runs: Aligned, Q queries.
-        spaces: Score space of each rerank list.
         rule: Which documents count, and which are relevant.
     """
-    parts = list(plain_systems(fit_system(system, runs, spaces), runs, spaces))
+    spaces, parts = runs.spaces, list(plain_systems(fit_system(system, runs), runs))
     names = [plain.blend.reranker_name or system.blend.reranker_name for _, plain, _ in parts]
     if any(name is None or spaces.get(name) not in ABSOLUTE for name in names):
         return None
@@ -99,7 +96,7 @@ def system_evidence(
     relevant = np.zeros(len(runs.queries), dtype=bool)
     used = [name for name in names if name is not None]
     for (index, plain, part), name in zip(parts, used, strict=True):
-        ranking = rank_candidates(plain, part, spaces)
+        ranking = rank_candidates(plain, part)
         inside = (ranking.positions >= 1) & (ranking.positions <= rule.top)
         best = _best_scores(ranking.runs, name, inside, spaces[name], rule.grade)
         scores[index], relevant[index] = best
@@ -276,7 +273,7 @@ def judge_lists(task: EvaluationSet, values: Mapping[str, FloatArray]) -> tuple[
     results = []
     for name, system in task.experiment.systems.items():
         fitted = task.fit_system(system)
-        evidence = system_evidence(fitted, task.runs, dataset.spaces, crag)
+        evidence = system_evidence(fitted, task.runs, crag)
         if evidence is not None:
             lists = {*fitted.base_runs, *fitted.reranker_names}
             again = partial(_rank_system, task, fitted, crag)
@@ -301,8 +298,8 @@ def _rank_system(
     aligned = dataset.aligned(task.runs.sources, ties=task.experiment.ties)
     asked = set(queries)
     runs = aligned.subset(np.array([query in asked for query in aligned.queries]))
-    evidence = system_evidence(system, runs, dataset.spaces, crag)
-    return evidence, _primary_values(task, system, runs, dataset)
+    evidence = system_evidence(system, runs, crag)
+    return evidence, _primary_values(task, system, runs)
 
 
 def _rank_list(
@@ -311,15 +308,11 @@ def _rank_list(
     """A rerank list in its own order on these queries."""
     alone, runs = System(name=name, runs=(name,)), _list_runs(dataset, name, queries)
     evidence = list_evidence(dataset, name, queries, crag)
-    return evidence, _primary_values(task, alone, runs, dataset)
+    return evidence, _primary_values(task, alone, runs)
 
 
-def _primary_values(
-    task: EvaluationSet, system: System, runs: AlignedRuns, dataset: Dataset
-) -> FloatArray:
-    [scores] = evaluate_systems(
-        [system], runs, task.measures[:1], spaces=dataset.spaces, qrels=dataset.qrels
-    )
+def _primary_values(task: EvaluationSet, system: System, runs: AlignedRuns) -> FloatArray:
+    [scores] = evaluate_systems([system], runs, task.measures[:1])
     return scores.values[0]
 
 

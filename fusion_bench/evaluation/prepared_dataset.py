@@ -85,7 +85,7 @@ class EvaluationSet:
 
     def fit_system(self, system: System) -> System:
         """The system with its trained fusions fitted, as every command fits them."""
-        return fit_system(system, self.training, self.dataset.spaces)
+        return fit_system(system, self.training)
 
     @cached_property
     def groups(self) -> IntArray:
@@ -299,16 +299,9 @@ def evaluate_trials(
     chosen = task.measures if measures is None else measures
     parts: list[list[Scores]] = [[] for _ in systems]
     for number, trial in enumerate(task.trials, 1):
-        dataset = trial.dataset
         present = [n for n, system in enumerate(systems) if number <= task.count_trials(system)]
         fitted = [trial.fit_system(systems[n]) for n in present]
-        results = (
-            evaluate_systems(
-                fitted, select(trial), chosen, spaces=dataset.spaces, qrels=dataset.qrels
-            )
-            if present
-            else ()
-        )
+        results = evaluate_systems(fitted, select(trial), chosen) if present else ()
         for n, scores in zip(present, results, strict=True):
             parts[n].append(scores)
     return tuple(_mean_scores(trials) for trials in parts)

@@ -169,7 +169,7 @@ def _find_contradiction(
 def _measure_source(task: EvaluationSet, name: str) -> UnjudgedEvidence:
     alone = System(name=name, runs=(name,))
     values = [
-        measure_unjudged(alone, trial.runs, task.measures[:1], spaces={}, qrels=trial.dataset.qrels)
+        measure_unjudged(alone, trial.runs, task.measures[:1])
         for trial in task.trials[: task.count_trials(alone)]
     ]
     return mean_evidence([evidence for [evidence] in values])
@@ -360,12 +360,7 @@ def _perfect_order(task: EvaluationSet) -> FloatArray:
     Of lists with different numbers of files the greatest of the means over so many trials: no
     system passes that over its own number.
     """
-    values = np.stack(
-        [
-            perfect_order_values(trial.runs, task.measures, qrels=trial.dataset.qrels)
-            for trial in task.trials
-        ]
-    )
+    values = np.stack([perfect_order_values(trial.runs, task.measures) for trial in task.trials])
     counts = {*task.dataset.trial_counts.values()} or {1}
     best: FloatArray = np.max([mean_of_trials(values[:count]) for count in counts], axis=0)
     return best

@@ -363,7 +363,7 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
     for done, (name, system) in enumerate(systems.items()):
         progress(f"{task.dataset.name}: {name}", done, len(systems))
         fitted = task.fit_system(system)
-        stages = rank_stages(fitted, task.runs, task.dataset.spaces)
+        stages = rank_stages(fitted, task.runs)
         failures = find_failures(task.runs, relevant, stages, spec.binary_relevance)
         reasons = _list_reasons(task, stages)
         diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))

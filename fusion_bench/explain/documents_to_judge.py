@@ -84,9 +84,9 @@ def find_unjudged_documents(
 ) -> list[UnjudgedDocument]:
     """The unjudged documents in the first ``depth`` ranks of a dataset's systems."""
     ranks: dict[tuple[int, int], list[tuple[int, str]]] = {}
-    runs, spaces = task.runs, task.dataset.spaces
+    runs = task.runs
     for name, system in task.experiment.systems.items():
-        for index, view, positions in list_parts(task.fit_system(system), runs, spaces):
+        for index, view, positions in list_parts(task.fit_system(system), runs):
             shown = np.flatnonzero((positions > 0) & (positions <= depth) & ~view.judged)
             columns = (index[view.query_index[shown]], view.documents[shown], positions[shown])
             for query, document, rank in zip(*(each.tolist() for each in columns), strict=True):

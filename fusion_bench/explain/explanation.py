@@ -231,31 +231,28 @@ TIERS = {
 }
 
 
-def explain_ranking(
-    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace]
-) -> Explanation:
+def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanation:
     """Trace every candidate of a query.
 
     Args:
         system: The system.
         runs: All sources of the dataset.
         query: Id of the query.
-        spaces: Score space of each rerank list.
 
     Raises:
         ConfigError: No such query among the judged ones.
     """
     if query not in runs.queries:
         raise ConfigError(unknown_query_message(query, runs))
-    fitted = fit_system(system, runs, spaces)
-    plain, alone = plain_system_of(fitted, runs, query, spaces)
+    fitted = fit_system(system, runs)
+    plain, alone = plain_system_of(fitted, runs, query)
     chosen, key = None, system.class_key
     if key is not None and system.query_classes is not None:
         chosen = resolve_classes(alone, key, system.query_classes, system.types)[0]
-    ranking = rank_candidates(plain, alone, spaces)
+    ranking = rank_candidates(plain, alone)
     fused = fused_list(ranking.runs, plain.fusion)
     parts = plain.fusion.score_terms(ranking.runs)
-    mixed = _trace_blends(plain, ranking, fused, spaces)
+    mixed = _trace_blends(plain, ranking, fused)
     order = np.lexsort((ranking.ranks_before_cut, ranking.positions == 0))
     return Explanation(
         system=system.name,
@@ -267,22 +264,20 @@ def explain_ranking(
         top_k=plain.top_k,
         traces=tuple(_trace_document(plain, ranking, fused, parts, mixed, int(n)) for n in order),
         stages=tuple(
-            explain_ranking(stage, alone, query, spaces) for stage in (plain.stages or {}).values()
+            explain_ranking(stage, alone, query) for stage in (plain.stages or {}).values()
         ),
         switched_off=_explain_off(system, alone),
-        policy=_explain_policy(fitted, runs, query, spaces),
+        policy=_explain_policy(fitted, runs, query),
     )
 
 
-def _explain_policy(
-    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace]
-) -> PolicyTrace | None:
+def _explain_policy(system: System, runs: AlignedRuns, query: str) -> PolicyTrace | None:
     """What the policy of a fitted system picked for a query, and why; None without a policy."""
     policy = system.policy
     if policy is None:
         return None
     alone = runs.subset(np.array([name == query for name in runs.queries]))
-    features = query_features(system, runs_with_stages(system, alone, spaces))
+    features = query_features(system, runs_with_stages(system, alone))
     choice = policy.choose(features)
     variant = choice.variants[int(choice.codes[0])]
     return PolicyTrace(
@@ -356,19 +351,17 @@ def _trace_term(
     )
 
 
-def _trace_blends(
-    system: System, ranking: SystemRanking, fused: Fused, spaces: Mapping[str, ScoreSpace]
-) -> dict[int, BlendTrace]:
+def _trace_blends(system: System, ranking: SystemRanking, fused: Fused) -> dict[int, BlendTrace]:
     """The blend of every candidate that was blended."""
     blend = system.blend
     if not isinstance(blend, RerankBlend):
         return {}
     runs = ranking.runs
-    candidates, unit, unscored = blend.score_candidates(runs, fused, spaces)
+    candidates, unit, unscored = blend.score_candidates(runs, fused, runs.spaces)
     mix = blend.blend_terms(runs, fused, candidates)
     reading = getattr(blend, "retrieval", "fused")
     raw = runs.rerank[runs.rerankers.index(blend.reranker)]
-    space = spaces[blend.reranker]
+    space = runs.spaces[blend.reranker]
     traces = {}
     for n in np.flatnonzero(candidates & ~unscored).tolist():
         traces[n] = BlendTrace(
@@ -519,7 +512,7 @@ def explain_query(
             f"{source.path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
             "name another experiment with --experiment FILE"
         )
-    explanation = explain_ranking(task.fit_system(chosen), task.runs, query, loaded.spaces)
+    explanation = explain_ranking(task.fit_system(chosen), task.runs, query)
     text = query_excerpt(loaded.queries.get(query))
     return replace(
         explanation,

@@ -15,7 +15,6 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import rows_of
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, tie_group_starts
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.details.relevant_ranks import (
     RelevantDocuments,
     find_keys,
@@ -310,22 +309,21 @@ class Scope:
 QUESTION = "question"
 
 
-def rank_stages(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) -> StageRanks:
+def rank_stages(system: System, runs: AlignedRuns) -> StageRanks:
     """Rank the candidates of every query, stage by stage.
 
     Args:
         system: The system.
         runs: All sources of the dataset, N candidates of Q queries.
-        spaces: Score space of each rerank list.
 
     Raises:
         AlignmentError: The system does not fit these lists.
         ConfigError: As above.
     """
-    fitted = fit_system(system, runs, spaces)
+    fitted = fit_system(system, runs)
     stages = _empty_stages(len(runs.documents), len(runs.queries))
-    for index, plain, part in plain_systems(fitted, runs, spaces):
-        view, (final, final_tie_starts) = ranked_lists(plain, part, spaces)
+    for index, plain, part in plain_systems(fitted, runs):
+        view, (final, final_tie_starts) = ranked_lists(plain, part)
         fused = fused_list(view, plain.fusion)
         rows = _rows_of_view(runs, index, part, view)
         question = [s for s, roles in enumerate(view.roles) if QUESTION in roles]
@@ -342,7 +340,7 @@ def rank_stages(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpa
         stages.has_question[index] = bool(question)
         stages.is_reranked[index] = _find_reranked(plain, view, fused)
     inner = [stage for stage in (fitted.stages or {}).values() if stage.reranker_names]
-    return replace(stages, inner=tuple(rank_stages(stage, runs, spaces) for stage in inner))
+    return replace(stages, inner=tuple(rank_stages(stage, runs) for stage in inner))
 
 
 def _empty_stages(candidates: int, queries: int) -> StageRanks:

@@ -184,13 +184,8 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
     """
     if task.judgment_kind == "complete":
         return None
-    dataset, names = task.dataset, [measure.name for measure in task.measures]
-    trials = [
-        measure_unjudged(
-            system, trial.runs, task.measures, spaces=trial.dataset.spaces, qrels=dataset.qrels
-        )
-        for trial, system in fitted
-    ]
+    names = [measure.name for measure in task.measures]
+    trials = [measure_unjudged(system, trial.runs, task.measures) for trial, system in fitted]
     values = dict(zip(names, map(mean_evidence, zip(*trials, strict=True)), strict=True))
     share = tuple(values[names[0]].share.tolist())
     bounds = _find_bounds(task, fitted)
@@ -208,8 +203,7 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
 def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> dict[str, QueryBounds]:
     """By measure; empty with complete judgments."""
     lists = ((system, trial.runs) for trial, system in fitted)
-    dataset = task.dataset
-    means = find_fitted_bounds(lists, task.measures, spaces=dataset.spaces, qrels=dataset.qrels)
+    means = find_fitted_bounds(lists, task.measures)
     names = [measure.name for measure in task.measures]
     return {name: each for name, each in zip(names, means, strict=True) if each is not None}
 

@@ -374,7 +374,7 @@ def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: 
     """The lowest place of a document over the trials; None = some trial does not return it."""
     worst = 0
     for trial, fitted in fit_trials(task, system):
-        ranking = explain_ranking(fitted, trial.runs, query, trial.dataset.spaces)
+        ranking = explain_ranking(fitted, trial.runs, query)
         trace = ranking.find_trace(document)
         if trace is None or trace.rank is None:
             return None

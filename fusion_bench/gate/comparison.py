@@ -120,9 +120,8 @@ def _explain_both(
 ) -> tuple[Explanation | None, Explanation]:
     """A query under the baseline's system, if that can run, and under the candidate."""
     reference, candidate = systems[0] and task.fit_system(systems[0]), task.fit_system(systems[1])
-    spaces = task.dataset.spaces
-    old = None if reference is None else explain_ranking(reference, task.runs, query, spaces)
-    return old, explain_ranking(candidate, task.runs, query, spaces)
+    old = None if reference is None else explain_ranking(reference, task.runs, query)
+    return old, explain_ranking(candidate, task.runs, query)
 
 
 def _compare_documents(

@@ -169,7 +169,7 @@ class Dataset(TableView):
             complete=self.spec.judgments == "complete",
         )
         relevance = self.spec.binary_relevance
-        return aligned if relevance == 1 else replace(aligned, binary_relevance=relevance)
+        return replace(aligned, binary_relevance=relevance, spaces=self.spaces, qrels=self.qrels)
 
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""

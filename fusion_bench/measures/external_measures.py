@@ -216,7 +216,7 @@ def evaluate_externally(
     """
     # A stand-in for each document id, the same at every mention.
     codes: dict[str, str] = defaultdict(lambda: f"d{len(codes)}")
-    judgments = _judgments_table(names, runs, qrels, codes)
+    judgments = _judgments_table(names, runs, runs.qrels if qrels is None else qrels, codes)
     measures = [parse_with_ir_measures(name) for name in names]
     values = np.empty((len(names), len(runs.queries)))
     for judged_only in (False, True):

@@ -284,7 +284,7 @@ def evaluate_batch(
     sums: dict[tuple[object, ...], list[tuple[int, RankSum]]] = {}
     others: dict[tuple[Which, str], list[tuple[int, SystemPlan]]] = {}
     for number, spec in enumerate(specs):
-        plan = plan_system(spec, runs, spaces or {}, limits)
+        plan = plan_system(spec, runs, runs.spaces if spaces is None else spaces, limits)
         if isinstance(plan, Unsupported):
             results[number] = plan
         # Blends and dropped scores need more of a list than the places of relevant documents.

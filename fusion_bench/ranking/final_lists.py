@@ -35,14 +35,14 @@ from fusion_bench.ranking.system_ranking import (
 
 
 def list_parts(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> list[tuple[IntArray, AlignedRuns, IntArray]]:
     """For each part of the queries: their indices, a view, and positions; 0 = not returned.
 
     Args:
         system: Fitted, where it has trained parts.
         runs: Aligned runs.
-        spaces: Score space of each rerank list.
+        spaces: Score space of each rerank list, in place of those of the runs.
     """
     parts = []
     for index, plain, part in plain_systems(system, runs, spaces):
@@ -57,7 +57,7 @@ def cut_positions(before_cut: IntArray, top_k: int | None) -> IntArray:
 
 
 def rank_queries(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> Iterator[tuple[IntArray, SystemRanking]]:
     """Rankings that together cover every query, each with the indices of its queries."""
     for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
@@ -132,6 +132,7 @@ def align_all_queries(
     rerankers: Sequence[Run] = (),
     queries: Mapping[str, Query] | None = None,
     ties: Ties = "trec",
+    spaces: Mapping[str, ScoreSpace] | None = None,
 ) -> AlignedRuns:
     """Align lists over every query that one of the runs answers, judged or not.
 
@@ -140,6 +141,7 @@ def align_all_queries(
         rerankers: Rerank lists.
         queries: Types and groups, by query id.
         ties: The tie rule.
+        spaces: What the scores of each rerank list mean, by its name.
 
     Raises:
         AlignmentError: As for :func:`~fusion_bench.data.alignment.align`.
@@ -148,7 +150,7 @@ def align_all_queries(
     nothing = np.zeros(0, dtype=np.int64)
     offsets = np.zeros(len(answered) + 1, dtype=np.int64)
     unjudged = Qrels(answered, offsets, runs[0].vocabulary, nothing, nothing.copy())
-    return align(unjudged, runs, rerankers=rerankers, queries=queries, ties=ties)
+    return align(unjudged, runs, rerankers=rerankers, queries=queries, ties=ties, spaces=spaces)
 
 
 def make_final_lists(
@@ -159,7 +161,7 @@ def make_final_lists(
     Args:
         system: The system.
         runs: Aligned runs.
-        spaces: Score space of each rerank list.
+        spaces: Score space of each rerank list, in place of those of the runs.
 
     Raises:
         AlignmentError: The system does not fit these lists.
@@ -167,8 +169,7 @@ def make_final_lists(
     """
     names = (*system.runs, *sorted(system.reranker_names))
     parts = [
-        _ranked_rows(ranking, index, names)
-        for index, ranking in rank_queries(system, runs, spaces or {})
+        _ranked_rows(ranking, index, names) for index, ranking in rank_queries(system, runs, spaces)
     ]
     query, documents, scores, ranks, source_scores = (
         np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)

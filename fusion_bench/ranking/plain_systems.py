@@ -331,7 +331,7 @@ def _split_by_policy(
 
 
 def plain_system_of(
-    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace]
+    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> tuple[System, AlignedRuns]:
     """The plain system that ranks a query, and the runs of that query alone.
 
@@ -339,7 +339,7 @@ def plain_system_of(
         system: Any system.
         runs: All sources of the dataset.
         query: Id of one of the queries.
-        spaces: Score space of each rerank list.
+        spaces: Score space of each rerank list, in place of those of the runs.
     """
     row = runs.queries.index(query)
     for index, plain, part in plain_systems(system, runs, spaces):
@@ -359,7 +359,7 @@ def runs_with_stages(
     if not system.stages:
         return runs
     with name_owner_in_errors(system):
-        return add_stages(runs, system.stages, spaces or {})
+        return add_stages(runs, system.stages, runs.spaces if spaces is None else spaces)
 
 
 def _stages_key(
@@ -392,7 +392,7 @@ def _stage_switch(stage: System, runs: AlignedRuns) -> Switch | None:
 
 
 def _stage_list(
-    stage: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+    stage: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> tuple[IntArray, FloatArray]:
     """(N,) ranks, 0 = not in the list, and (N,) scores, which stand in their order."""
     ranks: IntArray = np.zeros(len(runs.documents), dtype=np.int64)

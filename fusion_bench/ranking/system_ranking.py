@@ -94,16 +94,16 @@ class _FusedLists:
 
 
 def rank_system(
-    spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+    spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> RankedLists | Unsupported:
     """The final lists of one system, the same as the plain path's.
 
     Args:
         spec: The system.
         runs: A view of the sources that take part in it.
-        spaces: Score space of each rerank list.
+        spaces: Score space of each rerank list, in place of those of the runs.
     """
-    plan = plan_system(spec, runs, spaces, LIMITS)
+    plan = plan_system(spec, runs, runs.spaces if spaces is None else spaces, LIMITS)
     if isinstance(plan, Unsupported):
         return plan
     if spec.min_relevance is not None:
@@ -290,7 +290,7 @@ class SystemRanking:
 
 
 def rank_candidates(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> SystemRanking:
     """Order the candidates of every query as a plain system does.
 
@@ -298,12 +298,13 @@ def rank_candidates(
         system: With one fusion and one blend; :mod:`~fusion_bench.ranking.plain_systems`
             resolves others.
         runs: All sources of the dataset.
-        spaces: Score space of each rerank list.
+        spaces: Score space of each rerank list, in place of those of the runs.
     """
     with name_system_in_errors(system):
         view = system.active_runs(runs)
         fused = fused_list(view, system.fusion)
-        scores, tiers, sort_scores = system.blend.blend(view, fused, spaces)
+        known = view.spaces if spaces is None else spaces
+        scores, tiers, sort_scores = system.blend.blend(view, fused, known)
     if system.min_relevance is not None:
         tiers = np.where(scores < system.min_relevance, -1, tiers).astype(np.int8)
     if isinstance(system.blend, NoBlend) and system.min_relevance is None:
@@ -315,7 +316,7 @@ def rank_candidates(
 
 
 def ranked_lists(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> tuple[AlignedRuns, RankedLists]:
     """The view that a plain system ranks, and its lists.
 

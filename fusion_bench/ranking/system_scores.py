@@ -192,7 +192,7 @@ def evaluate_systems(
         systems: T systems.
         runs: Aligned runs.
         measures: M measures.
-        spaces: Score space of each rerank list.
+        spaces: Score space of each rerank list, in place of those of the runs.
         qrels: The judgments; only measures that ir_measures computes need them.
         threads: How many may work on many queries (see ``shards``); None = as
             ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
@@ -204,7 +204,8 @@ def evaluate_systems(
     fitted = [fit_system(system, runs, spaces) for system in systems]
 
     def work(part: AlignedRuns) -> tuple[FloatArray, list[list[str]]]:
-        return _evaluate_parts(fitted, part, measures, spaces or {}, qrels)
+        known = part.spaces if spaces is None else spaces
+        return _evaluate_parts(fitted, part, measures, known, qrels)
 
     if any(isinstance(measure, ExternalMeasure) for measure in measures):
         parts = [work(runs)]  # ir_measures would read all judgments again for each shard

@@ -226,7 +226,7 @@ def collect_evidence(
     """
     if system.blend.reranker_name is None:  # the search switched it off; the scores are there
         system = system.model_copy(update={"blend": objective.system.blend})
-    final = system_evidence(system, objective.runs, objective.spaces, crag)
+    final = system_evidence(system, objective.runs, crag)
     alone = [
         list_evidence(dataset, name, objective.runs.queries, crag)
         for name in absolute_rerankers(dataset.spaces)

@@ -154,13 +154,7 @@ class HeldOutUnjudged:
         """Of all queries."""
         objective = self.objective
         trials = [
-            measure_unjudged(
-                system,
-                runs,
-                [objective.measure],
-                spaces=objective.spaces,
-                qrels=self.dataset.qrels,
-            )
+            measure_unjudged(system, runs, [objective.measure])
             for runs in (objective.runs, *objective.later_trials)
         ]
         return mean_evidence([evidence for [evidence] in trials])
@@ -194,13 +188,12 @@ class JudgedBounds:
         objective = self.objective
         if bool(objective.runs.judged.all()):  # nothing needs to be ranked
             return None
-        spaces = objective.spaces
         fitted = (
-            (fit_system(system, runs, spaces), runs.subset(self.held_out))
+            (fit_system(system, runs, objective.spaces), runs.subset(self.held_out))
             for runs in (objective.runs, *objective.later_trials)
         )
         measures = [objective.measure]
-        (bounds,) = find_fitted_bounds(fitted, measures, spaces=spaces, qrels=self.qrels)
+        (bounds,) = find_fitted_bounds(fitted, measures)
         return bounds
 
     def of_systems(self, systems: Mapping[str, System]) -> dict[str, QueryBounds]:

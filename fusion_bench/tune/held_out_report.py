@@ -332,19 +332,13 @@ def measure_facts(
     systems = {"the default": objective.system, "the tuned system": tuned}
     fitted = {name: fit_system(each, runs, objective.spaces) for name, each in systems.items()}
     part = runs.subset(held_out)
-    spaces, qrels = objective.spaces, dataset.qrels
-    assessed = {
-        name: assess_system(system, part, measures, spaces=spaces, qrels=qrels)
-        for name, system in fitted.items()
-    }
+    assessed = {name: assess_system(each, part, measures) for name, each in fitted.items()}
     inside = find_source_ties(
         fitted,
         {name: each.values for name, each in assessed.items()},
         part,
         measures,
         ranked_by_column=dataset.ranked_by_column,
-        spaces=spaces,
-        qrels=qrels,
         seed=seed,
     )
     infos = _list_infos(objective, dataset)

@@ -120,9 +120,6 @@ def measure_variants(
     codes: IntArray,
     runs: AlignedRuns,
     measure: Measure,
-    *,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
 ) -> UnjudgedEvidence:
     """What unjudged documents could change where each query has a variant of its own.
 
@@ -132,14 +129,10 @@ def measure_variants(
         codes: Shape (Q,): the variant of each query.
         runs: All sources.
         measure: What is judged by.
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
     """
     used, places = np.unique(codes, return_inverse=True)
     parts = [
-        measure_unjudged(
-            system.with_variant(variants[v]), runs, [measure], spaces=spaces, qrels=qrels
-        )[0]
+        measure_unjudged(system.with_variant(variants[v]), runs, [measure])[0]
         for v in used.tolist()
     ]
     return combine_evidence(parts, places)
@@ -337,7 +330,7 @@ def prepare_policy(
     features = query_features(base, view)
 
     def unjudged(variants: Sequence[Variant], codes: IntArray) -> UnjudgedEvidence:
-        return measure_variants(base, variants, codes, runs, measure, spaces=spaces, qrels=qrels)
+        return measure_variants(base, variants, codes, runs, measure)
 
     candidates = list_policies(policy, system.runs, budget.trials, budget.seed)
     trained = [each for each in candidates if isinstance(each, TrainablePolicy)]

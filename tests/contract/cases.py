@@ -204,6 +204,7 @@ def _align(
         Qrels.from_dict(judged),
         [Run.from_dict(n, padded[n], roles=ROLES[n]) for n in order or tuple(padded)],
         rerankers=[Run.from_dict("reranker", {"shared by all": {"d1": 1.0}} | dict(reranks))],
+        spaces=SPACES,
     )
 
 

@@ -49,8 +49,8 @@ def hold(config: dict[str, Any]) -> int:
         runs = aligned(dataset)
         ranking = rank_candidates(system, runs, SPACES)
         every_row = np.arange(len(ranking.runs.documents))
-        parts = list_contributions(system, ranking.runs, every_row, SPACES)
-        found = explain_ranking(system, runs, query, SPACES)
+        parts = list_contributions(system, ranking.runs, every_row)
+        found = explain_ranking(system, runs, query)
         view = ranking.runs
         q = view.queries.index(query)
         rows = range(int(view.offsets[q]), int(view.offsets[q + 1]))

@@ -26,7 +26,7 @@ MEASURES = [parse_measure("RR@10"), parse_measure("nDCG@2"), parse_measure("R@3"
 def assessed(*, complete: bool = False, **options: object) -> Assessment:
     runs = align(QRELS, [RUN], complete=complete)
     system = System.model_validate({"name": "a", "runs": ["a"], **options})
-    return assess_system(system, runs, MEASURES, spaces={}, qrels=QRELS)
+    return assess_system(system, runs, MEASURES)
 
 
 def test_values_by_hand() -> None:
@@ -49,7 +49,7 @@ def test_the_unjudged_share_is_of_what_is_returned() -> None:
     long = Run.from_dict("a", {"q1": {f"x{n:02}": float(-n) for n in range(30)} | {"d1": 99.0}})
     runs = align(QRELS, [long])
     system = System(name="a", runs=("a",))
-    found = assess_system(system, runs, MEASURES, spaces={}, qrels=QRELS)
+    found = assess_system(system, runs, MEASURES)
     assert found.unjudged.share[0] == pytest.approx(9 / 10)
 
 
@@ -73,14 +73,14 @@ def test_a_tie_across_the_cut_decides_what_is_returned() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ["r"], "fusion": "weighted_score", "top_k": 1}
     )
-    found = assess_system(system, align(qrels, [run]), MEASURES[2:], spaces={}, qrels=qrels)
+    found = assess_system(system, align(qrels, [run]), MEASURES[2:])
     assert found.ties.affected.tolist() == [1]
     assert (found.values[0, 0], found.ties.minimum[0, 0], found.ties.maximum[0, 0]) == (0, 0, 1)
     assert found.ties.expected[0, 0] == pytest.approx(0.5)
 
 
 def test_the_perfect_order_of_the_pool() -> None:
-    values = perfect_order_values(align(QRELS, [RUN]), MEASURES, qrels=QRELS)
+    values = perfect_order_values(align(QRELS, [RUN]), MEASURES)
     # q2: the only relevant document is in no list.
     assert values.tolist() == [[1, 0, 1], [1, 0, 1], [1, 0, 1]]
 
@@ -88,14 +88,14 @@ def test_the_perfect_order_of_the_pool() -> None:
 def test_the_perfect_order_puts_judged_documents_first() -> None:
     qrels = Qrels.from_dict({"q": {"a": 0, "b": 0}})
     run = Run.from_dict("r", {"q": {"z": 3.0, "b": 2.0, "a": 1.0}})
-    judged = perfect_order_values(align(qrels, [run]), [parse_measure("Judged@2")], qrels=qrels)
+    judged = perfect_order_values(align(qrels, [run]), [parse_measure("Judged@2")])
     assert judged.tolist() == [[1]]
 
 
 def test_the_perfect_order_takes_negative_grades_for_none() -> None:
     qrels = Qrels.from_dict({"q": {"a": -2, "b": 1}})
     run = Run.from_dict("r", {"q": {"a": 3.0, "b": 2.0}})
-    best = perfect_order_values(align(qrels, [run]), [parse_measure("RR")], qrels=qrels)
+    best = perfect_order_values(align(qrels, [run]), [parse_measure("RR")])
     assert best.tolist() == [[1]]
 
 

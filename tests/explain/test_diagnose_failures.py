@@ -40,7 +40,7 @@ def diagnose(
     runs: AlignedRuns, qrels: Qrels, system: System, rel: int = 1
 ) -> tuple[RelevantDocuments, dict[FailureKind, Failures]]:
     relevant = list_relevant(runs, qrels, rel)
-    return relevant, find_failures(runs, relevant, rank_stages(system, runs, SPACES), rel)
+    return relevant, find_failures(runs, relevant, rank_stages(system, runs), rel)
 
 
 def listed(runs: AlignedRuns, relevant: RelevantDocuments, failures: Failures) -> Found:
@@ -64,7 +64,7 @@ def align_one(
     qrels = Qrels.from_dict({"q": grades})
     sources = [Run.from_dict(n, {"q": scores}, roles=ROLES[n]) for n, scores in lists.items()]
     rerankers = [Run.from_dict("r", {"q": rerank})] if rerank else []
-    return align(qrels, sources, rerankers=rerankers), qrels
+    return align(qrels, sources, rerankers=rerankers, spaces=SPACES), qrels
 
 
 def find(
@@ -198,7 +198,7 @@ def search_failures(
 ) -> dict[FailureKind, Found]:
     found: dict[FailureKind, Found] = {"dilution": {}, "burial": {}, "miss": {}, "inversion": {}}
     for query, grades in qrels.to_dict().items():
-        traces = explain_ranking(system, runs, query, SPACES).traces
+        traces = explain_ranking(system, runs, query).traces
         for document, grade in grades.items():
             if grade >= rel:
                 search_document(found, query, document, list(traces), system, rel)
@@ -323,6 +323,7 @@ def test_the_arrays_find_what_the_loop_finds(
             for name, pair in lists.items()
         ],
         rerankers=[Run.from_dict("r", dict(zip(names, rerank, strict=True)))],
+        spaces=SPACES,
         queries={"q1": Query("q1", type="local", confidence=0.9)},
         ties=ties,
     )
@@ -354,7 +355,7 @@ def test_weights_by_type_apply_to_the_queries_of_the_type() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ["dense", "bm25"], "weights_by_type": weights}
     )
-    stages = rank_stages(system, runs, SPACES)
+    stages = rank_stages(system, runs)
     assert stages.has_question.tolist() == [True, False, True]
     relevant, failures = diagnose(runs, qrels, system)
     assert listed(runs, relevant, failures["dilution"]) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ def runs(ties: Ties = "trec") -> AlignedRuns:
         Qrels.from_dict({"q": {"d2": 2, "d1": 0}, "other": {"d1": 1}}),
         [Run.from_dict(name, lists, roles=ROLES[name]) for name, lists in RUNS.items()],
         rerankers=[Run.from_dict("r", {"q": {"d1": 0.9, "d2": 0.2, "d4": 0.4}})],
+        spaces=SPACES,
         queries={"q": Query("q", type="local", confidence=0.9)},
         ties=ties,
     )
@@ -45,7 +47,7 @@ def runs(ties: Ties = "trec") -> AlignedRuns:
 
 def explained(ties: Ties = "trec", **options: object) -> Explanation:
     system = System.model_validate({"name": "s", "runs": ["bm25", "dense"], **options})
-    return explain_ranking(system, runs(ties=ties), "q", SPACES)
+    return explain_ranking(system, runs(ties=ties), "q")
 
 
 def of(found: Explanation, document: str) -> ScoreTrace:
@@ -144,7 +146,7 @@ def test_how_both_terms_of_a_blend_came_about(
 ) -> None:
     blend = {"method": "linear", "reranker": "r", "retrieval": retrieval, "missing": "zero"}
     system = System.model_validate({"name": "s", "runs": ["bm25", "dense"], "blend": blend})
-    mixed = of(explain_ranking(system, runs(), "q", {"r": space}), "d4").blend
+    mixed = of(explain_ranking(system, replace(runs(), spaces={"r": space}), "q"), "d4").blend
     assert mixed is not None
     said = (mixed.retrieval_formula, mixed.rerank_formula)
     assert said[0] == words[0] or not words[0]
@@ -174,11 +176,11 @@ def test_candidates_without_a_spread_and_without_a_score() -> None:
 def test_a_query_that_is_not_judged_is_an_error() -> None:
     system = System(name="s", runs=("bm25",))
     with pytest.raises(ConfigError, match=r"no query 'q9' among the 2 .*; did you mean 'q'\?"):
-        explain_ranking(system, runs(), "q9", SPACES)
+        explain_ranking(system, runs(), "q9")
 
 
 def test_a_query_that_nobody_answered_has_no_traces() -> None:
-    assert explain_ranking(System(name="s", runs=("bm25",)), runs(), "other", SPACES).traces == ()
+    assert explain_ranking(System(name="s", runs=("bm25",)), runs(), "other").traces == ()
 
 
 # ── why A stands above B

@@ -26,9 +26,10 @@ def under(*runs: str, **options: object) -> Explanation:
         Qrels.from_dict({"q": {"d1": 1}}),
         [Run.from_dict(name, lists) for name, lists in LISTS.items()],
         rerankers=[Run.from_dict("r", RERANK)],
+        spaces={"r": "unit"},
     )
     system = System.model_validate({"name": "s", "runs": runs or ("a", "b"), **options})
-    return explain_ranking(system, aligned, "q", {"r": "unit"})
+    return explain_ranking(system, aligned, "q")
 
 
 def rrf(**weights: float) -> dict[str, Any]:

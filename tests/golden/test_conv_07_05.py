@@ -39,7 +39,7 @@ def fuse(
         for name, scores in result_sets.items()
     ]
     runs = align(Qrels.from_dict({"q": {"none": 1}}), lists, ties="first_seen")
-    traces = explain_ranking(system, runs, "q", {}).traces
+    traces = explain_ranking(system, runs, "q").traces
     return tuple(trace for trace in traces if trace.rank is not None)
 
 

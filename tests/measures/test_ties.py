@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,5 +150,6 @@ def test_a_measure_of_ir_measures_has_extremes_but_no_expectation() -> None:
     assert found.maximum[0].tolist() == [1, 1]
     assert math.isnan(found.expected[0, 0])
     assert found.expected[0, 1] == 1
+    unjudged = replace(built.runs, qrels=None)
     with pytest.raises(ConfigError, match="pass qrels"):
-        tie_sensitivity(measures, built.runs, built.positions, built.firsts)
+        tie_sensitivity(measures, unjudged, built.positions, built.firsts)

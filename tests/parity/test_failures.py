@@ -85,7 +85,7 @@ def align_collection(folder: Path) -> tuple[AlignedRuns, Qrels]:
     ]
     reranker = load_run(folder / f"runs/{RERANKER}.trec.gz", name=RERANKER)
     qrels = load_qrels(folder / "qrels.txt")
-    return align(qrels, runs, rerankers=[reranker]), qrels
+    return align(qrels, runs, rerankers=[reranker], spaces={RERANKER: "unbounded"}), qrels
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_failures_on_a_real_collection(
     aligned, qrels = align_collection(folder)
     system = System("s", [*SOURCES.values()], "rrf", blend)
     relevant = list_relevant(aligned, qrels, REL)
-    stages = rank_stages(system, aligned, {RERANKER: "unbounded"})
+    stages = rank_stages(system, aligned)
     found = find_failures(aligned, relevant, stages, REL)
     plain = count_plainly(folder, reranked=blend is BLEND)
     failed = {kind: int(failures.is_failed.sum()) for kind, failures in found.items()}

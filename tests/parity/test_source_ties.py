@@ -25,7 +25,7 @@ def test_a_list_of_rounded_scores_is_not_certain() -> None:
     measures = [parse_measure("nDCG@10")]
     scores = evaluate_systems([*systems.values()], runs, measures)
     values = {each.system: each.values for each in scores}
-    found = find_source_ties(systems, values, runs, measures, spaces={}, qrels=qrels)
+    found = find_source_ties(systems, values, runs, measures)
     assert {name: each.ties.affected.tolist() for name, each in found.items()} == {
         "repllama": [29],
         "bm25": [0],

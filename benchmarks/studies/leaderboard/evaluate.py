@@ -164,7 +164,7 @@ def _evaluate(material: Material, system: System) -> FloatArray:
     primary, _, precision = material.measures
     measures = (primary, precision)
     [scores] = evaluate_systems([system], runs, measures, spaces=spaces, qrels=qrels)
-    [unjudged] = measure_unjudged(system, runs, [primary], spaces=spaces, qrels=qrels)
+    [unjudged] = measure_unjudged(system, runs, [primary])
     filled = unjudged.filled
     if filled is None:
         raise TypeError(f"{primary.name} has no formula for unjudged documents")

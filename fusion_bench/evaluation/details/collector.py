@@ -18,8 +18,6 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import UnknownKeyError, UnknownNameError
 from fusion_bench.evaluation.details.relevant_ranks import (
     Observer,
@@ -201,8 +199,6 @@ class CollectedLists:
         name: The dataset.
         runs: Aligned, the Q evaluated queries.
         measure: The primary measure.
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
         documents: Texts of the documents; None = the dataset has none.
         groups: Shape (Q,): codes of the groups.
         alpha: 1 − coverage of intervals.
@@ -214,8 +210,6 @@ class CollectedLists:
     name: str
     runs: AlignedRuns
     measure: Measure
-    spaces: Mapping[str, ScoreSpace]
-    qrels: Qrels
     documents: Path | None
     groups: IntArray
     alpha: float
@@ -237,8 +231,6 @@ class CollectedLists:
             name=dataset.spec.name,
             runs=runs,
             measure=task.measures[0],
-            spaces=dataset.spaces,
-            qrels=dataset.qrels,
             documents=dataset.documents,
             groups=task.groups,
             alpha=task.experiment.alpha,
@@ -264,7 +256,7 @@ class CollectedLists:
         detailed = self._detail(collection)
         relevant = make_relevant_ranks(self.runs, self.ranks.relevant, self.ranks.ranks)
         top = tuple(
-            list_top_documents(system, self.runs, self.ranks.tops[system.name], self.spaces)
+            list_top_documents(system, self.runs, self.ranks.tops[system.name])
             for system in detailed.systems
         )
         excerpt = 0 if self.documents is None else TEXT_LENGTH
@@ -309,8 +301,6 @@ class CollectedLists:
             systems=tuple(self.systems[name] for name in names),
             values=values,
             measure=self.measure,
-            spaces=self.spaces,
-            qrels=self.qrels,
             groups=self.groups,
             alpha=self.alpha,
         )

@@ -12,8 +12,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace, Switch
+from fusion_bench.data.records import Switch
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.details.relevant_ranks import PlainTable
 from fusion_bench.experiment.system import System
@@ -51,8 +50,6 @@ class DetailedSet:
         systems: Fitted, the baseline first.
         values: By system, shape (Q,): the primary measure.
         measure: The primary measure.
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
         groups: Shape (Q,): codes of the groups.
         alpha: 1 − coverage of intervals.
     """
@@ -60,8 +57,6 @@ class DetailedSet:
     systems: tuple[System, ...]
     values: Mapping[str, FloatArray]
     measure: Measure
-    spaces: Mapping[str, ScoreSpace]
-    qrels: Qrels
     groups: IntArray
     alpha: float
 
@@ -95,9 +90,7 @@ class DetailedSet:
             return _find_reason(error)
 
     def _evaluate(self, systems: Sequence[System], runs: AlignedRuns) -> list[FloatArray]:
-        scores = evaluate_systems(
-            systems, runs, [self.measure], spaces=self.spaces, qrels=self.qrels
-        )
+        scores = evaluate_systems(systems, runs, [self.measure])
         return [each.values[0] for each in scores]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,7 +11,6 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.details.relevant_ranks import (
     SHARED,
     PlainTable,
@@ -46,26 +45,23 @@ class Contributions(NamedTuple):
     scores: FloatArray
 
 
-def list_contributions(
-    system: System, view: AlignedRuns, rows: IntArray, spaces: Mapping[str, ScoreSpace]
-) -> Contributions:
+def list_contributions(system: System, view: AlignedRuns, rows: IntArray) -> Contributions:
     """The summands of the final scores of some candidates.
 
     Args:
         system: A plain system.
         view: The sources that take part in it.
         rows: Shape (n,): candidates of the view.
-        spaces: Score space of each rerank list.
     """
     parts = _take_terms(system.fusion.score_terms(view), rows)
     labels, values = _fused_contributions(parts, view.sources)
     if isinstance(system.blend, NoBlend):
         return Contributions(labels, values, system.fusion.display_scores(parts.scores))
     fused = fused_list(view, system.fusion)
-    scores = system.blend.blend(view, fused, spaces).scores[rows]
+    scores = system.blend.blend(view, fused, view.spaces).scores[rows]
     if not isinstance(system.blend, RerankBlend):
         return Contributions(labels, values, scores)
-    names, mixed = _blend_contributions(system.blend, view, fused, spaces, rows, scores)
+    names, mixed = _blend_contributions(system.blend, view, fused, rows, scores)
     values[:, ~np.isnan(mixed).all(axis=0)] = np.nan
     return Contributions((*labels, *names), np.vstack([values, mixed]), scores)
 
@@ -91,12 +87,11 @@ def _blend_contributions(
     blend: RerankBlend,
     view: AlignedRuns,
     fused: Fused,
-    spaces: Mapping[str, ScoreSpace],
     rows: IntArray,
     scores: FloatArray,
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Names of the summands of a blend, and their values; NaN where nothing was blended."""
-    candidates, unit, unscored = blend.score_candidates(view, fused, spaces)
+    candidates, unit, unscored = blend.score_candidates(view, fused, view.spaces)
     is_blended = (candidates & ~unscored)[rows]
     mix = blend.blend_terms(view, fused, candidates)
     label = f"rerank {blend.reranker}"
@@ -183,7 +178,6 @@ def list_top_documents(
     system: System,
     runs: AlignedRuns,
     tops: Sequence[TopRows],
-    spaces: Mapping[str, ScoreSpace],
 ) -> TopDocuments:
     """The first documents of a system whose lists were collected.
 
@@ -191,12 +185,11 @@ def list_top_documents(
         system: Fitted, with its name.
         runs: Aligned runs.
         tops: The first rows of its lists, in the order of its plain systems.
-        spaces: Score space of each rerank list.
     """
     pieces = []
-    for (_, plain, part), top in zip(plain_systems(system, runs, spaces), tops, strict=True):
+    for (_, plain, part), top in zip(plain_systems(system, runs), tops, strict=True):
         view = plain.active_runs(part)
-        pieces.append((view, top, list_contributions(plain, view, top.rows, spaces)))
+        pieces.append((view, top, list_contributions(plain, view, top.rows)))
     labels, terms = _join_terms([parts for _, _, parts in pieces])
     query = np.concatenate([top.queries[view.query_index[top.rows]] for view, top, _ in pieces])
     codes = np.concatenate([view.documents[top.rows] for view, top, _ in pieces])

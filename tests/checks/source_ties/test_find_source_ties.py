@@ -45,18 +45,15 @@ def source_ties(
     seed: int = 0,
 ) -> SourceTies:
     reranked = [Run.from_dict(name, ranked) for name, ranked in (rerankers or {}).items()]
-    runs = align(
-        QRELS, [Run.from_dict(name, ranked) for name, ranked in lists.items()], rerankers=reranked
-    )
     spaces: dict[str, ScoreSpace] = {run.name: space for run in reranked}
-    scores = evaluate_systems([system], runs, measures, spaces=spaces, qrels=QRELS)
+    sources = [Run.from_dict(name, ranked) for name, ranked in lists.items()]
+    runs = align(QRELS, sources, rerankers=reranked, spaces=spaces)
+    scores = evaluate_systems([system], runs, measures)
     return find_source_ties(
         {"s": system},
         {"s": scores[0].values},
         runs,
         measures,
-        spaces=spaces,
-        qrels=QRELS,
         ranked_by_column=ranked_by_column,
         seed=seed,
     )["s"]
@@ -200,7 +197,7 @@ def test_what_is_not_sampled_is_unknown_and_what_is_exact_is_known() -> None:
     systems = {"alone": System("alone", ["a"]), "fused": System("fused", ["a", "b"])}
     scores = evaluate_systems(list(systems.values()), runs, MEASURES)
     values = {name: each.values for name, each in zip(systems, scores, strict=True)}
-    found = find_source_ties(systems, values, runs, MEASURES, spaces={}, qrels=QRELS, samples=False)
+    found = find_source_ties(systems, values, runs, MEASURES, samples=False)
     assert found["fused"].unknown == {measure.name for measure in MEASURES}
     assert found["fused"].settlements is None
     assert found["alone"].unknown == frozenset()
@@ -223,8 +220,6 @@ def test_gaps_in_a_rank_column_are_no_ties() -> None:
         {"s": values},
         runs,
         MEASURES,
-        spaces={},
-        qrels=QRELS,
         ranked_by_column={"a"},
     )
     assert found["s"].ties.affected.tolist() == [0, 0, 0]
@@ -244,5 +239,5 @@ def test_many_candidates_need_a_system_that_is_counted(
 ) -> None:
     runs = align(QRELS, [Run.from_dict("a", CONSTANT), Run.from_dict("b", OTHER)])
     tied = find_tied_runs(runs, ["a", "b"], [])
-    names = find_affordable({"s": system}, tied, MEASURES, {}, most)
+    names = find_affordable({"s": system}, tied, MEASURES, most)
     assert (names == {"s"}) is affordable

@@ -29,7 +29,7 @@ TYPES = {"q1": "local", "q2": "global", "q3": "local"}
 def measured(*names: str, **options: object) -> tuple[UnjudgedEvidence, ...]:
     system = System.model_validate({"name": "s", "runs": ["r"], **options})
     measures = [parse_measure(name) for name in names]
-    return measure_unjudged(system, align(QRELS, [RUN]), measures, spaces={}, qrels=QRELS)
+    return measure_unjudged(system, align(QRELS, [RUN]), measures)
 
 
 def test_by_hand() -> None:
@@ -63,7 +63,7 @@ def test_means_are_taken_over_all_parts_of_a_system() -> None:
     )
     alone = System(name="s", runs=("r",))
     by_type, whole = (
-        measure_unjudged(system, runs, [parse_measure("P@2")], spaces={}, qrels=QRELS)[0].filled
+        measure_unjudged(system, runs, [parse_measure("P@2")])[0].filled
         for system in (parts, alone)
     )
     assert by_type is not None

@@ -46,7 +46,7 @@ def all_bounds(names: list[str], lists: list[List]) -> tuple[QueryBounds | None,
     }
     runs = align(qrels, [Run.from_dict("r", scores)])
     parts = list_parts(System(name="r", runs=("r",)), runs, {})
-    return find_bounds([parse_measure(name) for name in names], runs, parts, qrels)
+    return find_bounds([parse_measure(name) for name in names], runs, parts)
 
 
 def bounds_of(name: str, grades: dict[str, int], ids: list[str]) -> QueryBounds | None:

@@ -51,9 +51,9 @@ def test_the_final_lists_of_a_system(tmp_path: Path) -> None:
     dataset = load_dataset(root / tiny.DATASET)
     experiment, _ = read_experiment(root / tiny.EXPERIMENT)
     runs = dataset.aligned(["a", "b"])
-    evidence = system_evidence(experiment.systems["two"], runs, dataset.spaces, CragRule())
+    evidence = system_evidence(experiment.systems["two"], runs, CragRule())
     assert evidence is not None
     assert runs.queries == ("q1", "q2", "q3", "q4")
     # q2: d3 is second in both lists, and d4 and d8 are first in one each.
     assert evidence.scores.tolist() == [0.9, 0.8, 0.6, 0.7]
-    assert system_evidence(experiment.systems["one"], runs, dataset.spaces, CragRule()) is None
+    assert system_evidence(experiment.systems["one"], runs, CragRule()) is None

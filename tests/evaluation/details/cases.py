@@ -71,6 +71,7 @@ class Case:
             [Run.from_dict(name, dict(rows), roles=ROLES[name]) for name, rows in runs],
             rerankers=[Run.from_dict("r", self.rerank)],
             queries=types,
+            spaces=SPACES,
         )
 
 
@@ -117,4 +118,4 @@ def detail(case: Case, *systems: System, runs: AlignedRuns | None = None) -> Det
     scores = evaluate_systems(systems, runs, [MEASURE], spaces=SPACES)
     values = {system.name: each.values[0] for system, each in zip(systems, scores, strict=True)}
     groups = np.arange(len(runs.queries))
-    return DetailedSet(systems, values, MEASURE, SPACES, case.qrels, groups, 0.05)
+    return DetailedSet(systems, values, MEASURE, groups, 0.05)

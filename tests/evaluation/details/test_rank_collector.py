@@ -21,7 +21,6 @@ from fusion_bench.evaluation.details.top_documents import list_top_documents
 from tests.evaluation.details.cases import (
     MEASURE,
     QUERIES,
-    SPACES,
     SYSTEMS,
     Case,
     final_lists,
@@ -37,8 +36,7 @@ def collect(case: Case, config: dict[str, Any]) -> tuple[AlignedRuns, RankCollec
     runs = case.align()
     collector = RankCollector(runs, list_relevant(runs, case.qrels, 1))
     observe = collector.observe("s")
-    options: dict[str, Any] = {"spaces": SPACES, "qrels": case.qrels, "observe": observe}
-    assess_system(make_system(config), runs, [MEASURE], **options)
+    assess_system(make_system(config), runs, [MEASURE], observe)
     return runs, collector
 
 
@@ -84,7 +82,7 @@ def test_ranks_in_the_sources(case: Case) -> None:
 @given(case=CASES)
 def test_top_documents_are_the_beginnings_of_the_lists(case: Case, config: dict[str, Any]) -> None:
     runs, collected = collect(case, config)
-    top = list_top_documents(make_system(config), runs, collected.tops["s"], SPACES)
+    top = list_top_documents(make_system(config), runs, collected.tops["s"])
     lists = final_lists(make_system(config), runs)
     expected = [
         (query, rank, document, case.judged[query].get(document))
@@ -104,7 +102,7 @@ def test_top_documents_are_the_beginnings_of_the_lists(case: Case, config: dict[
 def test_a_part_of_the_queries_keeps_its_rows() -> None:
     runs, collected = collect(make_case(3), SYSTEMS[4])
     ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
-    top = list_top_documents(make_system(SYSTEMS[4]), runs, collected.tops["s"], SPACES)
+    top = list_top_documents(make_system(SYSTEMS[4]), runs, collected.tops["s"])
     keep = np.array([True, False, False, True, False])
     for whole in (ranks, top):
         frame, part = whole.to_pandas(), whole.keep_queries(keep).to_pandas()

@@ -13,7 +13,7 @@ from fusion_bench.evaluation.details.top_documents import (
     estimate_sizes,
     list_top_documents,
 )
-from tests.evaluation.details.cases import SPACES, SYSTEMS, make_case, make_system
+from tests.evaluation.details.cases import SYSTEMS, make_case, make_system
 from tests.evaluation.details.test_rank_collector import collect
 
 
@@ -42,7 +42,7 @@ def test_those_that_differ_most_are_kept() -> None:
 def test_the_estimate_is_near_the_json() -> None:
     runs, collected = collect(make_case(3), SYSTEMS[3])
     ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
-    top = list_top_documents(make_system(SYSTEMS[3]), runs, collected.tops["s"], SPACES)
+    top = list_top_documents(make_system(SYSTEMS[3]), runs, collected.tops["s"])
     text = json.dumps([ranks.to_dict(), top.to_dict()], separators=(",", ":"))
     estimate = estimate_sizes(ranks, [top]).sum()
     assert 0.5 < estimate / len(text) < 2
@@ -51,7 +51,7 @@ def test_the_estimate_is_near_the_json() -> None:
 def test_a_text_counts_once_a_query() -> None:
     runs, collected = collect(make_case(3), SYSTEMS[3])
     ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
-    top = list_top_documents(make_system(SYSTEMS[3]), runs, collected.tops["s"], SPACES)
+    top = list_top_documents(make_system(SYSTEMS[3]), runs, collected.tops["s"])
     texts = estimate_sizes(ranks, [top, top], excerpt=100) - estimate_sizes(ranks, [top, top])
     shown = {
         *zip(ranks.query.tolist(), ranks.documents, strict=True),

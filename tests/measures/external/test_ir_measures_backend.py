@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -206,8 +207,9 @@ def test_a_provider_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_needs_the_judgments() -> None:
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
+    unjudged = replace(built.runs, qrels=None)
     with pytest.raises(ConfigError, match=r"^Bpref: computed by ir_measures, .* pass qrels$"):
-        compute_measures([parse_measure("Bpref")], built.runs, built.positions)
+        compute_measures([parse_measure("Bpref")], unjudged, built.positions)
 
 
 def test_needs_the_judgments_of_every_query() -> None:

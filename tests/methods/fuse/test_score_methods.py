@@ -124,7 +124,7 @@ def test_an_explanation_names_the_source_whose_score_it_is(
     lists = {"a": {"x": 0.8}, "b": {"x": 0.5}, "c": {"x": 0.1}}
     config = {"method": method, "normalize": "none"}
     system = System.model_validate({"name": "s", "runs": tuple(lists), "fusion": config})
-    trace = explain_ranking(system, aligned(lists), "q", {}).find_trace("x")
+    trace = explain_ranking(system, aligned(lists), "q").find_trace("x")
     assert trace is not None
     assert {term.source: term.value for term in trace.terms if term.value} == given_by
     assert trace.recomputed_score == trace.score

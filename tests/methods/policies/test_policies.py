@@ -39,6 +39,7 @@ def runs_of(roles: dict[str, frozenset[str]] = ROLES) -> AlignedRuns:
         Qrels.from_dict({"q1": {"a": 1}, "q2": {"y": 1}}),
         [Run.from_dict(name, lists, roles=roles[name]) for name, lists in LISTS.items()],
         rerankers=[Run.from_dict("reranker", RERANK)],
+        spaces={"reranker": "unit"},
     )
 
 
@@ -75,7 +76,7 @@ def test_alpha_of_the_fusion_gives_way_to_the_weights() -> None:
         fusion={"method": "tm2c2", "alpha": 0.5},
         policy={"method": "margin_silencing"},
     )
-    plain, _ = plain_system_of(system, runs_of(), "q1", {})
+    plain, _ = plain_system_of(system, runs_of(), "q1")
     data = plain.fusion.model_dump()
     assert data["weights"] == {"bm25": 0.3, "dense": 0.5}
     assert data.get("alpha") is None
@@ -186,7 +187,7 @@ def test_a_system_without_a_policy_is_written_as_before() -> None:
 def test_a_policy_reads_the_list_of_a_stage() -> None:
     stage = {"runs": ["dense"], "fusion": "rrf"}
     system = System("s", ["bm25", "inner"], stages={"inner": stage}, policy="margin_silencing")
-    plain, alone = plain_system_of(system, runs_of(), "q1", {})
+    plain, alone = plain_system_of(system, runs_of(), "q1")
     assert set(alone.sources) >= {"bm25", "inner"}
     # The stage's scores are 1/61 and 1/62: no margin to speak of.
     assert plain.fusion.model_dump()["weights"] == {"bm25": 1.0, "inner": 1.0}
@@ -238,7 +239,7 @@ def test_explain_names_what_was_picked_and_why(
 ) -> None:
     blend = {"method": "replace", "reranker": "reranker", "missing": "below"}
     system = System("s", ["bm25", "dense"], blend=blend, policy=policy)
-    explanation = explain_ranking(system, runs_of(), query, {"reranker": "unit"})
+    explanation = explain_ranking(system, runs_of(), query)
     trace = explanation.policy
     assert trace is not None
     if reason:
@@ -252,7 +253,7 @@ def test_explain_names_what_was_picked_and_why(
 
 def test_a_trained_policy_says_that_its_model_did_not_learn_from_the_query() -> None:
     system = System("s", ["bm25", "dense"], policy={"method": "regression", "folds": 2})
-    trace = explain_ranking(system, runs_of(), "q1", {}).policy
+    trace = explain_ranking(system, runs_of(), "q1").policy
     assert trace is not None
     assert trace.reason == "predicted to be best by a model that did not learn from this query"
     assert trace.changes.startswith("weights bm25 ")

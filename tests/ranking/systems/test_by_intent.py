@@ -73,7 +73,7 @@ def test_the_yaml_of_a_system_builds_it_again() -> None:
 def test_an_explanation_names_the_intent() -> None:
     system, runs = System("s", NAMES, **BY_INTENT["a weight"]), aligned()
     explained = {
-        query: explain_ranking(system, runs, query, {}) for query in ("q00", "q01", "q02", "q03")
+        query: explain_ranking(system, runs, query) for query in ("q00", "q01", "q02", "q03")
     }
     assert [item.intent for item in explained.values()] == ["meta", "synergy", "default", "default"]
     assert {item.query_type for item in explained.values()} == {None}

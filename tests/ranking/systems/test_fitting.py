@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.assessment import assess_system
@@ -46,7 +45,7 @@ def test_every_way_of_ranking_agrees_with_the_fitted_fusion() -> None:
     rows = zip(lists.query_ids, lists.document_ids, lists.scores.tolist(), strict=True)
     assert {(query, document): score for query, document, score in rows} == expected
     for query in runs.queries:
-        for trace in explain_ranking(system(depth=5), runs, query, {}).traces:
+        for trace in explain_ranking(system(depth=5), runs, query).traces:
             assert trace.score == trace.recomputed_score == expected[query, trace.document]
 
 
@@ -56,8 +55,7 @@ def test_shards_and_the_batch_engine_change_no_value() -> None:
     [sharded] = evaluate_systems(
         [system()], runs, [MEASURE], limits=ShardLimits(candidates=20), threads=2
     )
-    qrels = Qrels.from_dict(JUDGMENTS)
-    assessed = assess_system(system(), runs, [MEASURE], spaces={}, qrels=qrels)
+    assessed = assess_system(system(), runs, [MEASURE])
     assert whole.evaluation_path == "counted"
     np.testing.assert_array_equal(whole.values, sharded.values)
     np.testing.assert_array_equal(whole.values, assessed.values)

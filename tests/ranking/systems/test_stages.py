@@ -87,7 +87,7 @@ def view(seed: int = 3) -> AlignedRuns:
     roles = {"bm25": ["question", "keyword"], "dense": ["question", "semantic"], "hyde": ["hyde"]}
     runs = [Run.from_dict(n, dict(d), roles=frozenset(roles[n])) for n, d in data.items()]
     qrels = Qrels.from_dict({query: {"d1": 1, "d3": 2} for query in rerank})
-    return align(qrels, runs, rerankers=[Run.from_dict("reranker", dict(rerank))])
+    return align(qrels, runs, rerankers=[Run.from_dict("reranker", dict(rerank))], spaces=SPACES)
 
 
 def test_a_stage_has_the_roles_that_its_sources_share() -> None:
@@ -117,7 +117,7 @@ def test_terms_add_up_in_every_stage(stage: dict[str, Any]) -> None:
     runs = view()
     middle = {"runs": ["inner", "hyde"], "stages": {"inner": stage}}
     system = System("s", ["middle", "bm25"], stages={"middle": middle})
-    explanation = explain_ranking(system, runs, runs.queries[0], SPACES)
+    explanation = explain_ranking(system, runs, runs.queries[0])
     [second] = explanation.stages
     [third] = second.stages
     for each in (explanation, second, third):

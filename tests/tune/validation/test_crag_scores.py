@@ -38,7 +38,7 @@ def base() -> TuningObjective:
     grades = np.where(empty[runs.query_index], 0, runs.grades)
     rng = np.random.default_rng(0)
     logits: FloatArray = 4.0 * (grades > 0) - 3.0 + rng.normal(size=len(grades))
-    runs = replace(runs, grades=grades, rerank=logits[None])
+    runs = replace(runs, grades=grades, rerank=logits[None], spaces={"sharp": "logit"})
     return replace(problem(RERANKED, runs=runs), spaces={"sharp": "logit"})
 
 
@@ -48,7 +48,7 @@ def split(base: TuningObjective) -> QuerySplit:
 
 
 def evidence_of(base: TuningObjective, **rule: int) -> ListEvidence:
-    found = system_evidence(RERANKED, base.runs, base.spaces, CragRule.model_validate(rule))
+    found = system_evidence(RERANKED, base.runs, CragRule.model_validate(rule))
     assert found is not None
     return found
 
@@ -112,7 +112,9 @@ def test_thresholds_obey_the_least_gain(base: TuningObjective, split: QuerySplit
 def test_scores_that_mean_something_within_a_query_only_are_refused(
     base: TuningObjective, space: ScoreSpace
 ) -> None:
-    assert system_evidence(RERANKED, base.runs, {"sharp": space}, CragRule()) is None
+    assert (
+        system_evidence(RERANKED, replace(base.runs, spaces={"sharp": space}), CragRule()) is None
+    )
     assert absolute_rerankers({"sharp": space, "a": "log_prob"}) == ["a"]
     with pytest.raises(ConfigError, match=f"crag: d has no rerank list .*'sharp' is {space}"):
         require_absolute("d", {"sharp": space})
@@ -121,4 +123,4 @@ def test_scores_that_mean_something_within_a_query_only_are_refused(
 
 
 def test_without_a_rerank_list_there_are_no_scores(base: TuningObjective) -> None:
-    assert system_evidence(system(), base.runs, base.spaces, CragRule()) is None
+    assert system_evidence(system(), base.runs, CragRule()) is None
