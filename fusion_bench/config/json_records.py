@@ -7,9 +7,9 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema
 
@@ -17,6 +17,21 @@ from fusion_bench.config.models import Location, Model, make_config_error
 from fusion_bench.errors import DataError
 from fusion_bench.util.files import explain_error, read_regular_text
 from fusion_bench.util.json_text import refuse_repeated_keys
+
+
+def none_if_nan(value: float | None) -> float | None:
+    """The number; None for NaN, which JSON has not."""
+    return None if value is None or math.isnan(value) else value
+
+
+#: A number that may be missing: null in JSON, None here.
+OptionalFloat = Annotated[float | None, AfterValidator(none_if_nan)]
+
+
+class ReportRecord(BaseModel):
+    """Frozen; a key it does not know means another format, hence an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
 
 
 class StoredRecord(BaseModel):

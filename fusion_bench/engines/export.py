@@ -23,9 +23,7 @@ from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.results import record_comparison
 from fusion_bench.evaluation.run_experiment import (
-    Progress,
     find_datasets,
-    ignore_progress,
     load_lists,
     read_distinct_specs,
 )
@@ -44,6 +42,10 @@ from fusion_bench.methods.fuse import Trainable
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.formatting import (
+    Progress,
+    ignore_progress,
+)
 
 Precision = Literal["float32", "float64"]
 #: Relative difference up to which two scores are equal: sums of a few terms lose the last digits.

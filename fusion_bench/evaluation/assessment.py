@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,9 +39,9 @@ from fusion_bench.stats.trial_variance import (
     plan_narrowing,
     split_variance,
 )
-
-if TYPE_CHECKING:
-    from fusion_bench.evaluation.run_experiment import Progress
+from fusion_bench.util.formatting import (
+    Progress,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,9 +27,11 @@ from pydantic import Field, PrivateAttr, create_model
 from fusion_bench.checks.records import (
     CompletionBounds,
     LintFinding,
-    ReportRecord,
 )
-from fusion_bench.config.json_records import read_stored
+from fusion_bench.config.json_records import (
+    ReportRecord,
+    read_stored,
+)
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError

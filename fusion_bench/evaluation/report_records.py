@@ -14,10 +14,12 @@ from fusion_bench.checks.records import (
     JudgeInfo,
     ListInfo,
     NearDuplicates,
+)
+from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.config.json_records import (
     OptionalFloat,
     ReportRecord,
 )
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.errors import ConfigError

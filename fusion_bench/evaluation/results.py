@@ -12,13 +12,15 @@ import numpy as np
 from fusion_bench.checks.completion_bounds import (
     QueryBounds,
 )
-from fusion_bench.checks.records import none_if_nan
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,
     compare_unjudged,
     mean_evidence,
     measure_unjudged,
+)
+from fusion_bench.config.json_records import (
+    none_if_nan,
 )
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.records import drop_final, sort_field_values

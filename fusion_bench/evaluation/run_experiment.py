@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -41,13 +41,7 @@ from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.dataset_paths import find_dataset
 from fusion_bench.util.file_paths import name_experiment, show_path
-
-#: Called with what is being done, how much of it is done, and how much there is.
-Progress = Callable[[str, int, int], None]
-
-
-def ignore_progress(stage: str, done: int, total: int) -> None:
-    """Report no progress."""
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 
 def run_experiment(

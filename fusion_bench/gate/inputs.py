@@ -32,9 +32,7 @@ from fusion_bench.evaluation.dataset_facts import (
 from fusion_bench.evaluation.lint import lint_experiment, read_dataset_facts
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.run_experiment import (
-    Progress,
     find_datasets,
-    ignore_progress,
     load_lists,
 )
 from fusion_bench.experiment.experiment import Experiment
@@ -59,6 +57,10 @@ from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.file_paths import is_untracked, name_experiment
+from fusion_bench.util.formatting import (
+    Progress,
+    ignore_progress,
+)
 
 
 def merge_trials(dataset: Dataset) -> dict[str, str]:

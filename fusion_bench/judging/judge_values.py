@@ -14,9 +14,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import evaluate_trials, prepare_dataset
 from fusion_bench.evaluation.run_experiment import (
-    Progress,
     find_datasets,
-    ignore_progress,
     read_distinct_specs,
     select_systems,
 )
@@ -27,6 +25,10 @@ from fusion_bench.io.load_records import load_judge
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.fitting import needs_fitting
 from fusion_bench.stats.intervals import draw_queries
+from fusion_bench.util.formatting import (
+    Progress,
+    ignore_progress,
+)
 
 
 def replace_measures(names: Sequence[str]) -> list[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.io.excerpts import read_whole_texts
 from fusion_bench.io.outputs import check_output, write_output
 from fusion_bench.judging.judge_files import (
@@ -39,6 +38,10 @@ from fusion_bench.judging.pools import (
 )
 from fusion_bench.judging.spreadsheet import SheetRules, read_sheet
 from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.formatting import (
+    Progress,
+    ignore_progress,
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.dataset_facts import find_ignored_queries
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, evaluate_trials, prepare_dataset
-from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.judging.judge_files import merge_qrels
@@ -25,7 +24,12 @@ from fusion_bench.measures.names import parse_measure
 from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.stats.comparison import SHOWN, Answer
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family
-from fusion_bench.util.formatting import format_number, pluralize
+from fusion_bench.util.formatting import (
+    Progress,
+    format_number,
+    ignore_progress,
+    pluralize,
+)
 
 
 def answer_of(

@@ -10,7 +10,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.checks.judges import find_scale_warnings, find_shared_families
-from fusion_bench.checks.records import DataWarning, OptionalFloat, ReportRecord
+from fusion_bench.checks.records import (
+    DataWarning,
+)
+from fusion_bench.config.json_records import (
+    OptionalFloat,
+    ReportRecord,
+)
 from fusion_bench.config.models import refuse_repeats
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
@@ -20,8 +26,6 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.report_records import Collection as CollectionRecord
 from fusion_bench.evaluation.run_experiment import (
-    Progress,
-    ignore_progress,
     report_provenance,
     run_on_datasets,
 )
@@ -35,7 +39,14 @@ from fusion_bench.stats.agreement import kendall_tau
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, paired_difference
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.file_paths import name_experiment
-from fusion_bench.util.formatting import Columns, TableView, list_names, pluralize
+from fusion_bench.util.formatting import (
+    Columns,
+    Progress,
+    TableView,
+    ignore_progress,
+    list_names,
+    pluralize,
+)
 
 #: What judges say of a system together: the same; better and worse; shown by some of them only.
 Stability: TypeAlias = Literal["same", "reversed", "not shown by all"]

@@ -26,7 +26,9 @@ from fusion_bench.evaluation.prepared_dataset import (
     prepare_dataset,
     trials_of,
 )
-from fusion_bench.evaluation.run_experiment import Progress, load_lists
+from fusion_bench.evaluation.run_experiment import (
+    load_lists,
+)
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -43,6 +45,9 @@ from fusion_bench.stats.trial_variance import (
     paired_sides,
 )
 from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.util.formatting import (
+    Progress,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,9 +32,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.dataset_facts import describe_first_trial, warn_first_trial
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import (
-    Progress,
     find_datasets,
-    ignore_progress,
     load_lists,
     read_distinct_specs,
     report_provenance,
@@ -54,6 +52,10 @@ from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, random_wor
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.trial_selection import assign_folds
 from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.formatting import (
+    Progress,
+    ignore_progress,
+)
 
 #: Most parameter sets of a trained policy: each is fitted many times for every shuffling.
 MOST_TRAINED = 5

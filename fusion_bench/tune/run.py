@@ -13,7 +13,6 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import (
-    Progress,
     find_datasets,
     read_distinct_specs,
     report_provenance,
@@ -40,7 +39,10 @@ from fusion_bench.tune.objective import (
 from fusion_bench.tune.tuning_run import TuningRun
 from fusion_bench.util.file_paths import name_experiment, resolve_path
 from fusion_bench.util.files import check_regular, explain_error
-from fusion_bench.util.formatting import format_number
+from fusion_bench.util.formatting import (
+    Progress,
+    format_number,
+)
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,6 @@ from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.lint import describe_dataset, lint_systems
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.evaluation.run_experiment import (
-    Progress,
-    ignore_progress,
-)
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.io.dataset import Dataset
@@ -54,6 +50,10 @@ from fusion_bench.tune.trial_selection import (
     cross_validate,
     describe_choice,
     fit_default_folds,
+)
+from fusion_bench.util.formatting import (
+    Progress,
+    ignore_progress,
 )
 
 #: A class with fewer tuning groups keeps the parameters for all.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -272,3 +272,11 @@ def _format_cell(cell: object) -> str:
     if cell is None:
         return ""
     return f"{cell:.4f}" if isinstance(cell, float) else escape_control_chars(str(cell))
+
+
+#: Called with what is being done, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
+
+
+def ignore_progress(stage: str, done: int, total: int) -> None:
+    """Report no progress."""

@@ -14,10 +14,12 @@ from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.cli.application.progress import progress_bar
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.judging.judge_files import CombineName
     from fusion_bench.judging.judge_work import JudgeOptions, JudgeWork
     from fusion_bench.judging.pools import JudgedSystems
+    from fusion_bench.util.formatting import (
+        Progress,
+    )
 
 
 @dataclass(frozen=True)

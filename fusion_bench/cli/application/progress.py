@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.run_experiment import Progress
+    from fusion_bench.util.formatting import (
+        Progress,
+    )
 
 #: Seconds between two lines; shorter work prints none.
 LINE_INTERVAL = 10.0

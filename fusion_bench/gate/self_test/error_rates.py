@@ -23,7 +23,6 @@ import numpy as np
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
-from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.checks import Check, build_checks, run_checks
 from fusion_bench.gate.estimates import PairedTrials
@@ -46,6 +45,10 @@ from fusion_bench.gate.self_test.simulation import (
 from fusion_bench.gate.self_test.whole_command import run_cases, run_damaged_lists
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
 from fusion_bench.stats.intervals import POWER, clopper_pearson
+from fusion_bench.util.formatting import (
+    Progress,
+    ignore_progress,
+)
 
 
 class ErrorRate(StoredRecord):
