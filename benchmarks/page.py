@@ -21,15 +21,10 @@ from benchmarks.timing import Row
 from fusion_bench.evaluation.details.collector import DetailsCollector, ReportDetails
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.evaluation.run_experiment import (
-    run_experiment,
-    run_on_datasets,
-)
+from fusion_bench.evaluation.run_experiment import run_experiment, run_on_datasets
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.html.pages import evaluation_html
-from fusion_bench.util.formatting import (
-    ignore_progress,
-)
+from fusion_bench.util.formatting import ignore_progress
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
-from fusion_bench.checks.records import MIN_PAIRS, DataWarning, JudgeInfo
+from fusion_bench.checks.records import MIN_PAIRS, DataWarning, JudgeInfo, ListInfo
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
@@ -16,29 +16,17 @@ from fusion_bench.stats.agreement import GradePairs, make_weights, measure_kappa
 from fusion_bench.util.formatting import format_interval, format_number, list_names, pluralize
 
 
-class ListFamily(Protocol):
-    """A list, and the family of the model that made it."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def kind(self) -> str:
-        """``run`` or ``rerank``."""
-
-    @property
-    def family(self) -> str | None:
-        """The family; None = none, or not declared."""
-
-
 @dataclass(frozen=True)
 class DeclaredFamily:
-    """A :class:`ListFamily`."""
+    """A list, and the family of the model that made it; None = none, or not declared."""
 
     name: str
     kind: str
     family: str | None
+
+
+#: What of a list is read here.
+ListFamily: TypeAlias = ListInfo | DeclaredFamily
 
 
 def list_families(dataset: Dataset) -> list[DeclaredFamily]:

@@ -13,10 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fusion_bench.config.json_records import (
-    OptionalFloat,
-    ReportRecord,
-)
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray

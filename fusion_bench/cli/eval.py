@@ -14,9 +14,7 @@ from fusion_bench.cli.application.console import print_result
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector, ReportDetails
     from fusion_bench.evaluation.report_file import Report
-    from fusion_bench.util.formatting import (
-        Progress,
-    )
+    from fusion_bench.util.formatting import Progress
 
 
 def read_conditions(given: Iterable[str]) -> dict[str, tuple[str, ...]]:

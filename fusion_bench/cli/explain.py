@@ -56,11 +56,7 @@ def explain(
 ) -> None:
     """Show every term of a document's score, and why it ranks above or below another."""
     from fusion_bench.cli.application.next_steps import after_explain
-    from fusion_bench.explain.explanation import (
-        explain_query,
-        select_traces,
-        trace_record,
-    )
+    from fusion_bench.explain.explanation import explain_query, select_traces, trace_record
     from fusion_bench.io.excerpts import read_titles
     from fusion_bench.report.explanation_page import build_explanation_page
 

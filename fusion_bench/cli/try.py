@@ -98,11 +98,7 @@ def try_command(
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.evaluation.starter import (
-        StarterInput,
-        compare_starter_systems,
-        save_starter,
-    )
+    from fusion_bench.evaluation.starter import StarterInput, compare_starter_systems, save_starter
     from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
@@ -166,9 +162,7 @@ def _check_folders(save: Path | None, out: Path) -> None:
         ConfigError: Something is in the way.
         typer.BadParameter: It lies among the outputs.
     """
-    from fusion_bench.evaluation.starter import (
-        check_free,
-    )
+    from fusion_bench.evaluation.starter import check_free
     from fusion_bench.util.files import require_folder
 
     require_folder(out)

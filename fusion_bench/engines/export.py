@@ -42,10 +42,7 @@ from fusion_bench.methods.fuse import Trainable
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 from fusion_bench.util.file_paths import name_experiment
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 Precision = Literal["float32", "float64"]
 #: Relative difference up to which two scores are equal: sums of a few terms lose the last digits.

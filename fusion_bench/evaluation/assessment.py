@@ -39,9 +39,7 @@ from fusion_bench.stats.trial_variance import (
     plan_narrowing,
     split_variance,
 )
-from fusion_bench.util.formatting import (
-    Progress,
-)
+from fusion_bench.util.formatting import Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.checks.judges import describe_judge, family_of, find_judge_warnings
-from fusion_bench.checks.list_warnings import list_warnings
-from fusion_bench.checks.lists import check_rerank_list, describe_problems, list_facts
+from fusion_bench.checks.lists import (
+    check_rerank_list,
+    describe_problems,
+    list_facts,
+    list_warnings,
+)
 from fusion_bench.checks.query_warnings import (
     count_synthetic,
     describe_near_duplicates,

@@ -12,9 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.config.json_records import (
-    ReportRecord,
-)
+from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records import ComparisonResult
 from fusion_bench.experiment.dialect import Fidelity

@@ -24,18 +24,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import Field, PrivateAttr, create_model
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    LintFinding,
-)
-from fusion_bench.config.json_records import (
-    ReportRecord,
-    read_stored,
-)
+from fusion_bench.checks.records import CompletionBounds, LintFinding
+from fusion_bench.config.json_records import ReportRecord, read_stored
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.evaluation.contrasts import INFERENCE_KEYS
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
@@ -91,6 +84,8 @@ class LazyDetails:
         return self._details
 
 
+#: Keys of an experiment that decide p, intervals and answers.
+INFERENCE_KEYS = ("alpha", "correction", "min_gain", "resamples", "seed")
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
 FORMAT_VERSION = 7
 

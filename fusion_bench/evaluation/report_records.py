@@ -9,17 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    JudgeInfo,
-    ListInfo,
-    NearDuplicates,
-)
+from fusion_bench.checks.records import CompletionBounds, JudgeInfo, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import UnjudgedResult
-from fusion_bench.config.json_records import (
-    OptionalFloat,
-    ReportRecord,
-)
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.errors import ConfigError

@@ -9,9 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-)
+from fusion_bench.checks.completion_bounds import QueryBounds
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -19,9 +17,7 @@ from fusion_bench.checks.unjudged import (
     mean_evidence,
     measure_unjudged,
 )
-from fusion_bench.config.json_records import (
-    none_if_nan,
-)
+from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.records import drop_final, sort_field_values
 from fusion_bench.evaluation.assessment import (
@@ -31,7 +27,12 @@ from fusion_bench.evaluation.assessment import (
     find_trial_bounds,
     perfect_order_values,
 )
-from fusion_bench.evaluation.contrasts import Contrast, compare_contrasts, compare_rows, veto_answer
+from fusion_bench.evaluation.compared_reports import (
+    Contrast,
+    compare_contrasts,
+    compare_rows,
+    veto_answer,
+)
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_QUERIES,
     EvaluationSet,

@@ -17,7 +17,7 @@ from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplic
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.assessment import assess_trials
-from fusion_bench.evaluation.contrasts import read_inference_settings
+from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
 from fusion_bench.evaluation.dataset_facts import (
     collection_facts,

@@ -23,9 +23,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.evaluation.run_experiment import (
-    run_on_datasets,
-)
+from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
@@ -40,10 +38,7 @@ from fusion_bench.util.files import (
     require_free,
     write_atomic,
 )
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: Logits beyond this are none: their sigmoid is 0 or 1 in single precision.
 MAX_LOGIT: Final = 17.0

@@ -13,10 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.json_records import (
-    OptionalFloat,
-    ReportRecord,
-)
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.dataset_facts import collection_facts, describe_selection
@@ -45,10 +42,7 @@ from fusion_bench.explain.failures import (
 )
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.file_paths import name_experiment
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 FORMAT: Literal["fusion-bench-diagnosis"] = "fusion-bench-diagnosis"
 FORMAT_VERSION = 1

@@ -11,16 +11,10 @@ import numpy as np
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.run_experiment import (
-    prepare_datasets,
-    select_systems,
-)
+from fusion_bench.evaluation.run_experiment import prepare_datasets, select_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.ranking.final_lists import list_parts
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-    find_fitted_bounds,
-)
-from fusion_bench.checks.records import (
-    CompletionBounds,
-)
+from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,
@@ -37,17 +32,13 @@ from fusion_bench.checks.unjudged import (
 )
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.evaluation.prepared_dataset import (
-    EvaluationSet,
-)
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckOutcome, CheckResult, CheckStatus
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import name_kind
-from fusion_bench.stats.trial_variance import (
-    mean_of_trials,
-)
+from fusion_bench.stats.trial_variance import mean_of_trials
 
 
 class StoredValues(NamedTuple):

@@ -8,9 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-)
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError

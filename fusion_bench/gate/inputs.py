@@ -15,7 +15,7 @@ from fusion_bench.checks.judges import (
     find_judge_refusals,
     find_judge_warnings,
 )
-from fusion_bench.checks.list_warnings import find_data_warnings
+from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import find_grade_warnings, list_grades
 from fusion_bench.checks.records import DataWarning, LintFinding
 from fusion_bench.config.yaml_files import Source
@@ -31,10 +31,7 @@ from fusion_bench.evaluation.dataset_facts import (
 )
 from fusion_bench.evaluation.lint import lint_experiment, read_dataset_facts
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.run_experiment import (
-    find_datasets,
-    load_lists,
-)
+from fusion_bench.evaluation.run_experiment import find_datasets, load_lists
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice
 from fusion_bench.experiment.system import System
@@ -57,10 +54,7 @@ from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.file_paths import is_untracked, name_experiment
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 
 def merge_trials(dataset: Dataset) -> dict[str, str]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    NeededQueries,
-)
+from fusion_bench.checks.records import CompletionBounds, NeededQueries
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.experiment.settings import GatePolicy

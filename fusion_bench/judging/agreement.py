@@ -11,10 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fusion_bench.config.json_records import (
-    OptionalFloat,
-    ReportRecord,
-)
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError

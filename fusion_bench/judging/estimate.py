@@ -10,21 +10,14 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.checks.judges import find_scale_warnings, find_shared_families
-from fusion_bench.checks.records import (
-    DataWarning,
-)
-from fusion_bench.config.json_records import (
-    OptionalFloat,
-    ReportRecord,
-)
+from fusion_bench.checks.records import DataWarning
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.evaluation.run_experiment import (
-    report_provenance,
-)
+from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.load_records import load_judge

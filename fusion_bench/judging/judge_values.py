@@ -25,10 +25,7 @@ from fusion_bench.io.load_records import load_judge
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.fitting import needs_fitting
 from fusion_bench.stats.intervals import draw_queries
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 
 def replace_measures(names: Sequence[str]) -> list[str]:

@@ -38,10 +38,7 @@ from fusion_bench.judging.pools import (
 )
 from fusion_bench.judging.spreadsheet import SheetRules, read_sheet
 from fusion_bench.util.file_paths import resolve_path
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 
 @dataclass(frozen=True)

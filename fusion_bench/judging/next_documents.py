@@ -24,12 +24,7 @@ from fusion_bench.measures.names import parse_measure
 from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.stats.comparison import SHOWN, Answer
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family
-from fusion_bench.util.formatting import (
-    Progress,
-    format_number,
-    ignore_progress,
-    pluralize,
-)
+from fusion_bench.util.formatting import Progress, format_number, ignore_progress, pluralize
 
 
 def answer_of(

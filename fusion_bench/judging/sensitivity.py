@@ -10,13 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.checks.judges import find_scale_warnings, find_shared_families
-from fusion_bench.checks.records import (
-    DataWarning,
-)
-from fusion_bench.config.json_records import (
-    OptionalFloat,
-    ReportRecord,
-)
+from fusion_bench.checks.records import DataWarning
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.models import refuse_repeats
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
@@ -25,10 +20,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.report_records import Collection as CollectionRecord
-from fusion_bench.evaluation.run_experiment import (
-    report_provenance,
-    run_on_datasets,
-)
+from fusion_bench.evaluation.run_experiment import report_provenance, run_on_datasets
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset

@@ -32,9 +32,7 @@ from fusion_bench.models.call_limits import CircuitBreaker
 from fusion_bench.models.rerank_config import BreakerRules, RerankSettings, SimulationSettings
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.trial_variance import (
-    mean_of_trials,
-)
+from fusion_bench.stats.trial_variance import mean_of_trials
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from fusion_bench.checks.judges import find_judge_warnings
-from fusion_bench.checks.list_warnings import find_list_warnings
+from fusion_bench.checks.lists import find_list_warnings
 from fusion_bench.evaluation.report_records import format_scope
 from fusion_bench.explain.diagnosis import (
     ChangeRecord,

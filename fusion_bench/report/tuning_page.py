@@ -40,11 +40,7 @@ from fusion_bench.report.tuning_texts import (
     shown_condition,
 )
 from fusion_bench.stats.trial_variance import FEW_TRIALS
-from fusion_bench.util.formatting import (
-    format_number,
-    format_percent,
-    pluralize,
-)
+from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
 #: By design, what ``held_out: auto`` did.
 DESIGNS = {

@@ -34,10 +34,7 @@ from fusion_bench.checks.records import (
     NeededQueries,
 )
 from fusion_bench.checks.unjudged import UnjudgedResult
-from fusion_bench.config.json_records import (
-    OptionalFloat,
-    ReportRecord,
-)
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping

@@ -9,26 +9,20 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-)
+from fusion_bench.checks.completion_bounds import QueryBounds
 from fusion_bench.checks.records import NeededQueries
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
-from fusion_bench.evaluation.assessment import (
-    find_trial_bounds,
-)
+from fusion_bench.evaluation.assessment import find_trial_bounds
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_JUDGED,
     evaluate_trials,
     prepare_dataset,
     trials_of,
 )
-from fusion_bench.evaluation.run_experiment import (
-    load_lists,
-)
+from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -45,9 +39,7 @@ from fusion_bench.stats.trial_variance import (
     paired_sides,
 )
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.util.formatting import (
-    Progress,
-)
+from fusion_bench.util.formatting import Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,14 +12,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-    find_fitted_bounds,
-)
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    NearDuplicates,
-)
+from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
+from fusion_bench.checks.records import CompletionBounds, NearDuplicates
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,

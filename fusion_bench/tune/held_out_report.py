@@ -9,17 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-)
+from fusion_bench.checks.completion_bounds import QueryBounds
 from fusion_bench.checks.judges import describe_judge, find_judge_warnings
-from fusion_bench.checks.list_warnings import find_data_warnings
+from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import count_synthetic, find_grade_warnings, list_grades
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    DataWarning,
-    ListInfo,
-)
+from fusion_bench.checks.records import CompletionBounds, DataWarning, ListInfo
 from fusion_bench.checks.source_ties import find_source_ties
 from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.models import parse_model

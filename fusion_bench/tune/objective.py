@@ -24,10 +24,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.crag import absolute_rerankers
-from fusion_bench.evaluation.prepared_dataset import (
-    ALL_JUDGED,
-    prepare_dataset,
-)
+from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.settings import ParameterRange, TuneSettings
 from fusion_bench.experiment.system import System
@@ -37,9 +34,7 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.trial_variance import (
-    mean_of_trials,
-)
+from fusion_bench.stats.trial_variance import mean_of_trials
 from fusion_bench.tune.space import (
     ABSENT,
     CLASS_PATH,

@@ -52,10 +52,7 @@ from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, random_wor
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.trial_selection import assign_folds
 from fusion_bench.util.file_paths import name_experiment
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: Most parameter sets of a trained policy: each is fitted many times for every shuffling.
 MOST_TRAINED = 5

@@ -39,10 +39,7 @@ from fusion_bench.tune.objective import (
 from fusion_bench.tune.tuning_run import TuningRun
 from fusion_bench.util.file_paths import name_experiment, resolve_path
 from fusion_bench.util.files import check_regular, explain_error
-from fusion_bench.util.formatting import (
-    Progress,
-    format_number,
-)
+from fusion_bench.util.formatting import Progress, format_number
 
 
 @dataclass(frozen=True)

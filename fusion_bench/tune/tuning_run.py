@@ -51,10 +51,7 @@ from fusion_bench.tune.trial_selection import (
     describe_choice,
     fit_default_folds,
 )
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: A class with fewer tuning groups keeps the parameters for all.
 LEAST_GROUPS = 5

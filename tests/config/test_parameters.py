@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.config.parameters import (
-    Parameter,
-    choice,
-    integer,
-    merge_parameters,
-    real,
-    table,
-)
+from fusion_bench.config.parameters import Parameter, choice, integer, merge_parameters, real, table
 from fusion_bench.errors import ConfigError
 
 

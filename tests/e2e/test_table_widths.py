@@ -20,17 +20,12 @@ from fusion_bench.evaluation.compared_reports import compare_reports
 from fusion_bench.evaluation.dataset_facts import describe_dataset
 from fusion_bench.evaluation.in_memory import compare_files
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.evaluation.run_experiment import (
-    run_experiment,
-)
+from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.starter import RerankFile, StarterInput, compare_starter_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.explain.diagnosis import diagnose_experiment
-from fusion_bench.explain.explanation import (
-    explain_query,
-    select_traces,
-)
+from fusion_bench.explain.explanation import explain_query, select_traces
 from fusion_bench.explain.failures import KINDS
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
@@ -53,10 +48,7 @@ from fusion_bench.report.table import MAX_NAME, make_record_table, name_columns
 from fusion_bench.report.terminal import DROPPED_COLUMNS, print_table
 from fusion_bench.report.tuning_page import build_page as build_tuning_page
 from fusion_bench.tune.run import TuneOptions, run_tuning
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 from tests.gate import cases
 from tests.gate.self_test.test_error_rates import make_checks as self_test_checks
 from tests.tiny import edit

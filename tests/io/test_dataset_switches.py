@@ -11,9 +11,7 @@ import pytest
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.explanation import (
-    explain_query,
-)
+from fusion_bench.explain.explanation import explain_query
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_cache import Cache
 from tests import tiny

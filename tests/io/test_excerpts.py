@@ -9,13 +9,7 @@ import pytest
 
 from fusion_bench.data.records import Query
 from fusion_bench.io import excerpts
-from fusion_bench.io.excerpts import (
-    MAX_LENGTH,
-    query_excerpt,
-    read_excerpts,
-    read_titles,
-    shorten,
-)
+from fusion_bench.io.excerpts import MAX_LENGTH, query_excerpt, read_excerpts, read_titles, shorten
 
 LINES = """\
 {"id": "d1", "title": "A title", "text": "and a text"}

@@ -15,12 +15,7 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.corrections import randomization_p_values
-from fusion_bench.stats.intervals import (
-    MeanEstimate,
-    clopper_pearson,
-    estimate_mean,
-    exact_mean,
-)
+from fusion_bench.stats.intervals import MeanEstimate, clopper_pearson, estimate_mean, exact_mean
 from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
 
 

@@ -24,7 +24,7 @@ from benchmarks.studies.leaderboard.tuned_family import adjust_for_choice
 from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.contrasts import veto_answer
+from fusion_bench.evaluation.compared_reports import veto_answer
 from fusion_bench.stats.comparison import Answer, Comparison, paired_difference
 from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean

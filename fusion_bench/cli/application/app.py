@@ -182,9 +182,7 @@ def _command_files() -> frozenset[str]:
 if TYPE_CHECKING:
     from fusion_bench.config.yaml_files import Source
     from fusion_bench.experiment.experiment import Experiment
-    from fusion_bench.util.formatting import (
-        Progress,
-    )
+    from fusion_bench.util.formatting import Progress
 
     OpenedExperiment: TypeAlias = tuple[Experiment, Source, list[Path], Progress]
 

@@ -62,10 +62,7 @@ def new_command(
     Without judgments, 'fusion-bench judge DIR' makes them.
     """
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.evaluation.starter import (
-        StarterInput,
-        check_free,
-    )
+    from fusion_bench.evaluation.starter import StarterInput, check_free
     from fusion_bench.importers.new_dataset import COMMAND, make_new_dataset
 
     check_free(folder, COMMAND.option)

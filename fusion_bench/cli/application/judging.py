@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from fusion_bench.judging.judge_files import CombineName
     from fusion_bench.judging.judge_work import JudgeOptions, JudgeWork
     from fusion_bench.judging.pools import JudgedSystems
-    from fusion_bench.util.formatting import (
-        Progress,
-    )
+    from fusion_bench.util.formatting import Progress
 
 
 @dataclass(frozen=True)

@@ -226,9 +226,7 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
         words: The command.
         saved: The folder that it wrote; None = none.
     """
-    from fusion_bench.evaluation.starter import (
-        EXPERIMENT_FILE,
-    )
+    from fusion_bench.evaluation.starter import EXPERIMENT_FILE
 
     if saved is None:
         yield NextStep(

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:
-    from fusion_bench.util.formatting import (
-        Progress,
-    )
+    from fusion_bench.util.formatting import Progress
 
 #: Seconds between two lines; shorter work prints none.
 LINE_INTERVAL = 10.0

@@ -45,10 +45,7 @@ from fusion_bench.gate.self_test.simulation import (
 from fusion_bench.gate.self_test.whole_command import run_cases, run_damaged_lists
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
 from fusion_bench.stats.intervals import POWER, clopper_pearson
-from fusion_bench.util.formatting import (
-    Progress,
-    ignore_progress,
-)
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 
 class ErrorRate(StoredRecord):

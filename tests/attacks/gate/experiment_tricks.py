@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.attacks.gate.trick import (
-    OTHER_RUN,
-    SEALED,
-    Trick,
-    copied,
-    lines,
-    pattern,
-    policy,
-)
+from tests.attacks.gate.trick import OTHER_RUN, SEALED, Trick, copied, lines, pattern, policy
 from tests.attacks.project import DATASET, EXPERIMENT, GATE, QRELS, QUERIES, RUN
 from tests.edits import and_then, gone, replaced, text
 

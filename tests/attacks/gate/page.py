@@ -7,18 +7,10 @@ from typing import Final
 
 from fusion_bench.report.markdown import escape_markdown
 from tests.attacks.gate.baseline_tricks import BASELINES
-from tests.attacks.gate.belief_tricks import (
-    CACHES,
-    CANDIDATES,
-    COMMITS,
-    REPEATS,
-    VALUES_AND_LISTS,
-)
+from tests.attacks.gate.belief_tricks import CACHES, CANDIDATES, COMMITS, REPEATS, VALUES_AND_LISTS
 from tests.attacks.gate.experiment_tricks import QUERIES_AND_LISTS, SURROUNDINGS, SYSTEMS
 from tests.attacks.gate.policy_tricks import LOOSER, VALUES
-from tests.attacks.gate.trick import (
-    SEALED,
-)
+from tests.attacks.gate.trick import SEALED
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "gate-tricks.md"
 TRICKS: Final = {

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.attacks.gate.trick import (
-    POLICY,
-    SEALED,
-    Trick,
-    max_drop,
-    policy,
-)
+from tests.attacks.gate.trick import POLICY, SEALED, Trick, max_drop, policy
 from tests.attacks.project import GATE
 from tests.edits import and_then
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.checks.list_warnings import list_warnings
+from fusion_bench.checks.lists import list_warnings
 from fusion_bench.checks.records import ListInfo
 
 

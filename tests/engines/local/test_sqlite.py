@@ -12,14 +12,7 @@ import pytest
 from benchmarks.studies.pulled_engines.indexes import Settings, build_sqlite
 from fusion_bench.engines.connectors import connectors
 from fusion_bench.errors import ConfigError, ProviderError
-from tests.engines.local.cases import (
-    CORPUS,
-    TEXT,
-    build,
-    check_fingerprint,
-    pull_of,
-    read,
-)
+from tests.engines.local.cases import CORPUS, TEXT, build, check_fingerprint, pull_of, read
 
 
 @pytest.fixture

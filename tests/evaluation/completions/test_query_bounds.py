@@ -11,11 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-    find_bounds,
-    grade_scale,
-)
+from fusion_bench.checks.completion_bounds import QueryBounds, find_bounds, grade_scale
 from fusion_bench.cli import main
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray

@@ -10,9 +10,7 @@ import pytest
 
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.report_records import Collection
-from fusion_bench.stats.trial_variance import (
-    mean_of_trials,
-)
+from fusion_bench.stats.trial_variance import mean_of_trials
 from tests.evaluation.trials.reports import run
 from tests.tiny import EXPERIMENT, edit
 from tests.trials_project import FIRST, TRIALS, make, make_plain

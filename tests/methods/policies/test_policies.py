@@ -13,10 +13,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import (
-    explain_ranking,
-    trace_record,
-)
+from fusion_bench.explain.explanation import explain_ranking, trace_record
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.policies import policies
 from fusion_bench.ranking.final_lists import rank_queries

@@ -17,10 +17,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import (
-    explain_ranking,
-    trace_record,
-)
+from fusion_bench.explain.explanation import explain_ranking, trace_record
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.batch_engine import evaluate_batch
 from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make_final_lists

@@ -7,16 +7,7 @@ import re
 import pytest
 
 from fusion_bench.report.html.render import pack_json, render_html
-from fusion_bench.report.page import (
-    Column,
-    Figure,
-    Finding,
-    Page,
-    Row,
-    Section,
-    Table,
-    YamlBlock,
-)
+from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
 from tests.report.html.pages import page_data, parse_page
 
 #: An element, an end of one, an end of CDATA, an entity, line ends, NUL, and text turned round.

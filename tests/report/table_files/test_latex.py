@@ -8,11 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pylatexenc.latex2text import (
-    LatexNodes2Text,
-    MacroTextSpec,
-    get_default_latex_context_db,
-)
+from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from pylatexenc.latexwalker import (
     LatexEnvironmentNode,
     LatexGroupNode,

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-)
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.report.page import Table
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import PairedDifference, ParetoFront, RerankerEffort

@@ -7,17 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.run_experiment import (
-    run_experiment,
-)
+from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.report.tuning_records import FloorKind
 from fusion_bench.tune.gains import UntunedValues, evaluate_untuned, judge_floor, load_all_lists
 from fusion_bench.tune.objective import create_objective, load_tuning_dataset
-from fusion_bench.util.formatting import (
-    ignore_progress,
-)
+from fusion_bench.util.formatting import ignore_progress
 from tests import counts_project, tiny
 
 NAMES = tuple(f"q{i}" for i in range(40))
