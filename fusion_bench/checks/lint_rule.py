@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -205,6 +205,19 @@ class Subject:
         """(n,): the sum of the terms at (S, n) ranks, before ``normalize``; 0 = not returned."""
         values = [term.value_at(best_ranks(ranks[[*term.columns]])) for term in self.terms]
         return np.asarray(sum_terms(np.array(values)))
+
+    def make_witness(
+        self,
+        claim: str,
+        lists: Mapping[str, RankedList],
+        rerank: Mapping[str, float] | None = None,
+        *,
+        system: System | None = None,
+        **facts: Any,  # noqa: ANN401 - further fields of the witness
+    ) -> Witness:
+        """Lists on which a system shows something; by default the fusion alone."""
+        shown = without_blend(self.system) if system is None else system
+        return Witness(shown, claim, lists, rerank or {}, dataset=self.dataset, **facts)
 
     @property
     def greatest_score(self) -> float:

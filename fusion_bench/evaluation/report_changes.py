@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -272,15 +272,8 @@ def _normalize(value: Any) -> Any:  # noqa: ANN401 - any JSON
 QUERIES: Final = 20
 
 
-class _SharedValues(NamedTuple):
-    """The values of one system on the n queries that both reports have, each (n,)."""
-
-    then: FloatArray
-    now: FloatArray
-
-    @property
-    def difference(self) -> FloatArray:
-        return paired_difference(self.now, self.then)
+#: The values of one system on the n queries that both reports have: (n,) then, and (n,) now.
+_SharedValues: TypeAlias = tuple[FloatArray, FloatArray]
 
 
 def find_changes(old: Report, new: Report, *, queries: int = QUERIES) -> ReportChange:
@@ -353,16 +346,13 @@ def _share_values(
         rows.append(np.array([index[query] for query in shared], dtype=np.int64))
     for name, row in new.competitors.items():
         if shared and name in before and measure in before[name].measures:
-            results = (before[name].measures[measure], row.measures[measure])
-            yield (
-                name,
-                _SharedValues(
-                    *(
-                        np.array(result.values, dtype=np.float64)[index]
-                        for result, index in zip(results, rows, strict=True)
-                    )
-                ),
+            then, now = (
+                np.array(result.values, dtype=np.float64)[index]
+                for result, index in zip(
+                    (before[name].measures[measure], row.measures[measure]), rows, strict=True
+                )
             )
+            yield name, (then, now)
 
 
 def _compare_systems(
@@ -382,7 +372,7 @@ def _compare_systems(
     ]
     is_shared = before is not None and after is not None
     configs = [{} if row is None else row.config or {} for row in (before, after)]
-    difference = np.zeros(0) if values is None else values.difference
+    difference = np.zeros(0) if values is None else paired_difference(values[1], values[0])
     return SystemChange(
         name=name,
         has_old=before is not None,
@@ -403,13 +393,14 @@ def _list_queries(shared: list[str], values: dict[str, _SharedValues], limit: in
     if not values:
         return QueryChanges()
     names = list(values)
-    table = np.nan_to_num(np.stack([each.difference for each in values.values()]))
+    differences = [paired_difference(now, then) for then, now in values.values()]
+    table = np.nan_to_num(np.stack(differences))
     greatest = np.abs(table).max(axis=0)
     changed = int((greatest > 0).sum())
     order = np.argsort(-greatest, kind="stable")[: min(limit, changed)]
     rows = []
     for q in order.tolist():
         name = names[int(np.abs(table[:, q]).argmax())]
-        pair = values[name]
-        rows.append(QueryChange(shared[q], name, float(pair.then[q]), float(pair.now[q])))
+        then, now = values[name]
+        rows.append(QueryChange(shared[q], name, float(then[q]), float(now[q])))
     return QueryChanges(tuple(rows), changed)

@@ -86,9 +86,10 @@ def run_experiment(
             **{("where", name): f"--where {name}" for name in where or ()},
         }
     )
-    systems = experiment.systems.values()
-    load = load_lists if experiment.crag is None else load_judged_lists
-    datasets = (load(path, systems, progress, cache=cache) for path in paths)
+    systems, has_crag = experiment.systems.values(), experiment.crag is not None
+    datasets = (
+        load_lists(path, systems, progress, cache=cache, has_crag=has_crag) for path in paths
+    )
     return run_on_datasets(experiment, source, datasets, progress, details)
 
 
@@ -140,37 +141,29 @@ def load_lists(
     cache: bool | Cache = True,
     needs_judgments: bool = True,
     groups: Mapping[str, str] | None = None,
+    has_crag: bool = False,
 ) -> Dataset:
-    """Load a dataset with only the lists that some system uses."""
-    progress(f"reading {path.parent.name}", 0, 1)
-    return load_dataset(
-        path,
-        runs={name for system in systems for name in system.base_runs},
-        rerankers={name for system in systems for name in system.reranker_names},
-        cache=cache,
-        every_query=False if needs_judgments else None,
-        groups=groups,
-    )
+    """Load a dataset with only the lists that some system uses.
 
-
-def load_judged_lists(
-    path: Path, systems: Collection[System], progress: Progress, *, cache: bool = True
-) -> Dataset:
-    """:func:`load_lists`, all rerank lists with absolute scores, and those of refined queries."""
+    With ``has_crag`` all rerank lists with absolute scores too, and the lists of refined queries.
+    """
     progress(f"reading {path.parent.name}", 0, 1)
-    spec, _ = read_spec(path)
-    spaces = {name: rerank.score_space for name, rerank in spec.rerank.items()}
     read = partial(
         load_dataset,
         path,
         runs={name for system in systems for name in system.base_runs},
-        rerankers={
-            *absolute_rerankers(spaces),
-            *(name for system in systems for name in system.reranker_names),
-        },
         cache=cache,
+        every_query=False if needs_judgments else None,
+        groups=groups,
     )
-    return replace(read(), refined=read(refined=True) if spec.has_refined_lists else None)
+    rerankers = {name for system in systems for name in system.reranker_names}
+    if not has_crag:
+        return read(rerankers=rerankers)
+    spec, _ = read_spec(path)
+    rerankers.update(absolute_rerankers({n: each.score_space for n, each in spec.rerank.items()}))
+    whole = read(rerankers=rerankers)
+    is_refined = spec.has_refined_lists
+    return replace(whole, refined=read(rerankers=rerankers, refined=True) if is_refined else None)
 
 
 def run_on_datasets(
@@ -311,9 +304,7 @@ def prepare_datasets(
         FusionBenchError: The experiment or its data breaks a rule.
     """
     paths = [path for _, path in find_datasets(experiment, source, folders)]
-    for spec in read_distinct_specs(paths):
-        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        experiment.check_datasets(roles, spec.rerank, source)
+    _check(experiment, source, paths)
     for path in paths:
         loaded = load_lists(path, experiment.systems.values(), progress)
         progress(f"{loaded.name}: aligning", 0, 1)

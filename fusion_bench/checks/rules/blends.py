@@ -141,14 +141,13 @@ def _build_order_witness(
 ) -> Witness:
     """Every candidate gets the greatest rerank score."""
     lists, order = ladder(subject, blend, min(blend.depth, lower + 1))
-    return Witness(
-        without_cuts(subject.system),
+    return subject.make_witness(
         f"all rerank scores are the greatest; {order[lower - 1]} of fused rank {lower} is put "
         f"above {order[upper - 1]} of fused rank {upper}",
         lists,
         rerank_by_place(order, [1.0], subject.space),
         above=((order[lower - 1], order[upper - 1]),),
-        dataset=subject.dataset,
+        system=without_cuts(subject.system),
     )
 
 
@@ -192,13 +191,12 @@ def _build_scale_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
     is_order = subject.space == "order"
     second = 0.5 if is_order else 1.0
     scores = {"d1": float(retrieval[0] + rerank[0]), "d2": float(rerank[1] * second)}
-    return Witness(
-        without_cuts(subject.system.model_copy(update={"blend": blend})),
+    return subject.make_witness(
         "every list ranks d1 first and d2 second; their retrieval terms are 1 and 0",
         rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
         {"d1": to_raw_score(1.0, subject.space), "d2": to_raw_score(second, subject.space)},
         scores=scores,
-        dataset=subject.dataset,
+        system=without_cuts(subject.system.model_copy(update={"blend": blend})),
     )
 
 
@@ -237,14 +235,13 @@ def _build_immovable_witness(
     units = np.ones(max(best, min(blend.depth, frozen + 2)))
     units[frozen - 1] = 0.0
     lists, order = ladder(subject, blend, len(units))
-    return Witness(
-        without_cuts(subject.system),
+    return subject.make_witness(
         f"{order[frozen - 1]} has fused rank {frozen} and the least rerank score, all others have "
         "the greatest; it keeps its rank",
         lists,
         rerank_by_place(order, units, subject.space),
         above=tuple((order[frozen - 1], other) for other in order[frozen:]),
-        dataset=subject.dataset,
+        system=without_cuts(subject.system),
     )
 
 
@@ -295,14 +292,13 @@ def _build_rerank_witness(subject: Subject, blend: RetrievalBlend, lead: float) 
         more = {f"e{i:02}": {subject.lightest: 2 + i} for i in range(1, count + 1)}
         ranks |= more
         units |= dict.fromkeys(more, 1.0)  # the upper end of an unbounded scale
-    return Witness(
-        without_cuts(subject.system),
+    return subject.make_witness(
         f"every list ranks d1 first, one ranks d2 second; d2 leads by {lead:.3f} in rerank score "
         "and wins",
         rank_lists(ranks),
         {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
         above=(("d2", "d1"),),
-        dataset=subject.dataset,
+        system=without_cuts(subject.system),
     )
 
 
@@ -353,12 +349,11 @@ def _build_retrieval_witness(subject: Subject, blend: RetrievalBlend) -> Witness
         ranked |= more
         units |= dict.fromkeys(more, 0.0)
     lists: dict[str, RankedList] = dict.fromkeys(subject.sources, ranked)
-    return Witness(
-        without_cuts(subject.system),
+    return subject.make_witness(
         f"every list scores d1 {first / total:.3f} and d2 {1 / total:.3f}; the reranker gives d1 "
         "the least score and d2 the greatest; d1 wins",
         lists,
         {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
         above=(("d1", "d2"),),
-        dataset=subject.dataset,
+        system=without_cuts(subject.system),
     )

@@ -109,13 +109,12 @@ def _witness(
     documents: tuple[str, ...],
 ) -> Witness:
     scores = _run(subject, system, lists).scores
-    return Witness(
-        system,
+    return subject.make_witness(
         claim,
         lists,
         above=tuple(pairwise(documents)),
         scores={document: scores[document] for document in documents},
-        dataset=subject.dataset,
+        system=system,
     )
 
 

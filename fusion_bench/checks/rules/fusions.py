@@ -115,13 +115,11 @@ def _build_bonus_witness(subject: Subject, fusion: RRFv2, above: Tier, below: Ti
     last = above.first if above.last is None else above.last
     lightest = min(scoped, key=lambda name: subject.score_at({name: last}))
     shared = {name: below.first if name in scoped else 1 for name in subject.sources}
-    return Witness(
-        without_blend(subject.system),
+    return subject.make_witness(
         f"{lightest} alone ranks d1 {last}; every list returns d2, at best rank {below.first}; "
         "d1 wins",
         rank_lists({"d1": {lightest: last}, "d2": shared}),
         above=(("d1", "d2"),),
-        dataset=subject.dataset,
     )
 
 
@@ -167,12 +165,10 @@ def _heaviest_pair(subject: Subject) -> list[str]:
 def _build_depth_witness(subject: Subject, pair: list[str], depth: int) -> Witness:
     """The last document of two lists against the first of one."""
     last = {name: min(depth, subject.depth_of(name) or depth) for name in pair}
-    return Witness(
-        without_blend(subject.system),
+    return subject.make_witness(
         f"{pair[0]} alone ranks d1 first; {' and '.join(pair)} rank d2 {depth}; d2 wins",
         rank_lists({"d1": {pair[0]: 1}, "d2": last}),
         above=(("d2", "d1"),),
-        dataset=subject.dataset,
     )
 
 
@@ -203,12 +199,10 @@ class ThreeListsCeiling(Rule):
 
 def _build_ceiling_witness(subject: Subject, top: float) -> Witness:
     """A document that every list ranks first."""
-    return Witness(
-        without_blend(subject.system),
+    return subject.make_witness(
         f"every list ranks d1 first; it scores {top:.3f}",
         rank_lists({"d1": dict.fromkeys(subject.sources, 1)}),
         scores={"d1": top},
-        dataset=subject.dataset,
     )
 
 
@@ -244,12 +238,11 @@ def _build_untyped_witness(subject: Subject) -> Witness:
     """A query without the field, with the whole system and with the one of the fallback."""
     names = subject.system.runs
     ranks = {f"d{i}": {name: 1 + (i + s) % 3 for s, name in enumerate(names)} for i in range(3)}
-    return Witness(
-        without_blend(subject.whole).model_copy(update=_without_blends(subject)),
+    return subject.make_witness(
         f"without a known {subject.class_field} the query gets the list of {subject.query_class!r}",
         rank_lists(ranks),
         same_as=without_blend(subject.system),
-        dataset=subject.dataset,
+        system=without_blend(subject.whole).model_copy(update=_without_blends(subject)),
     )
 
 
@@ -308,13 +301,12 @@ def _build_type_witness(subject: Subject, sums: dict[str, float]) -> Witness:
     part = Subject(subject.whole.of_class(name), subject.whole, name, subject.dataset)
     field = subject.class_field
     least = min(sums.values()) / sums[name]
-    return Witness(
-        without_blend(part.system),
+    return subject.make_witness(
         f"every list ranks d1 first; it scores {part.greatest_score:.4f} for {field} {name}, and "
         f"only {least:.0%} of that for the {field} of the least sum",
         rank_lists({"d1": dict.fromkeys(part.sources, 1)}),
         scores={"d1": part.greatest_score},
-        dataset=subject.dataset,
+        system=without_blend(part.system),
     )
 
 
@@ -338,10 +330,8 @@ def _check_three_lists(subject: Subject, fusion: RankTermFusion) -> Iterator[Pro
 
 def _build_clamp_witness(subject: Subject) -> Witness:
     """The first two documents of every list."""
-    return Witness(
-        without_blend(subject.system),
+    return subject.make_witness(
         "every list ranks d1 first and d2 second; both score 1",
         rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
         scores={"d1": 1.0, "d2": 1.0},
-        dataset=subject.dataset,
     )

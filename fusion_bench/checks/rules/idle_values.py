@@ -327,11 +327,10 @@ def _build_witness(subject: Subject, idle: Idle) -> Witness:
         lists[name] = {document: (i + 1, 1 / (i + 1)) for document, i in dict(ranked).items()}
     documents = sorted({document for ranked in lists.values() for document in ranked})
     units = {document: (1 + 5 * i % 7) / 8 for i, document in enumerate(documents)}
-    return Witness(
-        idle.system or subject.system,
+    return subject.make_witness(
         "the same list comes out with another value",
         lists,
         {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
         same_as=idle.other,
-        dataset=subject.dataset,
+        system=idle.system or subject.system,
     )

@@ -16,7 +16,6 @@ from fusion_bench.checks.lint_rule import (
     Witness,
     rank_lists,
     register_rule,
-    without_blend,
 )
 from fusion_bench.checks.records import Severity
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -75,12 +74,11 @@ def _build_drop_witness(subject: Subject, single: float, limit: float, kept: int
     if single < limit and kept and len(subject.sources) > 1:
         ranks["d2"] = {subject.heaviest: 1}
         claim += f", and so is d2, which {subject.heaviest} alone ranks first"
-    return Witness(
-        subject.system,
+    return subject.make_witness(
         claim,
         rank_lists(ranks),
         dropped=tuple(ranks),
-        dataset=subject.dataset,
+        system=subject.system,
     )
 
 
@@ -144,11 +142,9 @@ def _build_missing_witness(subject: Subject, source: str) -> Witness:
         source: {"d3": (1, 1.0), "d2": (2, -1.0)},
         other: {"d1": (1, 1.0), "d2": (2, 1.0)},
     }
-    return Witness(
-        without_blend(subject.system),
+    return subject.make_witness(
         f"{other} scores d1 and d2 alike; {source} scores d2 below 0 and does not return d1; d1 "
         "wins",
         lists,
         above=(("d1", "d2"),),
-        dataset=subject.dataset,
     )
