@@ -125,8 +125,7 @@ def _judged_share(top: TopDocuments) -> FloatArray:
 
 
 def find_fitted_bounds(
-    fitted: Iterable[tuple[System, AlignedRuns]],
-    measures: Sequence[Measure],
+    fitted: Iterable[tuple[System, AlignedRuns]], measures: Sequence[Measure]
 ) -> tuple[QueryBounds | None, ...]:
     """The bounds of a system that is fitted already, as means over its trials.
 

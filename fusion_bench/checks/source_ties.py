@@ -38,10 +38,7 @@ MOST_CANDIDATES: Final = 1 << 19
 
 
 def _sample_ranges(
-    systems: Sequence[System],
-    tied: TiedRuns,
-    measures: Sequence[Measure],
-    seed: int,
+    systems: Sequence[System], tied: TiedRuns, measures: Sequence[Measure], seed: int
 ) -> Iterator[TieSensitivity]:
     """Of each system the range over random settlements of the ties inside its lists.
 
@@ -222,9 +219,7 @@ def find_source_ties(
 
 
 def _group_by_lists(
-    systems: Mapping[str, System],
-    runs: AlignedRuns,
-    ranked_by_column: Collection[str],
+    systems: Mapping[str, System], runs: AlignedRuns, ranked_by_column: Collection[str]
 ) -> Iterator[tuple[TiedRuns, dict[str, System]]]:
     """The systems that read the same lists, with the ties in these."""
     groups: dict[tuple[frozenset[str], frozenset[str]], dict[str, System]] = {}

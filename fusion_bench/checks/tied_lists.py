@@ -283,11 +283,7 @@ def _list_groups(runs: AlignedRuns, *, has_ties: bool) -> tuple[IntArray, IntArr
 
 
 def _is_source_order(
-    plain: System,
-    part: AlignedRuns,
-    positions: IntArray,
-    firsts: IntArray,
-    cut: int | None,
+    plain: System, part: AlignedRuns, positions: IntArray, firsts: IntArray, cut: int | None
 ) -> bool:
     """Whether the final lists are the source's, with no ties but those of the source.
 

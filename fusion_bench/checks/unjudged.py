@@ -153,9 +153,7 @@ RankedPart: TypeAlias = tuple[IntArray, AlignedRuns, IntArray, IntArray]
 
 
 def measure_unjudged(
-    system: System,
-    runs: AlignedRuns,
-    measures: Sequence[Measure],
+    system: System, runs: AlignedRuns, measures: Sequence[Measure]
 ) -> tuple[UnjudgedEvidence, ...]:
     """What the unjudged documents of a system could change.
 

@@ -75,10 +75,7 @@ class Assessment:
 
 
 def assess_system(
-    system: System,
-    runs: AlignedRuns,
-    measures: Sequence[Measure],
-    observe: Observer | None = None,
+    system: System, runs: AlignedRuns, measures: Sequence[Measure], observe: Observer | None = None
 ) -> Assessment:
     """Measure everything that a report says of one system.
 
@@ -238,10 +235,7 @@ def _assess_trial(
         progress(f"{dataset.name}: {name}", done, len(systems))
         fitted[name] = task.fit_system(system)
         assessments[name] = assess_system(
-            fitted[name],
-            task.runs,
-            task.measures,
-            observe=observe(fitted[name]),
+            fitted[name], task.runs, task.measures, observe=observe(fitted[name])
         )
     progress(f"{dataset.name}: ties", len(systems), len(systems))
     source_ties = find_source_ties(

@@ -73,13 +73,7 @@ class Contrast(NamedTuple):
         values = {name: array[index] for name, array in self.values.items()}
         trials = {name: array[:, index] for name, array in self.trials.items()}
         return ComparedValues(
-            measure,
-            values,
-            self.baseline,
-            self.keys,
-            is_bounded(measure),
-            trials,
-            self.trial_lists,
+            measure, values, self.baseline, self.keys, is_bounded(measure), trials, self.trial_lists
         )
 
     def first_group(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -363,10 +357,7 @@ def compare_reports(
         names = [", ".join(c.name for c in report.collections) for report in (first, other)]
         raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
     two = second is not None
-    v2 = {
-        "baseline": first.provenance.v2_enabled,
-        "candidates": other.provenance.v2_enabled,
-    }
+    v2 = {"baseline": first.provenance.v2_enabled, "candidates": other.provenance.v2_enabled}
     settings = read_inference_settings(first.settings, first.name)
     plans = [_plan(*pair, baseline, candidates, two=two) for pair in pairs]
     compared = compare_contrasts([plan.contrast for plan in plans], settings)

@@ -70,9 +70,7 @@ Config = Mapping[str, Any]
 
 
 def compare_fusions(
-    task: EvaluationSet,
-    assessed: Mapping[str, Assessment],
-    sources: Mapping[str, Scores],
+    task: EvaluationSet, assessed: Mapping[str, Assessment], sources: Mapping[str, Scores]
 ) -> FusionResult | None:
     """Every fusion against every single source; None where there is no fusion.
 

@@ -75,10 +75,7 @@ def _build_drop_witness(subject: Subject, single: float, limit: float, kept: int
         ranks["d2"] = {subject.heaviest: 1}
         claim += f", and so is d2, which {subject.heaviest} alone ranks first"
     return subject.make_witness(
-        claim,
-        rank_lists(ranks),
-        dropped=tuple(ranks),
-        system=subject.system,
+        claim, rank_lists(ranks), dropped=tuple(ranks), system=subject.system
     )
 
 

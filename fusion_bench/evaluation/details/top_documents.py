@@ -84,11 +84,7 @@ def _fused_contributions(
 
 
 def _blend_contributions(
-    blend: RerankBlend,
-    view: AlignedRuns,
-    fused: Fused,
-    rows: IntArray,
-    scores: FloatArray,
+    blend: RerankBlend, view: AlignedRuns, fused: Fused, rows: IntArray, scores: FloatArray
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Names of the summands of a blend, and their values; NaN where nothing was blended."""
     candidates, unit, unscored = blend.score_candidates(view, fused, view.spaces)
@@ -97,10 +93,7 @@ def _blend_contributions(
     label = f"rerank {blend.reranker}"
     if mix is None:
         return (label,), np.where(is_blended, scores, np.nan)[None]
-    terms = (
-        mix.retrieval_weight[rows] * mix.retrieval[rows],
-        mix.rerank_weight[rows] * unit[rows],
-    )
+    terms = (mix.retrieval_weight[rows] * mix.retrieval[rows], mix.rerank_weight[rows] * unit[rows])
     return (RETRIEVAL, label), np.where(is_blended, np.stack(terms), np.nan)
 
 
@@ -174,11 +167,7 @@ class TopDocuments(PlainTable):
         }
 
 
-def list_top_documents(
-    system: System,
-    runs: AlignedRuns,
-    tops: Sequence[TopRows],
-) -> TopDocuments:
+def list_top_documents(system: System, runs: AlignedRuns, tops: Sequence[TopRows]) -> TopDocuments:
     """The first documents of a system whose lists were collected.
 
     Args:
