@@ -12,9 +12,11 @@ from rich.console import Console
 from docs.website.docstrings import parse_docstring
 from docs.website.page import ROOT, Page, format_code, format_contents, format_table
 from docs.website.sections import raise_headings, split_sections
+from fusion_bench.checks.lint import (
+    make_lint_report,
+)
 from fusion_bench.checks.lint_rule import DatasetFacts, Rule, load_rules
 from fusion_bench.evaluation.in_memory import make_experiment
-from fusion_bench.evaluation.lint import make_lint_report
 from fusion_bench.report.data_warnings import build_lint_page
 from fusion_bench.report.terminal import print_page
 

@@ -17,6 +17,7 @@ from fusion_bench.api.inputs import (
     read_runs,
 )
 from fusion_bench.api.results import Comparisons
+from fusion_bench.checks.lint import check_ignored, describe_dataset, lint_datasets, lint_experiment
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
@@ -26,12 +27,6 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation import run_experiment as experiments
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.in_memory import make_experiment
-from fusion_bench.evaluation.lint import (
-    check_ignored,
-    describe_dataset,
-    lint_datasets,
-    lint_experiment,
-)
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment import DEFAULT_MEASURES

@@ -100,8 +100,8 @@ def eval_command(
 
     Prints one table per dataset and writes report.json, report.md, report.html and plots.
     """
+    from fusion_bench.checks.lint import lint_datasets
     from fusion_bench.cli.application.next_steps import after_eval
-    from fusion_bench.evaluation.lint import lint_datasets
     from fusion_bench.evaluation.run_experiment import run_experiment
     from fusion_bench.report.evaluation_page import build_page
     from fusion_bench.report.write import write_report

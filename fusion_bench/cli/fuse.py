@@ -94,7 +94,7 @@ def fuse_command(
 
     Ranks begin at 1. Whoever sorts a list by its scores finds the same order.
     """
-    from fusion_bench.evaluation.fuse_lists import fuse_experiment, fuse_files, make_run_rows
+    from fusion_bench.api.fuse_lists import fuse_experiment, fuse_files, make_run_rows
     from fusion_bench.experiment.method_table import describe_fusion_alias
     from fusion_bench.io.outputs import refuse_inputs, write_output
     from fusion_bench.io.write_run import encode_run, find_writer

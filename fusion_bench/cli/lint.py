@@ -60,7 +60,7 @@ def lint_command(
 
     Reads no list. Each finding has a witness: ranks and scores on which the real system shows it.
     """
-    from fusion_bench.evaluation.lint import make_lint_report
+    from fusion_bench.checks.lint import make_lint_report
     from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.report.data_warnings import build_lint_page
 
@@ -84,8 +84,8 @@ def _read_facts(
     Raises:
         ConfigError: A dataset that was asked for is not there, or a system does not fit it.
     """
+    from fusion_bench.checks.lint import read_dataset_facts
     from fusion_bench.errors import UnknownNameError
-    from fusion_bench.evaluation.lint import read_dataset_facts
 
     try:
         facts = read_dataset_facts(experiment, source, folders, dataset)

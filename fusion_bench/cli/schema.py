@@ -23,7 +23,7 @@ RECORDS: Final = {
     "baseline": "fusion_bench.gate.baseline:Baseline",
     "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
     "policies": "fusion_bench.report.policy_page:PolicyStudy",
-    "lint": "fusion_bench.evaluation.lint:LintReport",
+    "lint": "fusion_bench.checks.lint:LintReport",
     "export": "fusion_bench.evaluation.export_records:ExportReport",
     "search": "fusion_bench.schema.result_records:build_search_schema",
 }

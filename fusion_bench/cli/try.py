@@ -146,8 +146,8 @@ def _to_record(done: StarterComparison, page: Page) -> dict[str, object]:
 
 def _add_lint(done: StarterComparison) -> StarterComparison:
     """The comparison with what lint finds in its systems."""
+    from fusion_bench.checks.lint import describe_dataset, lint_experiment
     from fusion_bench.config.models import parse_model
-    from fusion_bench.evaluation.lint import describe_dataset, lint_experiment
     from fusion_bench.experiment.experiment import Experiment
 
     experiment = parse_model(Experiment, done.source.data).apply_switch()

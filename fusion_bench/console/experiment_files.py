@@ -17,8 +17,7 @@ from fusion_bench.console.setting import ControlPanel, Setting, SystemBuilder, S
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
-from fusion_bench.evaluation.run_experiment import find_datasets
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.checks.judges import find_dataset_warnings
+from fusion_bench.checks.lint import describe_dataset, lint_systems
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.console.setting import Control, ControlPanel, Setting, SystemEvaluator
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -20,7 +21,6 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.details.source_effects import estimate_difference
-from fusion_bench.evaluation.lint import describe_dataset, lint_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System

@@ -15,7 +15,7 @@ from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.assessment import assess_trials
 from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
@@ -34,12 +34,11 @@ from fusion_bench.evaluation.results import (
     list_results,
     score_sources,
 )
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import Cache
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.util.file_paths import name_experiment, show_path
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -91,38 +90,6 @@ def run_experiment(
         load_lists(path, systems, progress, cache=cache, has_crag=has_crag) for path in paths
     )
     return run_on_datasets(experiment, source, datasets, progress, details)
-
-
-def find_datasets(
-    experiment: Experiment, source: Source, folders: Collection[Path]
-) -> Iterator[tuple[str, Path]]:
-    """The name and the ``dataset.yaml`` of each of an experiment's datasets.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-    """
-    for i, name in enumerate(experiment.dataset_names):
-        location = ("dataset",) if experiment.dataset is not None else ("datasets", i)
-        where, base = source.where(location), source.path.parent
-        yield name, find_dataset(name, folders, where=where, base=base)
-
-
-def read_distinct_specs(paths: Iterable[Path]) -> Iterator[DatasetSpec]:
-    """What each ``dataset.yaml`` says.
-
-    Raises:
-        ConfigError: Two datasets have the same name.
-    """
-    seen: dict[str, Path] = {}
-    for path in paths:
-        spec, where = read_spec(path)
-        if spec.name in seen:
-            raise ConfigError(
-                f"{where.where(('name',))}: {seen[spec.name]} is named {spec.name!r} too: give "
-                "each dataset its own name"
-            )
-        seen[spec.name] = path
-        yield spec
 
 
 def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:

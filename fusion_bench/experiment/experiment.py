@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -33,6 +33,8 @@ from fusion_bench.experiment.settings import (
 )
 from fusion_bench.experiment.sweeps import expand_sweeps
 from fusion_bench.experiment.system import PerTypeConfig, System, name_stages, resolve_named_stages
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_paths import find_dataset
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import MeasureName
 from fusion_bench.methods.blend import RerankBlend
@@ -345,3 +347,35 @@ def read_experiment(
                 raise ConfigError(f"{where}: {name!r} is a sweep: name one of {names}")
             raise UnknownNameError(location[-1], name, experiment.systems, where=where)
     return experiment, source
+
+
+def find_datasets(
+    experiment: Experiment, source: Source, folders: Collection[Path]
+) -> Iterator[tuple[str, Path]]:
+    """The name and the ``dataset.yaml`` of each of an experiment's datasets.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+    """
+    for i, name in enumerate(experiment.dataset_names):
+        location = ("dataset",) if experiment.dataset is not None else ("datasets", i)
+        where, base = source.where(location), source.path.parent
+        yield name, find_dataset(name, folders, where=where, base=base)
+
+
+def read_distinct_specs(paths: Iterable[Path]) -> Iterator[DatasetSpec]:
+    """What each ``dataset.yaml`` says.
+
+    Raises:
+        ConfigError: Two datasets have the same name.
+    """
+    seen: dict[str, Path] = {}
+    for path in paths:
+        spec, where = read_spec(path)
+        if spec.name in seen:
+            raise ConfigError(
+                f"{where.where(('name',))}: {seen[spec.name]} is named {spec.name!r} too: give "
+                "each dataset its own name"
+            )
+        seen[spec.name] = path
+        yield spec

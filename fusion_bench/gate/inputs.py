@@ -15,6 +15,7 @@ from fusion_bench.checks.judges import (
     find_judge_refusals,
     find_judge_warnings,
 )
+from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
 from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import find_grade_warnings, list_grades
 from fusion_bench.checks.records import DataWarning, LintFinding
@@ -29,10 +30,9 @@ from fusion_bench.evaluation.dataset_facts import (
     warn_first_trial,
     warn_ignored,
 )
-from fusion_bench.evaluation.lint import lint_experiment, read_dataset_facts
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.run_experiment import find_datasets, load_lists
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.evaluation.run_experiment import load_lists
+from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (

@@ -13,12 +13,8 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import evaluate_trials, prepare_dataset
-from fusion_bench.evaluation.run_experiment import (
-    find_datasets,
-    read_distinct_specs,
-    select_systems,
-)
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.evaluation.run_experiment import select_systems
+from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.load_records import load_judge

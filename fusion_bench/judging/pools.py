@@ -20,8 +20,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.run_experiment import find_datasets
-from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment, find_datasets, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec

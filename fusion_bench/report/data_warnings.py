@@ -8,6 +8,7 @@ from shlex import join
 from typing import Any, Final, TypeAlias
 
 from fusion_bench.checks.judges import JUDGE_KEYS, find_judge_warnings
+from fusion_bench.checks.lint import LintReport, WitnessedFinding, WitnessRecord
 from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import (
     find_grade_warnings,

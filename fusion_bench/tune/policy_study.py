@@ -31,13 +31,8 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.dataset_facts import describe_first_trial, warn_first_trial
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
-from fusion_bench.evaluation.run_experiment import (
-    find_datasets,
-    load_lists,
-    read_distinct_specs,
-    report_provenance,
-)
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
+from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import is_bounded

@@ -12,12 +12,8 @@ from typing import Any
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.run_experiment import (
-    find_datasets,
-    read_distinct_specs,
-    report_provenance,
-)
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.evaluation.run_experiment import report_provenance
+from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning

@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.checks.lint import describe_dataset, lint_systems
 from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import LintFinding
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.evaluation.lint import describe_dataset, lint_systems
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import PerTypeConfig, System

@@ -342,7 +342,7 @@ def open_experiment(
 
     parsed, source = read_experiment(experiment, overrides=overrides or ())
     if parsed.lint.ignore:
-        from fusion_bench.evaluation.lint import check_ignored
+        from fusion_bench.checks.lint import check_ignored
 
         check_ignored(parsed, source)
     yield parsed, source
@@ -385,7 +385,7 @@ def list_inputs(experiment: Experiment, source: Source, folders: Iterable[Path])
     Raises:
         FusionBenchError: A dataset is not there, or its ``dataset.yaml`` breaks a rule.
     """
-    from fusion_bench.evaluation.run_experiment import find_datasets
+    from fusion_bench.experiment.experiment import find_datasets
     from fusion_bench.io.dataset_config import read_spec
 
     yield source.path

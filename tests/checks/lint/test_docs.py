@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fusion_bench.checks.lint import lint_systems
 from fusion_bench.checks.lint_rule import load_rules
-from fusion_bench.evaluation.lint import lint_systems
 from tests.checks.lint.cases import facts, make_system
 
 PAGE = (Path(__file__).parents[3] / "docs/lint.md").read_text(encoding="utf-8")

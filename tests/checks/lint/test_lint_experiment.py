@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.checks.lint_rule import load_rules
-from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.in_memory import make_experiment
-from fusion_bench.evaluation.lint import (
+from fusion_bench.checks.lint import (
     lint_experiment,
     lint_systems,
     make_lint_report,
     read_dataset_facts,
 )
+from fusion_bench.checks.lint_rule import load_rules
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests.checks.lint.cases import PAIR, blend, facts, make_system
 from tests.tiny import DATASET, EXPERIMENT, FILES, edit, make

@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
+from fusion_bench.checks.lint import lint_systems
 from fusion_bench.checks.lint_rule import DatasetFacts, load_rules, reproduce
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.lint import lint_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.normalize import normalizers
 from tests.checks.lint.cases import ALL, CASES, PAIR, Case, blend, facts, make_system

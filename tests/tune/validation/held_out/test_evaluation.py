@@ -12,6 +12,7 @@ from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import CragFitSettings, TuneSettings
@@ -295,8 +296,9 @@ def test_what_could_not_be_judged_is_refused_before_the_search(
 def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> None:
     reranked = system(blend={"method": "linear", "reranker": "sharp"})
     ranges = {"blend.method": {"choices": ["linear", "none"]}}
-    runs = aligned(40)
-    on = replace(problem(reranked, ranges, runs=runs), spaces={"sharp": "logit"})
+    spaces: dict[str, ScoreSpace] = {"sharp": "logit"}
+    runs = replace(aligned(40), spaces=spaces)
+    on = replace(problem(reranked, ranges, runs=runs), spaces=spaces)
     parts = hashed_split(runs.groups, runs.types, split_seed="s")
     off = Trial(1, {"blend.method": "none"}, 2.0, "sampler")
     default = Trial(0, on.default_params, 1.0, "default")

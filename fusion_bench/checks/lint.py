@@ -36,8 +36,7 @@ from fusion_bench.config.query_types import BY_INTENT
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import Query, format_condition, meets_condition
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.run_experiment import find_datasets
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
