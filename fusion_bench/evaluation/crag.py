@@ -280,9 +280,9 @@ def judge_lists(task: EvaluationSet, values: Mapping[str, FloatArray]) -> tuple[
             refined = _replay(task, crag, evidence, values[name], lists, again)
             results.append(_build_result(evidence, crag, refined))
     for name in require_absolute(dataset.name, {n: dataset.spaces[n] for n in dataset.rerankers}):
-        again = partial(_rank_list, task, name, crag)
-        evidence, of_list = _rank_list(task, name, crag, dataset, task.runs.queries)
-        refined = _replay(task, crag, evidence, of_list, {name}, again)
+        rank_list = partial(_rank_list, task, name, crag)
+        evidence, of_list = rank_list(dataset, task.runs.queries)
+        refined = _replay(task, crag, evidence, of_list, {name}, rank_list)
         results.append(_build_result(evidence, crag, refined))
     return tuple(results)
 
@@ -313,7 +313,8 @@ def _rank_list(
 
 def _primary_values(task: EvaluationSet, system: System, runs: AlignedRuns) -> FloatArray:
     [scores] = evaluate_systems([system], runs, task.measures[:1])
-    return scores.values[0]
+    values: FloatArray = scores.values[0]
+    return values
 
 
 def _replay(
