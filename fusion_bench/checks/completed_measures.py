@@ -35,7 +35,7 @@ from typing import Final
 
 import numpy as np
 
-from fusion_bench.checks.completions import CompletionModel, Extremes, TopDocuments
+from fusion_bench.checks.completions import CompletionModel, Extremes, TopCandidates
 from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.measures import Measure
@@ -61,7 +61,7 @@ class FirstRelevant:
             position 0.
     """
 
-    top: TopDocuments
+    top: TopCandidates
     rel: int
     value: Callable[[IntArray], FloatArray]
 
@@ -142,7 +142,7 @@ class AveragePrecisionModel:
         rel: The grade from which a document is relevant.
     """
 
-    top: TopDocuments
+    top: TopCandidates
     rel: int
 
     @cached_property
@@ -280,7 +280,7 @@ class LinearFractional:
         ideal: Numbers of documents of some grade or better, any shape → their part of the ideal.
     """
 
-    top: TopDocuments
+    top: TopCandidates
     thresholds: IntArray
     steps: FloatArray
     weights: FloatArray
@@ -430,7 +430,7 @@ def has_model(measure: Measure) -> bool:
 
 
 def build_model(
-    measure: Measure, top: TopDocuments, scale: Sequence[int]
+    measure: Measure, top: TopCandidates, scale: Sequence[int]
 ) -> CompletionModel | None:
     """The completions of a measure over the first documents of two systems.
 
@@ -459,7 +459,7 @@ def _reciprocal(place: IntArray) -> FloatArray:
     return np.where(place > 0, 1 / np.maximum(place, 1), 0.0)
 
 
-def _ndcg(measure: NDCG, top: TopDocuments, scale: Sequence[int]) -> LinearFractional:
+def _ndcg(measure: NDCG, top: TopCandidates, scale: Sequence[int]) -> LinearFractional:
     grades = sorted({*scale, *np.unique(top.runs.ideal_grades).tolist()})
     thresholds = np.array([grade for grade in grades if grade > 0], dtype=np.int64)
     gains = thresholds.astype(np.float64)
@@ -482,7 +482,7 @@ def _ndcg(measure: NDCG, top: TopDocuments, scale: Sequence[int]) -> LinearFract
     return LinearFractional(top, thresholds, np.diff(gains, prepend=0.0), weights, ideal)
 
 
-def _make_counting_model(measure: Measure, top: TopDocuments) -> LinearFractional:
+def _make_counting_model(measure: Measure, top: TopCandidates) -> LinearFractional:
     """Precision and recall: every relevant document within the cutoff counts alike."""
     rel = measure.rel if isinstance(measure, Precision | Recall) else 1
     cutoff = float(measure.cutoff or 1)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.checks.completed_measures import build_model, has_model
-from fusion_bench.checks.completions import ListParts, TopDocuments, collect_list, find_list_ends
+from fusion_bench.checks.completions import ListParts, TopCandidates, collect_list, find_list_ends
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
@@ -102,7 +102,7 @@ def _depth_to_read(measure: Measure) -> int | None:
 
 
 def _find_ends(
-    measure: Measure, top: TopDocuments
+    measure: Measure, top: TopCandidates
 ) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
     """The least and greatest values, (Q,) each; None = completions are not known."""
     if not has_model(measure):
@@ -117,7 +117,7 @@ def _find_ends(
     return extremes.low, extremes.high
 
 
-def _judged_share(top: TopDocuments) -> FloatArray:
+def _judged_share(top: TopCandidates) -> FloatArray:
     """(Q,): the share of judged documents; 0 for an empty list, as ir_measures has it."""
     shown = np.bincount(top.query, minlength=top.size)
     judged = np.bincount(top.query[top.judged], minlength=top.size)

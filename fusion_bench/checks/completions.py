@@ -33,7 +33,7 @@ ListParts = Iterable[tuple[IntArray, AlignedRuns, IntArray]]
 
 
 @dataclass(frozen=True, eq=False)
-class TopDocuments:
+class TopCandidates:
     """The m documents that one or two systems return within a cutoff, in order of the query.
 
     Attributes:
@@ -59,7 +59,7 @@ class TopDocuments:
         """Q."""
         return len(self.runs.queries)
 
-    def within_cutoff(self, cutoff: int | None) -> TopDocuments:
+    def within_cutoff(self, cutoff: int | None) -> TopCandidates:
         """Of one system's documents those at its first ``cutoff`` positions; None = all."""
         if cutoff is None or not (self.first > cutoff).any():
             return self
@@ -68,7 +68,7 @@ class TopDocuments:
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
-def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> TopDocuments:
+def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> TopCandidates:
     """The first documents of one system alone.
 
     Args:
@@ -81,7 +81,7 @@ def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> 
         order = np.argsort(query, kind="stable")
         columns = (query, document, position, grade, judged)
         query, document, position, grade, judged = (column[order] for column in columns)
-    return TopDocuments(
+    return TopCandidates(
         runs=runs,
         query=query,
         document=document,
@@ -94,7 +94,7 @@ def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> 
 
 def collect_top(
     runs: AlignedRuns, first: ListParts, second: ListParts = (), *, cutoff: int | None
-) -> TopDocuments:
+) -> TopCandidates:
     """Put the lists of one or two systems side by side.
 
     Args:
@@ -119,7 +119,7 @@ def collect_top(
     known, index, row = np.unique(keys, return_index=True, return_inverse=True)
     places = np.zeros((2, len(known)), dtype=np.int64)
     places[is_second.astype(np.int64), row] = position
-    return TopDocuments(
+    return TopCandidates(
         runs=runs,
         query=known // codes,
         document=known % codes,
@@ -193,7 +193,7 @@ class CompletionModel(Protocol):
 Ends: TypeAlias = tuple[FloatArray, FloatArray]
 
 
-def find_list_ends(measure: Measure, top: TopDocuments) -> Ends | None:
+def find_list_ends(measure: Measure, top: TopCandidates) -> Ends | None:
     """The ends of one list.
 
     Args:
@@ -219,7 +219,7 @@ def find_list_ends(measure: Measure, top: TopDocuments) -> Ends | None:
     return None
 
 
-def _count_relevant(top: TopDocuments, rel: int) -> tuple[IntArray, IntArray]:
+def _count_relevant(top: TopCandidates, rel: int) -> tuple[IntArray, IntArray]:
     """(Q,) each: relevant documents where no unjudged one is relevant, and where all are."""
     relevant = top.grade >= rel
     least, most = (
@@ -229,20 +229,20 @@ def _count_relevant(top: TopDocuments, rel: int) -> tuple[IntArray, IntArray]:
     return least, most
 
 
-def _recall_ends(measure: Recall, top: TopDocuments) -> Ends:
+def _recall_ends(measure: Recall, top: TopCandidates) -> Ends:
     """A new relevant document in the list never lowers the share: its hits are at most all."""
     least, most = _count_relevant(top, measure.rel)
     known = relevant_counts(top.runs, measure.rel)
     return divide_or_zero(least, known), divide_or_zero(most, known + most - least)
 
 
-def _reciprocal_ranks(top: TopDocuments, relevant: BoolArray) -> FloatArray:
+def _reciprocal_ranks(top: TopCandidates, relevant: BoolArray) -> FloatArray:
     best = np.zeros(top.size)
     np.maximum.at(best, top.query[relevant], 1 / top.first[relevant])
     return best
 
 
-def _precision_ends(measure: AveragePrecision, top: TopDocuments) -> Ends:
+def _precision_ends(measure: AveragePrecision, top: TopCandidates) -> Ends:
     """The best and worst j new relevant documents are the highest and lowest, for every j.
 
     The sum of precisions S_j grows, document by document, by the precision at the new one and by

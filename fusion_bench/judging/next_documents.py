@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.checks.completed_measures import KNOWN_MEASURES, build_model, has_model
-from fusion_bench.checks.completions import CompletionModel, Extremes, TopDocuments, collect_top
+from fusion_bench.checks.completions import CompletionModel, Extremes, TopCandidates, collect_top
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.dataset_facts import find_ignored_queries
@@ -93,7 +93,7 @@ class TrialExtremes(NamedTuple):
         ends: Its extremes.
     """
 
-    top: TopDocuments
+    top: TopCandidates
     model: CompletionModel
     ends: Extremes
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from fusion_bench.checks.completions import TopDocuments, collect_top
+from fusion_bench.checks.completions import TopCandidates, collect_top
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -248,7 +248,7 @@ def build_pool(judged: JudgedSystems, depth: int) -> Pool:
     return Pool(tuple(judged.systems), depth, documents)
 
 
-def _ranked_pairs(top: TopDocuments) -> Iterator[tuple[Pair, int]]:
+def _ranked_pairs(top: TopCandidates) -> Iterator[tuple[Pair, int]]:
     """Each document of one system's lists, and its rank."""
     rows = zip(top.query.tolist(), top.document.tolist(), top.first.tolist(), strict=True)
     for query, document, rank in rows:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -101,6 +101,26 @@ def _find_reason(error: BaseException) -> str:
     return str(error)
 
 
+@dataclass(frozen=True, repr=False)
+class _MeasureRows(PlainTable):
+    """Values of systems on the primary measure, a row each.
+
+    Attributes:
+        measure: The primary measure.
+        rows: Of :attr:`row_type`.
+    """
+
+    measure: str
+    rows: tuple[Any, ...]
+    row_type: ClassVar[type]
+
+    def _summary(self) -> str:
+        return f"{type(self).__name__}({self.measure}, {pluralize(len(self.rows), 'row')})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        return list_columns(self.row_type, self.rows[:limit])
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """One system without one of its sources, on the primary measure.
@@ -125,7 +145,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, repr=False)
-class LeaveOneOut(PlainTable):
+class LeaveOneOut(_MeasureRows):
     """Every detailed system of two or more sources, without each of them.
 
     A source that is left out weighs 0: the others keep their weights, and its candidates leave
@@ -137,14 +157,8 @@ class LeaveOneOut(PlainTable):
             their number.
     """
 
-    measure: str
     rows: tuple[LeftOut, ...]
-
-    def _summary(self) -> str:
-        return f"LeaveOneOut({self.measure}, {pluralize(len(self.rows), 'row')})"
-
-    def _table_columns(self, limit: int | None = None) -> Columns:
-        return list_columns(LeftOut, self.rows[:limit])
+    row_type: ClassVar[type] = LeftOut
 
 
 def leave_sources_out(detailed: DetailedSet, runs: AlignedRuns) -> LeaveOneOut:
@@ -225,7 +239,7 @@ class DepthMean:
 
 
 @dataclass(frozen=True, repr=False)
-class DepthCurve(PlainTable):
+class DepthCurve(_MeasureRows):
     """The detailed systems at growing depths of their sources.
 
     Attributes:
@@ -233,14 +247,8 @@ class DepthCurve(PlainTable):
         rows: By system, then by depth; the last depth is that of the deepest source.
     """
 
-    measure: str
     rows: tuple[DepthMean, ...]
-
-    def _summary(self) -> str:
-        return f"DepthCurve({self.measure}, {pluralize(len(self.rows), 'row')})"
-
-    def _table_columns(self, limit: int | None = None) -> Columns:
-        return list_columns(DepthMean, self.rows[:limit])
+    row_type: ClassVar[type] = DepthMean
 
 
 def measure_depths(detailed: DetailedSet, runs: AlignedRuns) -> DepthCurve:

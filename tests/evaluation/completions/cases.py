@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
-from fusion_bench.checks.completions import TopDocuments, collect_top
+from fusion_bench.checks.completions import TopCandidates, collect_top
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
@@ -33,7 +33,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 def make_top(
     grades: Mapping[str, int], first: Sequence[str], second: Sequence[str], cutoff: int | None
-) -> TopDocuments:
+) -> TopCandidates:
     """The lists side by side, after a query in which nothing is unjudged."""
     qrels = Qrels.from_dict({"p": {"a": 1}, "q": dict(grades)})
     lists = {"first": first, "second": second}
