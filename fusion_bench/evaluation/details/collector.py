@@ -52,7 +52,6 @@ from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.measures import Measure
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 FORMAT: Final = "fusion-bench-details"
@@ -198,10 +197,8 @@ class CollectedLists:
     Attributes:
         name: The dataset.
         runs: Aligned, the Q evaluated queries.
-        measure: The primary measure.
+        detailed: How the detailed systems are evaluated; which these are the report says.
         documents: Texts of the documents; None = the dataset has none.
-        groups: Shape (Q,): codes of the groups.
-        alpha: 1 − coverage of intervals.
         wanted: Names of systems to detail beside the best one, the baseline first.
         ranks: What was collected of the lists of each system.
         systems: By name, fitted.
@@ -209,10 +206,8 @@ class CollectedLists:
 
     name: str
     runs: AlignedRuns
-    measure: Measure
+    detailed: DetailedSet
     documents: Path | None
-    groups: IntArray
-    alpha: float
     wanted: tuple[str, ...]
     ranks: RankCollector
     systems: dict[str, System] = field(default_factory=dict)
@@ -230,10 +225,8 @@ class CollectedLists:
         return cls(
             name=dataset.spec.name,
             runs=runs,
-            measure=task.measures[0],
+            detailed=DetailedSet((), {}, task.measures[0], task.groups, task.experiment.alpha),
             documents=dataset.documents,
-            groups=task.groups,
-            alpha=task.experiment.alpha,
             wanted=(task.experiment.baseline, *_guarded(task.experiment), *names),
             ranks=RankCollector(runs, relevant),
         )
@@ -297,13 +290,8 @@ class CollectedLists:
             name: np.array(each.trials[0] if each.trials else each.values, dtype=np.float64)
             for name, each in results.items()
         }
-        return DetailedSet(
-            systems=tuple(self.systems[name] for name in names),
-            values=values,
-            measure=self.measure,
-            groups=self.groups,
-            alpha=self.alpha,
-        )
+        systems = tuple(self.systems[name] for name in names)
+        return replace(self.detailed, systems=systems, values=values)
 
 
 def _best_system(collection: Collection) -> str:
