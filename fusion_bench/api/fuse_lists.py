@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from fusion_bench.checks.dataset_facts import select_trial
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.dataset_facts import select_trial
 from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch
 from fusion_bench.experiment.system import System

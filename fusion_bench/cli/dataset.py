@@ -152,7 +152,7 @@ def show_command(
     name: Name, datasets: base.DatasetFolders = None, json: base.JsonFlag = False
 ) -> None:
     """Show a dataset: queries, judgments, lists and their roles."""
-    from fusion_bench.evaluation.dataset_facts import describe_dataset
+    from fusion_bench.checks.dataset_facts import describe_dataset
     from fusion_bench.io.dataset import load_dataset
     from fusion_bench.io.dataset_paths import find_dataset
 
@@ -184,11 +184,7 @@ def check_command(
     json: base.JsonFlag = False,
 ) -> None:
     """Check every file of a dataset; exit code 2 at the first error."""
-    from fusion_bench.evaluation.dataset_facts import (
-        dataset_notices,
-        describe_dataset,
-        unjudged_shares,
-    )
+    from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
     from fusion_bench.io.dataset import load_dataset
     from fusion_bench.io.dataset_paths import find_dataset
 

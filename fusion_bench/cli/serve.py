@@ -48,10 +48,10 @@ def serve(
     import json as json_format
     from dataclasses import replace
 
+    from fusion_bench.checks.dataset_facts import describe_selection
     from fusion_bench.cli.application.progress import end_lines
     from fusion_bench.console.experiment_files import open_session
     from fusion_bench.console.server import open_socket, require_packages, serve_session
-    from fusion_bench.evaluation.dataset_facts import describe_selection
 
     def announce(address: str) -> None:
         end_lines()

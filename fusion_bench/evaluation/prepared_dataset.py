@@ -9,7 +9,10 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
+from fusion_bench.checks.dataset_facts import find_unjudged_queries, list_infos
+from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.query_warnings import refuse_mixture
+from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.unjudged import judgment_kind
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
@@ -318,3 +321,53 @@ def _mean_scores(trials: Sequence[Scores]) -> Scores:
 def trials_of(trials: FloatArray | None, measure: int) -> FloatArray | None:
     """(T, Q): the values of one measure, of (T, M, Q); None = there is one trial."""
     return None if trials is None else trials[:, measure]
+
+
+def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:
+    """The answered queries of the evaluated split and fields that have no judgment.
+
+    Args:
+        task: The evaluated queries, and the lists.
+    """
+    unjudged = find_unjudged_queries(task.dataset)
+    return frozenset(query for query in unjudged if _is_selected(task, query))
+
+
+def count_known_ignored(task: EvaluationSet) -> int:
+    """How many of them the dataset's own queries file names; of a larger list alone, none."""
+    if task.dataset.spec.queries is None:
+        return 0
+    return len(find_ignored_queries(task) & task.dataset.queries.keys())
+
+
+def _is_selected(task: EvaluationSet, query: str) -> bool:
+    """Whether the query, if it were judged, would be among the evaluated ones."""
+    conditions = [*task.experiment.query_filters.items()]
+    if task.split is not None:
+        conditions.append(("split", (task.split,)))
+    if not conditions:
+        return True
+    record = task.dataset.queries.get(query)
+    return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
+
+
+def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
+    """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
+    return list_infos([(trial.dataset, trial.runs) for trial in task.trials])
+
+
+def collection_facts(task: EvaluationSet) -> dict[str, Any]:
+    """The fields of :class:`~fusion_bench.evaluation.report_records.CollectionFacts`."""
+    dataset, spec, experiment = task.dataset, task.dataset.spec, task.experiment
+    return {
+        "name": spec.name,
+        "version": spec.version,
+        "fingerprint": dataset.fingerprint,
+        "split": task.split,
+        "query_type": experiment.query_type,
+        "where": dict(experiment.where),
+        "binary_relevance": spec.binary_relevance,
+        "baseline": experiment.baseline,
+        "runs": tuple(task_list_infos(task)),
+        "judge": describe_judge(dataset, experiment.systems.values()),
+    }

@@ -13,19 +13,21 @@ from pathlib import Path
 
 from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
+from fusion_bench.checks.dataset_facts import describe_first_trial
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.assessment import assess_trials
 from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
-from fusion_bench.evaluation.dataset_facts import (
+from fusion_bench.evaluation.details.collector import DetailsCollector
+from fusion_bench.evaluation.prepared_dataset import (
+    EvaluationSet,
     collection_facts,
     count_known_ignored,
-    describe_first_trial,
+    prepare_dataset,
+    slice_values,
 )
-from fusion_bench.evaluation.details.collector import DetailsCollector
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset, slice_values
 from fusion_bench.evaluation.report_file import Provenance, Report
 from fusion_bench.evaluation.report_records import Collection as CollectionRecord
 from fusion_bench.evaluation.results import (

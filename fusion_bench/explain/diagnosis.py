@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from fusion_bench.checks.dataset_facts import describe_selection
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.evaluation.dataset_facts import collection_facts, describe_selection
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import (

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.checks.dataset_facts import describe_selection, select_trial
 from fusion_bench.checks.judges import find_dataset_warnings
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
@@ -23,7 +24,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError, did_you_mean
-from fusion_bench.evaluation.dataset_facts import describe_selection, select_trial
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System

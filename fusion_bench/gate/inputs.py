@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fusion_bench.checks.dataset_facts import describe_first_trial, warn_first_trial, warn_ignored
 from fusion_bench.checks.judges import (
     describe_judge,
     find_dataset_warnings,
@@ -23,14 +24,12 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.dataset_facts import (
+from fusion_bench.evaluation.prepared_dataset import (
+    EvaluationSet,
     count_known_ignored,
-    describe_first_trial,
+    prepare_dataset,
     task_list_infos,
-    warn_first_trial,
-    warn_ignored,
 )
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice

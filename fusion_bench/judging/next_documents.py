@@ -12,8 +12,12 @@ from fusion_bench.checks.completed_measures import KNOWN_MEASURES, build_model, 
 from fusion_bench.checks.completions import CompletionModel, Extremes, TopCandidates, collect_top
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.dataset_facts import find_ignored_queries
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, evaluate_trials, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import (
+    EvaluationSet,
+    evaluate_trials,
+    find_ignored_queries,
+    prepare_dataset,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.judging.judge_files import merge_qrels

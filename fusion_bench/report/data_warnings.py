@@ -7,13 +7,9 @@ from dataclasses import dataclass, replace
 from shlex import join
 from typing import Any, Final, TypeAlias
 
+from fusion_bench.checks.dataset_facts import warn_first_trial, warn_ignored
 from fusion_bench.checks.judges import JUDGE_KEYS, find_judge_warnings
-from fusion_bench.checks.lint import (
-    LintReport,
-    WitnessDocument,
-    WitnessedFinding,
-    WitnessRecord,
-)
+from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding, WitnessRecord
 from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import (
     find_grade_warnings,
@@ -22,7 +18,6 @@ from fusion_bench.checks.query_warnings import (
 )
 from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
 from fusion_bench.checks.unjudged import SPARSE
-from fusion_bench.evaluation.dataset_facts import warn_first_trial, warn_ignored
 from fusion_bench.evaluation.report_file import Provenance, Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.page import (

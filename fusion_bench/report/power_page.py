@@ -7,15 +7,7 @@ from collections.abc import Iterator
 
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.report.data_warnings import judge_section
-from fusion_bench.report.page import (
-    Column,
-    Finding,
-    Page,
-    Section,
-    Table,
-    make_columns,
-    make_table,
-)
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
 from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, PowerPlan, RulePlan
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
 

@@ -10,6 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusion_bench.checks.completion_bounds import QueryBounds
+from fusion_bench.checks.dataset_facts import (
+    count_known_unjudged,
+    describe_first_trial,
+    list_infos,
+    warn_first_trial,
+    warn_ignored,
+)
 from fusion_bench.checks.judges import describe_judge, find_judge_warnings
 from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import count_synthetic, find_grade_warnings, list_grades
@@ -20,13 +27,6 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.dataset_facts import (
-    count_known_unjudged,
-    describe_first_trial,
-    list_infos,
-    warn_first_trial,
-    warn_ignored,
-)
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset

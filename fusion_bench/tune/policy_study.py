@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from fusion_bench.checks.dataset_facts import describe_first_trial, warn_first_trial
 from fusion_bench.checks.judges import find_dataset_warnings
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import (
@@ -29,7 +30,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.dataset_facts import describe_first_trial, warn_first_trial
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs

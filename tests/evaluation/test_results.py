@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.checks.dataset_facts import list_infos
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.data.alignment import align
-from fusion_bench.evaluation.dataset_facts import list_infos
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.stats.intervals import estimate_mean
 from tests import tiny

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.explain.explanation import explain_query
 from fusion_bench.io.dataset import load_dataset

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.cli import main
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.models.retrieval import TextFiles, read_texts
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.checks.dataset_facts import FIRST_TRIAL
 from fusion_bench.cli import main
-from fusion_bench.evaluation.dataset_facts import FIRST_TRIAL
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.tune import held_out

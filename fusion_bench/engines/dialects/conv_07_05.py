@@ -14,12 +14,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines.dialects._configuration import Maybe, Slot, Values
 from fusion_bench.engines.dialects._dialect import EngineDialect, Form, share
 from fusion_bench.engines.dialects._sums import GREATEST_K, TOLERANCE, ReciprocalRanks
-from fusion_bench.engines.dialects._translation import (
-    Draft,
-    EngineFusion,
-    check_blend,
-    fit_blend,
-)
+from fusion_bench.engines.dialects._translation import Draft, EngineFusion, check_blend, fit_blend
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System

@@ -7,12 +7,7 @@ from typing import Any, ClassVar
 
 from fusion_bench.engines.dialects._configuration import Values
 from fusion_bench.engines.dialects._dialect import EngineDialect, Form, name_of
-from fusion_bench.engines.dialects._translation import (
-    Draft,
-    EngineFusion,
-    check_blend,
-    fit_blend,
-)
+from fusion_bench.engines.dialects._translation import Draft, EngineFusion, check_blend, fit_blend
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.experiment import V2_VARIABLE

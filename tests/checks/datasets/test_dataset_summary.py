@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
 from fusion_bench.io.dataset import load_dataset
 from tests import tiny
 from tests.io.test_provenance import beside

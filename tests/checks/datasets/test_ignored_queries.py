@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.checks.dataset_facts import IGNORED_QUERIES, warn_ignored
 from fusion_bench.cli import main
-from fusion_bench.evaluation.dataset_facts import IGNORED_QUERIES, warn_ignored
 from tests import tiny, unjudged_project
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.checks.dataset_facts import dataset_notices
 from fusion_bench.cli import main
-from fusion_bench.evaluation.dataset_facts import dataset_notices
 from fusion_bench.io.dataset import load_dataset
 from tests import unjudged_project
 from tests.tiny import edit

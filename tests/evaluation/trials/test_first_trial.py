@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from fusion_bench.evaluation.dataset_facts import FIRST_TRIAL, dataset_notices, describe_first_trial
+from fusion_bench.checks.dataset_facts import FIRST_TRIAL, dataset_notices, describe_first_trial
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t
 
+from fusion_bench.checks.dataset_facts import describe_dataset, describe_selection, select_trial
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.compared_reports import compare_reports
-from fusion_bench.evaluation.dataset_facts import describe_dataset, describe_selection, select_trial
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.report.evaluation_page import build_page

@@ -29,7 +29,6 @@ from fusion_bench.data.qrels import find_unmatched_ids
 from fusion_bench.data.records import Query, ScoreSpace, format_condition
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.load_records import load_judge
 from fusion_bench.measures import no_relevant
@@ -108,28 +107,11 @@ def warn_first_trial(texts: Iterable[str]) -> Iterator[DataWarning]:
 IGNORED_QUERIES: Final = "queries without judgments"
 
 
-def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:
-    """The answered queries of the evaluated split and fields that have no judgment.
-
-    Args:
-        task: The evaluated queries, and the lists.
-    """
-    unjudged = _find_unjudged(task.dataset)
-    return frozenset(query for query in unjudged if _is_selected(task, query))
-
-
-def count_known_ignored(task: EvaluationSet) -> int:
-    """How many of them the dataset's own queries file names; of a larger list alone, none."""
-    if task.dataset.spec.queries is None:
-        return 0
-    return len(find_ignored_queries(task) & task.dataset.queries.keys())
-
-
 def count_known_unjudged(dataset: Dataset) -> int:
     """The same of a whole dataset, of any split."""
     if dataset.spec.queries is None:
         return 0
-    return len(_find_unjudged(dataset) & dataset.queries.keys())
+    return len(find_unjudged_queries(dataset) & dataset.queries.keys())
 
 
 def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
@@ -151,7 +133,7 @@ def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
         )
 
 
-def _find_unjudged(dataset: Dataset) -> set[str]:
+def find_unjudged_queries(dataset: Dataset) -> set[str]:
     """The queries that a list of any trial answers, and that have no judgment."""
     answered = {query for trial in dataset.trials for query in _answered_queries(trial)}
     return answered - set(dataset.qrels.queries)
@@ -161,39 +143,6 @@ def _answered_queries(dataset: Dataset) -> Iterator[str]:
     for run in dataset.runs.values():
         sizes = np.diff(run.offsets).tolist()
         yield from (query for query, size in zip(run.queries, sizes, strict=True) if size)
-
-
-def _is_selected(task: EvaluationSet, query: str) -> bool:
-    """Whether the query, if it were judged, would be among the evaluated ones."""
-    conditions = [*task.experiment.query_filters.items()]
-    if task.split is not None:
-        conditions.append(("split", (task.split,)))
-    if not conditions:
-        return True
-    record = task.dataset.queries.get(query)
-    return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
-
-
-def collection_facts(task: EvaluationSet) -> dict[str, Any]:
-    """The fields of :class:`~fusion_bench.evaluation.report_records.CollectionFacts`."""
-    dataset, spec, experiment = task.dataset, task.dataset.spec, task.experiment
-    return {
-        "name": spec.name,
-        "version": spec.version,
-        "fingerprint": dataset.fingerprint,
-        "split": task.split,
-        "query_type": experiment.query_type,
-        "where": dict(experiment.where),
-        "binary_relevance": spec.binary_relevance,
-        "baseline": experiment.baseline,
-        "runs": tuple(task_list_infos(task)),
-        "judge": describe_judge(dataset, experiment.systems.values()),
-    }
-
-
-def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
-    """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
-    return list_infos([(trial.dataset, trial.runs) for trial in task.trials])
 
 
 def list_infos(trials: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
