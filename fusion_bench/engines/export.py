@@ -18,23 +18,14 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import Condition, ScoreSpace, format_condition
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.assessment import Assessment, assess_system, mean_assessment
-from fusion_bench.evaluation.contrasts import INFERENCE_KEYS, Contrast, compare_contrasts
+from fusion_bench.evaluation.compared_reports import Contrast, compare_contrasts
 from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.report_file import INFERENCE_KEYS
 from fusion_bench.evaluation.results import record_comparison
-from fusion_bench.evaluation.run_experiment import (
-    find_datasets,
-    load_lists,
-    read_distinct_specs,
-)
-from fusion_bench.experiment.dialect import (
-    Configuration,
-    Dialect,
-    Fidelity,
-    Translation,
-    dialects,
-)
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.evaluation.run_experiment import load_lists
+from fusion_bench.experiment.dialect import Configuration, Dialect, Fidelity, Translation, dialects
+from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_paths import find_dataset
@@ -233,13 +224,7 @@ def _assess_trials(task: EvaluationSet, system: System) -> Assessment:
     """What was measured of a system, over the trials of its lists."""
     return mean_assessment(
         [
-            assess_system(
-                trial.fit_system(system),
-                trial.runs,
-                trial.measures,
-                spaces=trial.dataset.spaces,
-                qrels=trial.dataset.qrels,
-            )
+            assess_system(trial.fit_system(system), trial.runs, trial.measures)
             for trial in task.trials[: task.count_trials(system)]
         ]
     )
