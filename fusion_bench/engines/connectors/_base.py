@@ -255,6 +255,7 @@ class Connector(Method, ABC):
         attempts: Most calls for one list, where the engine is busy or down.
         wait: Seconds before the second of them; each further wait doubles, up to a minute.
         operational: Fields that no list depends on.
+        scores: What the scores of every leg are.
     """
 
     operational: ClassVar[frozenset[str]] = frozenset(
@@ -264,6 +265,7 @@ class Connector(Method, ABC):
 
     source: ClassVar[str]
     dialect: ClassVar[str] = ""
+    scores: ClassVar[str] = "the engine's own score"
 
     method: str
     legs: Annotated[Mapping[LegName, LegSettings], Field(min_length=1)]
@@ -284,9 +286,9 @@ class Connector(Method, ABC):
             ProviderError: The engine does not answer.
         """
 
-    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - of some engines
+    def describe_score(self, _leg: str, /) -> str:
         """What the scores of a leg are, for the provenance: ``BM25``, ``1 − cosine distance``."""
-        return "the engine's own score"
+        return self.scores
 
     def describe_replay(self, depth: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of some engines
         """Keys of a system, without ``dialect`` and ``runs``, that replays ``fused`` on the legs.

@@ -36,7 +36,7 @@ from fusion_bench.engines.connectors._sessions import (
     json_sparse,
     wrap_errors,
 )
-from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
+from fusion_bench.engines.dialects._dialect import weights_by_source, windows_by_source
 from fusion_bench.engines.dialects.vector_databases import Chroma
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.http_client import KeyHeader
@@ -206,6 +206,7 @@ class ChromaConnector(ServerOrFolder):
     source: ClassVar[str] = "https://docs.trychroma.com/reference/chroma-reference"
     dialect: ClassVar[str] = Chroma.name
     session_type = ChromaSession
+    scores = "the negative of Chroma's distance"
     key_header: ClassVar[KeyHeader] = KeyHeader("x-chroma-token")
     has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "most_documents"
@@ -281,10 +282,6 @@ class ChromaConnector(ServerOrFolder):
         total: dict[str, Any] = terms[0] if len(terms) == 1 else {"$sum": terms}
         rank = {"$mul": [{"$val": -1.0}, total]}
         return self._search(rank, depth)
-
-    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
-        """The negative of a distance."""
-        return "the negative of Chroma's distance"
 
     def _search(self, rank: dict[str, Any], depth: int) -> dict[str, Any]:
         search = {"rank": rank, "limit": {"offset": 0, "limit": depth}}

@@ -39,7 +39,7 @@ from fusion_bench.engines.connectors._sessions import (
     call_library,
     wrap_errors,
 )
-from fusion_bench.engines.dialects._configuration import weights_by_source, windows_by_source
+from fusion_bench.engines.dialects._dialect import weights_by_source, windows_by_source
 from fusion_bench.engines.dialects.vector_databases import MOST_DOCUMENTS, Milvus, MilvusWeighted
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.util.json_text import malformed_error
@@ -274,6 +274,7 @@ class MilvusConnector(ServerOrFolder):
     source: ClassVar[str] = "https://milvus.io/api-reference/restful/v2.6.x/About.md"
     dialect: ClassVar[str] = Milvus.name
     session_type = MilvusSession
+    scores = "Milvus's distance; its negative for L2, HAMMING and JACCARD"
     has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "Milvus"
 
@@ -299,10 +300,6 @@ class MilvusConnector(ServerOrFolder):
             yield LiteSession(self, library, client)
         finally:
             client.close()
-
-    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
-        """A similarity, or the negative of a distance."""
-        return "Milvus's distance; its negative for L2, HAMMING and JACCARD"
 
     def check_metrics(self, metrics: Mapping[str, str]) -> None:
         """Refuse a leg without an index, and a fusion by another metric than the field's.

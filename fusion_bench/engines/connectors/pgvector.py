@@ -28,7 +28,7 @@ from fusion_bench.engines.connectors._answers import (
     vector_of,
 )
 from fusion_bench.engines.connectors._sessions import call_library
-from fusion_bench.engines.dialects._configuration import windows_by_source
+from fusion_bench.engines.dialects._dialect import windows_by_source
 from fusion_bench.engines.dialects.sql import PGVECTOR_FILE, Pgvector
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.util.api_keys import SecretMatcher

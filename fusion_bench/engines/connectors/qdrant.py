@@ -348,6 +348,7 @@ class QdrantConnector(ServerOrFolder):
     source: ClassVar[str] = "https://api.qdrant.tech/api-reference/search/query-points"
     dialect: ClassVar[str] = Qdrant.name
     session_type = QdrantSession
+    scores = "Qdrant's score; the negative of the distance for Euclid and Manhattan"
     key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
     has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "most_documents"
@@ -387,10 +388,6 @@ class QdrantConnector(ServerOrFolder):
             yield session
         finally:
             session.close()
-
-    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - the same of every leg
-        """A similarity, or the negative of a distance."""
-        return "Qdrant's score; the negative of the distance for Euclid and Manhattan"
 
     def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of the search of one leg, without payload."""

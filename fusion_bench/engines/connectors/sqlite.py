@@ -56,6 +56,7 @@ class SqliteConnector(Connector):
     """
 
     source: ClassVar[str] = "https://www.sqlite.org/fts5.html"
+    scores = "BM25"
 
     method: str = "sqlite"
     path: Path
@@ -78,10 +79,6 @@ class SqliteConnector(Connector):
         session = SqliteSession(self)
         await session.read_columns()
         yield session
-
-    def describe_score(self, leg: str) -> str:  # noqa: ARG002 - all legs are alike
-        """SQLite's value with its sign turned."""
-        return "BM25"
 
 
 class SqliteSession:

@@ -141,7 +141,10 @@ class ObjectSession:
         known = connector.describe_objects(self._objects)
         if connector.fingerprint is None:
             return known
-        given = await call_function(load_object(connector.fingerprint, "fingerprint"))
+        function = load_object(connector.fingerprint, "fingerprint")
+        if not callable(function):
+            raise ConfigError(f"fingerprint: {connector.fingerprint!r} is no function")
+        given = await call_function(function)
         return {**known, **dict(given)}
 
 

@@ -6,8 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from fusion_bench.engines.dialects._configuration import Values
-from fusion_bench.engines.dialects._dialect import EngineDialect
+from fusion_bench.engines.dialects._dialect import EngineDialect, Values
 from fusion_bench.engines.dialects._translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation

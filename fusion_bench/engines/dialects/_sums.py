@@ -18,7 +18,7 @@ from fusion_bench.methods.fuse import (
     Fusion,
     Homogeneity,
     RankSum,
-    ScoreTerms,
+    SourceSumFusion,
     WeightedFusion,
 )
 from fusion_bench.methods.fuse.rrf import RRF
@@ -30,25 +30,8 @@ from fusion_bench.methods.normalize.linear import RawScores
 GREATEST_K = 1000
 
 
-class TermSum(EngineFusion):
+class TermSum(EngineFusion, SourceSumFusion):
     """Σ_s of one term a source; a source that did not return the document adds 0."""
-
-    @abstractmethod
-    def source_terms(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): the weighted term of each source; 0 where it adds nothing."""
-
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the sum of the terms."""
-        return self.score_terms(runs).scores
-
-    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
-        """One term a source."""
-        return ScoreTerms(
-            runs.sources,
-            tuple(range(len(runs.sources))),
-            self.source_terms(runs),
-            np.ones(len(runs.documents)),
-        )
 
     @property
     def weight_homogeneity(self) -> Homogeneity:

@@ -11,8 +11,7 @@ from pydantic import Field
 from fusion_bench.config.models import Weight
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import Maybe, Slot, Values
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, share
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Maybe, Slot, Values, share
 from fusion_bench.engines.dialects._sums import GREATEST_K, TOLERANCE, ReciprocalRanks
 from fusion_bench.engines.dialects._translation import Draft, EngineFusion, check_blend, fit_blend
 from fusion_bench.errors import ConfigError

@@ -12,8 +12,7 @@ from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
-from fusion_bench.engines.dialects._dialect import Form
+from fusion_bench.engines.dialects._dialect import Each, Form, Maybe, Slot, Values
 from fusion_bench.engines.dialects._search_requests import (
     MOST_CANDIDATES,
     PLACEHOLDERS,

@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
-from fusion_bench.engines.dialects._configuration import Values
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, share
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, share
 from fusion_bench.engines.dialects._sums import CanonicalRRF
 from fusion_bench.engines.dialects._translation import (
     LONGEST_WINDOW,

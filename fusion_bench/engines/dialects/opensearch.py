@@ -11,8 +11,7 @@ from pydantic import Field, model_validator
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
-from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
-from fusion_bench.engines.dialects._dialect import Form, share
+from fusion_bench.engines.dialects._dialect import Each, Form, Maybe, Slot, Values, share
 from fusion_bench.engines.dialects._search_requests import (
     PLACEHOLDERS,
     QUERY,

@@ -12,8 +12,7 @@ from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._configuration import Values
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, share
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, share
 from fusion_bench.engines.dialects._sums import (
     GREATEST_K,
     PairFusion,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from fusion_bench.engines.dialects._configuration import Values
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, name_of
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, name_of
 from fusion_bench.engines.dialects._translation import Draft, EngineFusion, check_blend, fit_blend
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects

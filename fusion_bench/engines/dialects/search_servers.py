@@ -10,8 +10,7 @@ from pydantic import Field
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._dialect import Each, EngineDialect, Form, Maybe, Slot, Values
 from fusion_bench.engines.dialects._sums import GREATEST_K, CanonicalRRF, ReciprocalRanks
 from fusion_bench.engines.dialects._translation import (
     CanonicalFusion,

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._configuration import Values
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values
 from fusion_bench.engines.dialects._sums import (
     GREATEST_K,
     RankConstant,

@@ -12,8 +12,7 @@ from pydantic import Field
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._configuration import Each, Maybe, Slot, Values
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._dialect import Each, EngineDialect, Form, Maybe, Slot, Values
 from fusion_bench.engines.dialects._sums import (
     GREATEST_K,
     CanonicalRRF,

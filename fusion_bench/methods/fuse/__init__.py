@@ -8,6 +8,7 @@ from fusion_bench.methods.fuse._base import Fusion as Fusion
 from fusion_bench.methods.fuse._base import Homogeneity as Homogeneity
 from fusion_bench.methods.fuse._base import RankSum as RankSum
 from fusion_bench.methods.fuse._base import ScoreTerms as ScoreTerms
+from fusion_bench.methods.fuse._base import SourceSumFusion as SourceSumFusion
 from fusion_bench.methods.fuse._base import WeightedFusion as WeightedFusion
 from fusion_bench.methods.fuse._base import WeightedMean as WeightedMean
 from fusion_bench.methods.fuse._base import best_ranks as best_ranks
