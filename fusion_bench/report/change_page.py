@@ -27,7 +27,7 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
     p_column,
 )
-from fusion_bench.report.data_warnings import v2_findings
+from fusion_bench.report.data_warnings import name_collections, v2_findings
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import (
@@ -198,7 +198,8 @@ def grade_section(old: Report, new: Report) -> tuple[Section, ...]:
 
     A warning of only one report names it.
     """
-    before, after = ({each.text: each.key for each in _find_warnings(side)} for side in (old, new))
+    warnings = (name_collections(report, _find_warnings) for report in (old, new))
+    before, after = ({each.text: each.key for each in side} for side in warnings)
     findings = []
     for text, key in (before | after).items():
         start = ""
@@ -210,15 +211,9 @@ def grade_section(old: Report, new: Report) -> tuple[Section, ...]:
     return (Section(findings=tuple(findings), key="judge"),) if findings else ()
 
 
-def _find_warnings(report: Report) -> Iterator[DataWarning]:
-    """Of several collections each is named."""
-    for collection in report.collections:
-        start = f"{collection.name}: " if len(report.collections) > 1 else ""
-        for warning in (
-            *find_judge_warnings(collection.judge, collection.runs),
-            *warn_synthetic(collection.synthetic_queries),
-        ):
-            yield DataWarning(key=warning.key, text=f"{start}{warning.text}")
+def _find_warnings(collection: Collection) -> Iterator[DataWarning]:
+    yield from find_judge_warnings(collection.judge, collection.runs)
+    yield from warn_synthetic(collection.synthetic_queries)
 
 
 def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Finding:

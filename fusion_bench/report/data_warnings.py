@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import join
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from fusion_bench.checks.dataset_facts import warn_first_trial, warn_ignored
 from fusion_bench.checks.judges import JUDGE_KEYS, find_judge_warnings
@@ -119,6 +119,16 @@ def judge_section(warnings: Iterable[DataWarning]) -> tuple[Section, ...]:
     return (Section(findings=findings, key="judge"),) if findings else ()
 
 
+def name_collections(
+    report: Report, find: Callable[[Collection], Iterable[DataWarning]]
+) -> Iterator[DataWarning]:
+    """Warnings of each collection of a report; of several, the collection comes first."""
+    for collection in report.collections:
+        start = f"{collection.name}: " if len(report.collections) > 1 else ""
+        for warning in find(collection):
+            yield DataWarning(key=warning.key, text=f"{start}{warning.text}")
+
+
 def drop_judge_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings without those that :func:`judge_section` shows."""
     return tuple(finding for finding in findings if finding.key not in JUDGE_KEYS)
@@ -213,8 +223,8 @@ def v2_findings(sides: Mapping[str, bool]) -> Iterator[Finding]:
 
 def unjudged_warnings(
     shares: Mapping[str, float], judgments: str | None, *, is_sparse: bool = False
-) -> Iterator[tuple[str, str]]:
-    """Key and text where too many documents are unjudged to trust a measure.
+) -> Iterator[DataWarning]:
+    """Where too many documents are unjudged to trust a measure.
 
     Args:
         shares: System → share of unjudged documents in its top 10.
@@ -224,12 +234,12 @@ def unjudged_warnings(
     many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
     if many and judgments != "complete":
         sparse = f" {SPARSE}" if is_sparse else ""
-        yield (
-            "unjudged",
+        text = (
             f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*many])} "
             f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
-            f"not relevant.{sparse}",
+            f"not relevant.{sparse}"
         )
+        yield DataWarning(key="unjudged", text=text)
 
 
 def describe_decided(collection: Collection, place: JudgePlace) -> str:
@@ -257,38 +267,28 @@ def describe_decided(collection: Collection, place: JudgePlace) -> str:
 #: Warn where ties decide the value of more of the queries than this.
 MAX_TIED = 0.05
 
-#: A key for programs, and the text.
-Warnings: TypeAlias = Iterator[tuple[str, str]]
-
 
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
-    yield from list_findings(find_judge_warnings(collection.judge, collection.runs))
+    queries, is_machine = len(collection.queries), collection.judge is not None
+    first = (
+        *find_judge_warnings(collection.judge, collection.runs),
+        *find_grade_warnings(collection.grades, collection.binary_relevance, is_machine=is_machine),
+        *warn_synthetic(collection.synthetic_queries),
+        *warn_ignored(collection.ignored_queries, queries),
+    )
+    yield from (*list_findings(first), *setting_warnings(report.settings, report.provenance))
+    configs = {row.name: row.config or {} for row in collection.ranked_systems}
+    place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
     yield from list_findings(
-        find_grade_warnings(
-            collection.grades,
-            collection.binary_relevance,
-            is_machine=collection.judge is not None,
+        (
+            *find_data_warnings(collection.runs, queries, configs, collection.measures),
+            *warn_near_duplicates(collection.near_duplicates),
+            *warn_first_trial(collection.first_trial),
+            *_unjudged_warnings(collection, place),
+            *_tie_warnings(collection),
         )
     )
-    yield from list_findings(warn_synthetic(collection.synthetic_queries))
-    ignored = warn_ignored(collection.ignored_queries, len(collection.queries))
-    yield from list_findings(ignored)
-    yield from setting_warnings(report.settings, report.provenance)
-    configs = {row.name: row.config or {} for row in collection.ranked_systems}
-    queries = len(collection.queries)
-    warnings_of_lists = find_data_warnings(collection.runs, queries, configs, collection.measures)
-    yield from list_findings(warnings_of_lists)
-    yield from list_findings(warn_near_duplicates(collection.near_duplicates))
-    yield from list_findings(warn_first_trial(collection.first_trial))
-    warnings = (
-        *_unjudged_warnings(
-            collection,
-            JudgePlace.of_report(report.provenance, collection.name, len(report.collections)),
-        ),
-        *_tie_warnings(collection),
-    )
-    yield from (Finding(text, "warning", key) for key, text in warnings)
 
 
 def setting_warnings(settings: Mapping[str, object], provenance: Provenance) -> Iterator[Finding]:
@@ -303,16 +303,16 @@ def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
     return (Finding(warning.text, "warning", warning.key) for warning in warnings)
 
 
-def _unjudged_warnings(collection: Collection, place: JudgePlace) -> Warnings:
+def _unjudged_warnings(collection: Collection, place: JudgePlace) -> Iterator[DataWarning]:
     """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
     is_sparse = not collection.has_irrelevant_judgments
     yield from unjudged_warnings(shares, collection.judgments, is_sparse=is_sparse)
     if decided := describe_decided(collection, place):
-        yield "unjudged decide", decided
+        yield DataWarning(key="unjudged decide", text=decided)
 
 
-def _tie_warnings(collection: Collection) -> Warnings:
+def _tie_warnings(collection: Collection) -> Iterator[DataWarning]:
     """Ties in final lists, and inside the lists that systems read, that decide many values."""
     total, primary = len(collection.queries), collection.primary_measure
     results = {row.name: row.measures[primary] for row in collection.ranked_systems}
@@ -323,7 +323,9 @@ def _tie_warnings(collection: Collection) -> Warnings:
         yield from tie_warnings(key, counts, primary, total)
 
 
-def tie_warnings(key: str, counts: Mapping[str, int], measure: str, total: int) -> Warnings:
+def tie_warnings(
+    key: str, counts: Mapping[str, int], measure: str, total: int
+) -> Iterator[DataWarning]:
     """Ties that decide the value of many queries.
 
     Args:
@@ -335,12 +337,12 @@ def tie_warnings(key: str, counts: Mapping[str, int], measure: str, total: int) 
     tied = {name: count for name, count in counts.items() if count > MAX_TIED * total}
     where = "in the final lists" if key == "ties" else "inside the lists that are read"
     if tied:
-        yield (
-            key,
+        text = (
             f"The order of documents with equal scores {where} changes {measure} on more than "
             f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
-            f"{max(tied.values()):,} of {total:,}).",
+            f"{max(tied.values()):,} of {total:,})."
         )
+        yield DataWarning(key=key, text=text)
 
 
 LINT_TONES: dict[str, Tone] = {"warning": "warning", "note": "plain"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -111,29 +112,23 @@ FEW_CHANGED = "‡"
 Counted: TypeAlias = tuple[str, FailureCount]
 
 
-def _detail_column(header: str, field: str, legend: str) -> Column[Counted]:
-    count = attrgetter(field)
-    return Column(header, lambda row: f"{count(row[1]):,}", is_optional=True, legend=legend)
+def _format_detail(field: str, row: Counted) -> str:
+    return f"{attrgetter(field)(row[1]):,}"
 
 
+#: Field and header → what it means.
+DETAILS = {
+    ("change.cures_without_gain", "no gain"): "cures whose final rank is no better than under {}",
+    ("change.causes_without_loss", "no loss"): "causes whose final rank is no worse than under {}",
+    ("behind_relevant", "behind relevant"): "failures with relevant documents only above",
+    ("undecided", "undecided"): "failures with unjudged documents above and none that is judged "
+    "not relevant",
+    ("tied", "tied"): "failures that another order of tied documents would undo",
+}
 #: Of what a system cures and causes; left out where every number is 0.
-DETAIL_COLUMNS = (
-    _detail_column(
-        *("no gain", "change.cures_without_gain"),
-        "cures whose final rank is no better than under {baseline}",
-    ),
-    _detail_column(
-        *("no loss", "change.causes_without_loss"),
-        "causes whose final rank is no worse than under {baseline}",
-    ),
-    _detail_column(
-        "behind relevant", "behind_relevant", "failures with relevant documents only above"
-    ),
-    _detail_column(
-        *("undecided", "undecided"),
-        "failures with unjudged documents above and none that is judged not relevant",
-    ),
-    _detail_column("tied", "tied", "failures that another order of tied documents would undo"),
+DETAIL_COLUMNS: tuple[Column[Counted], ...] = tuple(
+    Column(header, partial(_format_detail, field), is_optional=True, legend=legend)
+    for (field, header), legend in DETAILS.items()
 )
 
 
@@ -215,7 +210,7 @@ def _change_notes(
             f"{FEW_CHANGED} fewer than {MIN_CHANGED} queries differ: the interval is not reliable."
         )
     if table.legends:
-        yield f"{'; '.join(table.legends).replace('{baseline}', base)}."
+        yield f"{'; '.join(table.legends).replace('{}', base)}."
     if kind == "burial" and collection.system(base).count(kind).not_applicable is not None:
         yield (
             f"{base} has no reranker, so it buries nothing. To compare reranked systems: "

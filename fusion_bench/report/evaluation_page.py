@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, Final, TypeAlias
 
 from fusion_bench.checks.judges import find_judge_warnings
-from fusion_bench.checks.records import DataWarning, ListInfo
+from fusion_bench.checks.records import ListInfo
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -27,6 +27,7 @@ from fusion_bench.report.data_warnings import (
     drop_judge_findings,
     judge_section,
     lint_section,
+    name_collections,
 )
 from fusion_bench.report.evaluation_findings import (
     collection_findings,
@@ -101,26 +102,24 @@ def _format_latency(key: str, ledger: Ledger) -> str:
     return format_rounded((ledger.get("query_ms") or {}).get(key))
 
 
-def _find_factor(ledger: Ledger) -> float:
-    """What makes an amount that of 1,000 queries."""
-    queries = ledger.get("queries_answered") or 0
-    return 1000 / queries if queries else math.nan
+def _find_amount(key: str, ledger: Ledger) -> float | None:
+    """Of 1,000 queries; NaN where it is of none."""
+    queries, amount = ledger.get("queries_answered") or 0, ledger.get(key)
+    if amount is None:
+        return None
+    return 1000 / queries * float(amount) if queries else math.nan
 
 
 def _format_price(ledger: Ledger) -> str:
-    cost = ledger.get("cost")
-    return "not known" if cost is None else format_number(_find_factor(ledger) * float(cost))
-
-
-def _format_tokens(ledger: Ledger) -> str:
-    return format_rounded(_find_factor(ledger) * float(ledger.get("tokens", math.nan)))
+    cost = _find_amount("cost", ledger)
+    return "not known" if cost is None else format_number(cost)
 
 
 LEDGER_COLUMNS: tuple[Column[Ledger], ...] = (
     Column("p50 ms", partial(_format_latency, "p50")),
     Column("p95 ms", partial(_format_latency, "p95")),
     Column("price / 1,000", _format_price),
-    Column("tokens / 1,000", _format_tokens),
+    Column("tokens / 1,000", lambda ledger: format_rounded(_find_amount("tokens", ledger))),
     Column("calls", lambda ledger: format_rounded(ledger.get("calls"))),
     Column("retries", lambda ledger: format_rounded(ledger.get("retries"))),
 )
@@ -219,7 +218,8 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
         figures: For each collection the figures beside its page; empty = none.
     """
     description = " ".join(str(report.settings.get("description") or "").split())
-    sections = [*judge_section(_judge_warnings(report))]
+    judged = name_collections(report, lambda each: find_judge_warnings(each.judge, each.runs))
+    sections = [*judge_section(judged)]
     sections += [Section(text=description)] if description else []
     sections += lint_section(report.lint)
     for i, collection in enumerate(report.collections):
@@ -227,14 +227,6 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
         sections.append(replace(section, key=f"collection {i}"))
     sections += [_details(report, collection) for collection in report.collections]
     return Page(report.name, tuple(sections), _headline(report), _provenance(report))
-
-
-def _judge_warnings(report: Report) -> Iterator[DataWarning]:
-    """What speaks against the judge of each collection; of several, the collection comes first."""
-    for collection in report.collections:
-        start = f"{collection.name}: " if len(report.collections) > 1 else ""
-        for warning in find_judge_warnings(collection.judge, collection.runs):
-            yield DataWarning(key=warning.key, text=f"{start}{warning.text}")
 
 
 def _headline(report: Report) -> Finding | None:

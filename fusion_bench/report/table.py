@@ -105,16 +105,19 @@ def fit_table(table: Table, width: int) -> TableLayout:
     natural = _natural_widths(table)
     if _total_width(natural) <= width:
         return TableLayout((TableBlock(table, natural),))
-    full_width, columns = _total_width(_comfortable_widths(table)), table.columns
+    full_width, columns = _total_width(_wrapped_widths(table, COMFORTABLE_TEXT)), table.columns
     kept = set(range(len(columns)))
     while (
-        _total_width(_comfortable_widths(fitted := table.select_columns(kept.__contains__))) > width
+        _total_width(
+            _wrapped_widths(fitted := table.select_columns(kept.__contains__), COMFORTABLE_TEXT)
+        )
+        > width
     ):
         optional = [i for i in sorted(kept) if columns[i].is_optional]
         if not optional:
             break
         kept.remove(max(optional, key=lambda i: (natural[i], i)))
-    if table.is_transposable and _total_width(_comfortable_widths(fitted)) > width:
+    if table.is_transposable and _total_width(_wrapped_widths(fitted, COMFORTABLE_TEXT)) > width:
         fitted = fitted.transpose()
     dropped = tuple(name for i, name in enumerate(name_columns(table)) if i not in kept)
     return TableLayout(tuple(_split_columns(fitted, width)), dropped, full_width)
@@ -132,7 +135,7 @@ def name_columns(table: Table) -> tuple[str, ...]:
 
 def _split_columns(table: Table, width: int) -> Iterator[TableBlock]:
     """One block, or several that repeat the leading columns of names."""
-    minimum = _minimum_widths(table)
+    minimum = _wrapped_widths(table, 0)
     leading = [0]
     while table.columns[len(leading) : len(leading) + 1] and table.columns[len(leading)].is_name:
         leading.append(len(leading))
@@ -150,7 +153,7 @@ def _split_columns(table: Table, width: int) -> Iterator[TableBlock]:
 
 def _make_block(table: Table, width: int) -> TableBlock:
     """Columns between their minimum and natural widths, by what each lacks."""
-    natural, widths = _natural_widths(table), [*_minimum_widths(table)]
+    natural, widths = _natural_widths(table), [*_wrapped_widths(table, 0)]
     while _total_width(widths) > width and max(widths) > MIN_WIDTH:
         widths[widths.index(max(widths))] -= 1
     lacking = [max(0, want - have) for want, have in zip(natural, widths, strict=True)]
@@ -173,17 +176,13 @@ def _natural_widths(table: Table) -> tuple[int, ...]:
     )
 
 
-def _comfortable_widths(table: Table) -> tuple[int, ...]:
-    """The least widths at which texts wrap seldom."""
-    return _wrapped_widths(table, COMFORTABLE_TEXT)
-
-
-def _minimum_widths(table: Table) -> tuple[int, ...]:
-    """The least widths at which no number, no name and no word breaks."""
-    return _wrapped_widths(table, 0)
-
-
 def _wrapped_widths(table: Table, text_width: int) -> tuple[int, ...]:
+    """The least widths at which no number, no name and no word breaks.
+
+    Args:
+        table: With its texts as they are printed.
+        text_width: Texts keep it; at 24 they wrap seldom.
+    """
     widths = []
     for i, column in enumerate(table.columns):
         cells = [row.cells[i] for row in table.rows]
@@ -351,7 +350,7 @@ def render_tables(page: Page, stem: str, formats: Sequence[str]) -> dict[str, st
     Returns:
         File name → text; the names are numbered in the order of the page.
     """
-    tables = list(_list_tables(page))
+    tables = [(section.title, table) for section in page.sections for table in section.tables]
     width = max(2, len(str(len(tables))))
     files: dict[str, str] = {}
     for i, (section, table) in enumerate(tables, 1):
@@ -364,10 +363,3 @@ def render_tables(page: Page, stem: str, formats: Sequence[str]) -> dict[str, st
         if "csv" in formats:
             files[f"{name}.{TABLE_FILE_ENDINGS['csv']}"] = render_csv(table)
     return files
-
-
-def _list_tables(page: Page) -> Iterator[tuple[str, Table]]:
-    """Each table below the title of its section."""
-    for section in page.sections:
-        for table in section.tables:
-            yield section.title, table

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fusion_bench.report.page import NextStep, Page, Row, Section, Table, Tone
-from fusion_bench.report.table import GAP, TableBlock, TableLayout, fit_table
+from fusion_bench.report.table import GAP, TableBlock, fit_table
 from fusion_bench.util.formatting import escape_control_chars
 
 STYLES: dict[Tone, str] = {
@@ -137,14 +137,10 @@ def print_table(table: Table, console: Console, full_page: str = "") -> None:
     for note in table.notes:
         _print_text(console, note, style="dim")
     if layout.dropped:
-        _print_text(console, _describe_dropped(layout, full_page), style="dim")
-
-
-def _describe_dropped(layout: TableLayout, full_page: str) -> str:
-    """The columns that were dropped, and where to see them."""
-    place = f"see {full_page}, or " if full_page else ""
-    names = ", ".join(layout.dropped)
-    return f"{DROPPED_COLUMNS}: {names} ({place}use {layout.full_width} columns)."
+        place = f"see {full_page}, or " if full_page else ""
+        names = ", ".join(layout.dropped)
+        text = f"{DROPPED_COLUMNS}: {names} ({place}use {layout.full_width} columns)."
+        _print_text(console, text, style="dim")
 
 
 def _escape_table(table: Table, console: Console) -> Table:
@@ -161,17 +157,14 @@ def _escape_table(table: Table, console: Console) -> Table:
 def _print_block(block: TableBlock, console: Console) -> None:
     """Header, rule and rows; reference rows stand apart."""
     table = block.table
-    rule = _escape_rule(console) * (sum(block.widths) + GAP * (len(block.widths) - 1))
+    rule = "─" if console.encoding.lower().startswith("utf") else "-"
+    rule *= sum(block.widths) + GAP * (len(block.widths) - 1)
     _print_row(Row(tuple(column.header for column in table.columns)), block, console, "bold")
     console.print(Text(rule), soft_wrap=True)
     for before, row in zip((None, *table.rows), table.rows, strict=False):
         if before is not None and row.tone == "reference" != before.tone:
             console.print()
         _print_row(row, block, console, STYLES[row.tone])
-
-
-def _escape_rule(console: Console) -> str:
-    return "─" if console.encoding.lower().startswith("utf") else "-"
 
 
 def _print_row(row: Row, block: TableBlock, console: Console, style: str) -> None:

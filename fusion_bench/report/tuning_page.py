@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING, warn_near_duplicates, warn_synthetic
 from fusion_bench.config.query_types import CLASS_KEYS
+from fusion_bench.report import tuning_records as records
 from fusion_bench.report.data_warnings import (
     drop_judge_findings,
     judge_section,
@@ -19,13 +20,6 @@ from fusion_bench.report.data_warnings import (
 )
 from fusion_bench.report.evaluation_findings import describe_few_trials
 from fusion_bench.report.page import Figure, Finding, Page, Section, Tone, YamlBlock
-from fusion_bench.report.tuning_records import (
-    ParameterInfo,
-    SimulatedPower,
-    SplitChoice,
-    ThresholdReport,
-    TuningReport,
-)
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
     describe_better_effort,
@@ -49,7 +43,7 @@ DESIGNS = {
 }
 
 
-def describe_split(choice: SplitChoice | None) -> str:
+def describe_split(choice: records.SplitChoice | None) -> str:
     """What ``held_out: auto`` chose, why, and its power; empty where it did not decide."""
     if choice is None or choice.asked != "auto" or choice.design == "dataset":
         return ""
@@ -57,7 +51,7 @@ def describe_split(choice: SplitChoice | None) -> str:
     return " ".join(filter(None, (text, _describe_power(choice.power))))
 
 
-def _describe_power(rows: Sequence[SimulatedPower]) -> str:
+def _describe_power(rows: Sequence[records.SimulatedPower]) -> str:
     if not rows:
         return ""
     shares = " and ".join(
@@ -86,7 +80,7 @@ RULES = {
 }
 
 
-def tuning_findings(report: TuningReport, tuned: str = "tuned.yaml") -> tuple[Finding, ...]:
+def tuning_findings(report: records.TuningReport, tuned: str = "tuned.yaml") -> tuple[Finding, ...]:
     """The verdict first, then the evidence, then warnings.
 
     Args:
@@ -97,22 +91,19 @@ def tuning_findings(report: TuningReport, tuned: str = "tuned.yaml") -> tuple[Fi
     return (*_evidence(report, tuned), *warnings, *_data_warnings(report))
 
 
-def _data_warnings(report: TuningReport) -> Iterator[Finding]:
+def _data_warnings(report: records.TuningReport) -> Iterator[Finding]:
     """Whatever eval would warn of on the held-out queries."""
     facts = report.data
     if facts is None:
         return
     yield from list_findings(facts.warnings)
-    shares = unjudged_warnings(facts.unjudged_shares, facts.judgments)
-    warnings = (
-        *(("unjudged share", text) for _, text in shares),
-        *tie_warnings("ties", facts.tied, report.measure, facts.queries),
-        *tie_warnings("source ties", facts.source_tied, report.measure, facts.queries),
-    )
-    yield from (Finding(text, "warning", key) for key, text in warnings)
+    for warning in unjudged_warnings(facts.unjudged_shares, facts.judgments):
+        yield Finding(warning.text, "warning", "unjudged share")
+    for key, counts in (("ties", facts.tied), ("source ties", facts.source_tied)):
+        yield from list_findings(tie_warnings(key, counts, report.measure, facts.queries))
 
 
-def _evidence(report: TuningReport, tuned: str) -> Iterator[Finding]:
+def _evidence(report: records.TuningReport, tuned: str) -> Iterator[Finding]:
     yield Finding(describe_verdict(report), _verdict_tone(report), "verdict")
     yield from _unjudged_finding(report)
     texts = {
@@ -150,7 +141,7 @@ def _evidence(report: TuningReport, tuned: str) -> Iterator[Finding]:
         yield Finding(text, tone, "thresholds")
 
 
-def _describe_list_trials(report: TuningReport) -> str:
+def _describe_list_trials(report: records.TuningReport) -> str:
     """What values and intervals mean where lists have several files; empty where they do not."""
     if report.list_trials == 1:
         return ""
@@ -161,14 +152,14 @@ def _describe_list_trials(report: TuningReport) -> str:
     ).rstrip()
 
 
-def _verdict_tone(report: TuningReport) -> Tone:
+def _verdict_tone(report: records.TuningReport) -> Tone:
     """That of the verdict; a gain is a warning where something untuned does as well."""
     if report.verdict == "ship" and report.untuned_match is not None:
         return "warning"
     return TONES.get(report.verdict, "plain")
 
 
-def _describe_optimism(report: TuningReport) -> str:
+def _describe_optimism(report: records.TuningReport) -> str:
     """How much of the gain on the tuning queries the held-out queries confirm."""
     if report.is_default_chosen:  # the verdict says so
         return ""
@@ -186,7 +177,7 @@ def _describe_optimism(report: TuningReport) -> str:
     )
 
 
-def _describe_folds(report: TuningReport) -> str:
+def _describe_folds(report: records.TuningReport) -> str:
     if report.nested is None:
         return ""
     if not report.nested.wins + report.nested.losses:
@@ -203,7 +194,7 @@ def _describe_folds(report: TuningReport) -> str:
     )
 
 
-def _describe_plateau(report: TuningReport) -> str:
+def _describe_plateau(report: records.TuningReport) -> str:
     if report.plateau is None:
         return ""
     share, remark = report.plateau.share, ""
@@ -216,7 +207,7 @@ def _describe_plateau(report: TuningReport) -> str:
     )
 
 
-def _describe_rule(report: TuningReport) -> str:
+def _describe_rule(report: records.TuningReport) -> str:
     """Which rule chose a trial other than that of the highest mean."""
     best = max(report.completed_trials, key=lambda trial: trial.value or 0.0)
     chosen = report.choice.trial
@@ -229,7 +220,7 @@ def _describe_rule(report: TuningReport) -> str:
     )
 
 
-def _describe_thresholds(thresholds: ThresholdReport, report: TuningReport) -> str:
+def _describe_thresholds(thresholds: records.ThresholdReport, report: records.TuningReport) -> str:
     rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
     tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
     claim = describe_claim(thresholds.verdict, gain, report.min_gain)
@@ -244,7 +235,7 @@ def _describe_thresholds(thresholds: ThresholdReport, report: TuningReport) -> s
     )
 
 
-def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
+def _warnings(report: records.TuningReport) -> Iterator[tuple[str, str]]:
     if report.front is not None and report.front.interrupted:
         text = "The search for quality against effort was interrupted; its points may improve."
         yield "interrupted", text
@@ -274,7 +265,7 @@ def _warnings(report: TuningReport) -> Iterator[tuple[str, str]]:
         yield f"losing {field}", f"{text}, not adjusted for the number of {field}s."
 
 
-def _unjudged_finding(report: TuningReport) -> Iterator[Finding]:
+def _unjudged_finding(report: records.TuningReport) -> Iterator[Finding]:
     """What unjudged documents could change, where there are any."""
     unjudged, decides = report.unjudged, report.verdict == "unjudged decide"
     is_shown = unjudged is not None and (unjudged.has_unjudged or decides)
@@ -287,7 +278,7 @@ def _unjudged_finding(report: TuningReport) -> Iterator[Finding]:
     yield Finding(text, "warning" if decides else "plain", "unjudged")
 
 
-def _is_at_range_end(parameter: ParameterInfo, report: TuningReport) -> bool:
+def _is_at_range_end(parameter: records.ParameterInfo, report: records.TuningReport) -> bool:
     """Whether a wider range could hold a better value.
 
     0 is a natural end: a weight or bonus of 0 switches off what it weighs. So are both ends of a
@@ -307,7 +298,7 @@ def _is_at_range_end(parameter: ParameterInfo, report: TuningReport) -> bool:
 
 
 def build_page(
-    report: TuningReport, figures: Sequence[Figure] = (), tuned: str = "tuned.yaml"
+    report: records.TuningReport, figures: Sequence[Figure] = (), tuned: str = "tuned.yaml"
 ) -> Page:
     """The page of a tuning run: the verdict, what it rests on, tables and figures.
 
@@ -346,7 +337,7 @@ def build_page(
     return Page(title, sections, verdict, provenance)
 
 
-def _facts(report: TuningReport) -> dict[str, str]:
+def _facts(report: records.TuningReport) -> dict[str, str]:
     seed = "" if report.split_seed is None else f", split seed {report.split_seed!r}"
     versions, overrides = report.provenance.versions.items(), report.provenance.overrides
     return {

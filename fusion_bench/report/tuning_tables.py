@@ -11,19 +11,10 @@ from typing import Any
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import COUNTS, DIFFERENCE, interval_column
 from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
 from fusion_bench.report.page import Column, Table, Tone, columns_of, make_columns, make_table
-from fusion_bench.report.tuning_records import (
-    FloorRow,
-    Gain,
-    ParameterInfo,
-    ParetoFront,
-    ParetoPoint,
-    PerTypeResult,
-    ThresholdReport,
-    TuningReport,
-)
 from fusion_bench.report.tuning_texts import (
     EFFORT_NAMES,
     MAX_CHOICES,
@@ -39,7 +30,7 @@ from fusion_bench.util.formatting import format_number, format_p_value, format_p
 AMOUNTS = {"cost": "cost of 1,000 queries", "seconds": "seconds per query", "slow": "p95 seconds"}
 
 
-def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
+def pareto_table(report: records.TuningReport, front: records.ParetoFront) -> Table:
     """The efficient points, the default and the choice, with their held-out values.
 
     An effort that no point knows has no column.
@@ -52,10 +43,10 @@ def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
         if any(getattr(point, amount) is not None for point in reranked)
     }
     points = [point for point in front.points if point.is_shown]
-    rerankers: list[Column[ParetoPoint]] = [
+    rerankers: list[Column[records.ParetoPoint]] = [
         Column("reranker", lambda point: point.reranker or "none", is_text=True)
     ]
-    columns: list[Column[ParetoPoint]] = [
+    columns: list[Column[records.ParetoPoint]] = [
         *(rerankers if len(front.efforts) > 1 else ()),
         Column("rerank depth", lambda point: f"{point.depth:,}"),
         Column("candidates per query", lambda p: f"{p.candidates:.1f}", is_optional=bool(amounts)),
@@ -85,11 +76,11 @@ def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
     ).without_empty_columns()
 
 
-def _format_effort(amount: str, point: ParetoPoint) -> str:
+def _format_effort(amount: str, point: records.ParetoPoint) -> str:
     return _format_amount(getattr(point, amount))
 
 
-def _describe_point(point: ParetoPoint) -> str:
+def _describe_point(point: records.ParetoPoint) -> str:
     return ", ".join((*point.roles, *(() if point.efficient else ("not efficient",))))
 
 
@@ -97,7 +88,7 @@ def _format_amount(value: float | None, unknown: str = "") -> str:
     return unknown if value is None or math.isnan(value) else f"{value:.4g}"
 
 
-def effort_sources(front: ParetoFront) -> Iterator[str]:
+def effort_sources(front: records.ParetoFront) -> Iterator[str]:
     """Where each reranker's price and time come from, one note a reranker."""
     for effort in front.efforts:
         name = effort.reranker + ("" if effort.provider is None else f" ({effort.provider})")
@@ -139,7 +130,7 @@ TONES: dict[str | None, Tone] = {
 SHARED_FOLDS = " Tuned values are cross-fitted: folds share queries, so intervals are too narrow."
 
 
-def tuning_tables(report: TuningReport) -> Iterator[Table]:
+def tuning_tables(report: records.TuningReport) -> Iterator[Table]:
     """Every table that has something to show, the most important first."""
     yield gain_table(report)
     if report.held_out_bounds:
@@ -158,16 +149,16 @@ def tuning_tables(report: TuningReport) -> Iterator[Table]:
 
 
 def _build_gain_table(
-    report: TuningReport,
+    report: records.TuningReport,
     title: str,
     headers: tuple[str, str, str],
-    gains: Sequence[tuple[str, Gain]],
+    gains: Sequence[tuple[str, records.Gain]],
     notes: Sequence[str],
     verdict: str | None = None,
 ) -> Table:
     """A row a gain; the verdict is that of the last one."""
     first, default, tuned = headers
-    columns: list[Column[tuple[str, Gain]]] = [
+    columns: list[Column[tuple[str, records.Gain]]] = [
         Column(first, lambda pair: pair[0], is_text=True),
         *columns_of(_gain_columns(report, default, tuned), lambda pair: pair[1]),
     ]
@@ -179,20 +170,22 @@ def _build_gain_table(
     )
 
 
-def _gain_columns(report: TuningReport, default: str, tuned: str) -> Iterator[Column[Gain]]:
+def _gain_columns(
+    report: records.TuningReport, default: str, tuned: str
+) -> Iterator[Column[records.Gain]]:
     yield Column("queries", lambda gain: f"{gain.queries:,}", is_optional=True)
     yield Column(default, lambda gain: format_number(gain.default))
     yield Column(tuned, lambda gain: format_number(gain.tuned))
     yield from (*_tested_columns(report), COUNTS)
 
 
-def _tested_columns(report: TuningReport) -> Iterator[Column[Any]]:
+def _tested_columns(report: records.TuningReport) -> Iterator[Column[Any]]:
     """A difference, its interval and its p."""
     yield from (DIFFERENCE, interval_column(report.alpha))
     yield Column("p", lambda row: format_p_value(row.p, alpha=report.alpha))
 
 
-def gain_table(report: TuningReport) -> Table:
+def gain_table(report: records.TuningReport) -> Table:
     """Default against tuned: on the tuning queries, by cross-validation, and held out."""
     is_grouped = report.held_out.groups < report.held_out.queries
     effect = report.held_out.design_effect
@@ -223,10 +216,10 @@ def gain_table(report: TuningReport) -> Table:
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
 
 
-def floor_table(report: TuningReport) -> Table:
+def floor_table(report: records.TuningReport) -> Table:
     """Every untuned system and every single source against the tuned system, held out."""
     least = format_number(report.min_gain)
-    columns: list[Column[FloorRow]] = [
+    columns: list[Column[records.FloorRow]] = [
         Column("without tuning", lambda row: row.name, is_text=True),
         Column("kind", lambda row: row.kind, is_text=True),
         Column("mean", lambda row: format_number(row.mean)),
@@ -249,7 +242,7 @@ def floor_table(report: TuningReport) -> Table:
     )
 
 
-def bounds_table(report: TuningReport) -> Table:
+def bounds_table(report: records.TuningReport) -> Table:
     """What is judged of the default and the tuned system, on all held-out queries and by class."""
     known = [
         (queries if i == 0 else "", system, bounds)
@@ -267,7 +260,7 @@ def bounds_table(report: TuningReport) -> Table:
 
 
 def class_gain_table(
-    report: TuningReport, field: str, gains: Sequence[tuple[str | None, Gain]]
+    report: records.TuningReport, field: str, gains: Sequence[tuple[str | None, records.Gain]]
 ) -> Table:
     """The held-out gain of each query type, or of each intent."""
     note = (
@@ -279,7 +272,7 @@ def class_gain_table(
     return _build_gain_table(report, title, (field, "default", "tuned"), named, [note])
 
 
-def per_type_table(report: TuningReport, result: PerTypeResult) -> Table:
+def per_type_table(report: records.TuningReport, result: records.PerTypeResult) -> Table:
     """Parameters by query type or intent against the default and one set of parameters."""
     field = result.field
     gains = [
@@ -292,12 +285,12 @@ def per_type_table(report: TuningReport, result: PerTypeResult) -> Table:
     return _build_gain_table(report, title, headers, gains, notes, result.verdict)
 
 
-def parameter_table(report: TuningReport) -> Table:
+def parameter_table(report: records.TuningReport) -> Table:
     """What each parameter was, is now, and would be without each fold."""
     folds = {k: f"fold {k + 1}" for k in range(len(report.folds))}
     tuned, shares = report.choice.params, {each.path: each.share for each in report.importances}
     losses = report.ablation_losses
-    columns: list[Column[ParameterInfo]] = [
+    columns: list[Column[records.ParameterInfo]] = [
         Column("parameter", lambda p: p.path, is_text=True),
         Column("range", format_range, is_text=True),
         Column("default", lambda p: format_value(p.default), is_text=True),
@@ -333,7 +326,7 @@ def parameter_table(report: TuningReport) -> Table:
     return table.without_empty_columns()
 
 
-def _format_spread(report: TuningReport, parameter: ParameterInfo) -> str:
+def _format_spread(report: records.TuningReport, parameter: records.ParameterInfo) -> str:
     values = [fold.params.get(parameter.path) for fold in report.folds]
     if parameter.kind == "choice" and any(value is not None for value in values):
         return f"{max(map(values.count, values))} of {len(values)} agree"
@@ -341,7 +334,7 @@ def _format_spread(report: TuningReport, parameter: ParameterInfo) -> str:
     return "" if spread is None else format_percent(spread)
 
 
-def threshold_table(thresholds: ThresholdReport) -> Table:
+def threshold_table(thresholds: records.ThresholdReport) -> Table:
     """Verdicts of CRAG's thresholds against the truth, on held-out queries."""
     rows: list[tuple[str, str, str, tuple[int, int]]] = []
     for name in ("default", "tuned", "min_score"):

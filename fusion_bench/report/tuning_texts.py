@@ -6,17 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import DIGITS
+from fusion_bench.report import tuning_records as records
 from fusion_bench.report.data_warnings import JudgePlace, format_judge_line
-from fusion_bench.report.tuning_records import (
-    Gain,
-    Look,
-    PairedDifference,
-    ParameterInfo,
-    ParetoFront,
-    ParetoPoint,
-    TuningReport,
-    Value,
-)
 from fusion_bench.stats.comparison import SHOWN
 from fusion_bench.util.formatting import (
     format_change,
@@ -31,7 +22,7 @@ from fusion_bench.util.formatting import (
 MAX_CHOICES = 4
 
 
-def format_value(value: Value) -> str:
+def format_value(value: records.Value) -> str:
     """A tuned number or choice; ``-`` where there is none."""
     if value is None:
         return "-"
@@ -40,18 +31,18 @@ def format_value(value: Value) -> str:
     return f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
 
 
-def format_values(values: Mapping[str, Value]) -> str:
+def format_values(values: Mapping[str, records.Value]) -> str:
     """``k 12, weights.dense 0.7``: values of several parameters in one line."""
     pairs = [f"{path} {format_value(value)}" for path, value in values.items()]
     return ", ".join(pairs) or "nothing"
 
 
-def format_choices(parameter: ParameterInfo) -> str:
+def format_choices(parameter: records.ParameterInfo) -> str:
     """``none, linear``: all choices."""
     return ", ".join(format_value(choice) for choice in parameter.choices)
 
 
-def format_range(parameter: ParameterInfo) -> str:
+def format_range(parameter: records.ParameterInfo) -> str:
     """``1 to 1000 log``, or the choices, or how many there are."""
     if parameter.kind == "choice":
         count = len(parameter.choices)
@@ -60,13 +51,13 @@ def format_range(parameter: ParameterInfo) -> str:
     return f"{format_value(parameter.low)} to {format_value(parameter.high)}{scale}"
 
 
-def format_gain(gain: Gain, alpha: float) -> str:
+def format_gain(gain: records.Gain, alpha: float) -> str:
     """``+0.0300 [+0.0100, +0.0500], p .012``."""
     difference = format_difference(gain.difference, gain.low, gain.high)
     return f"{difference}, p {format_p_value(gain.p, alpha=alpha)}"
 
 
-def describe_look(look: Look | None) -> str:
+def describe_look(look: records.Look | None) -> str:
     """Number, level and power of the look; empty where nothing was looked at."""
     if look is None:
         return ""
@@ -84,7 +75,7 @@ def describe_look(look: Look | None) -> str:
     )
 
 
-def advise_next_look(look: Look | None) -> str:
+def advise_next_look(look: records.Look | None) -> str:
     """What judging more queries leads to; empty where looks are not counted."""
     if look is None or look.next_number is None or look.next_level is None:
         return ""
@@ -99,13 +90,13 @@ def format_level(level: float) -> str:
     return f"{level:.2g}".removeprefix("0")
 
 
-def _describe_plan(look: Look) -> str:
+def _describe_plan(look: records.Look) -> str:
     if look.max_queries is None:
         return ""
     return f" It belongs to a plan of {look.max_queries:,} held-out queries (Lan–DeMets)."
 
 
-def _describe_next(look: Look) -> str:
+def _describe_next(look: records.Look) -> str:
     if look.next_number is None or look.next_level is None:
         return " It is the last of its plan." if look.max_queries is not None else ""
     level, factor = format_level(look.next_level), look.next_query_factor or 1.0
@@ -119,12 +110,12 @@ def _describe_next(look: Look) -> str:
 EFFORT_NAMES = {"candidates": "candidates", "cost": "cost", "seconds": "latency"}
 
 
-def format_paired(difference: PairedDifference) -> str:
+def format_paired(difference: records.PairedDifference) -> str:
     """``-0.0020 [-0.0040, 0.0000]``."""
     return format_difference(difference.mean, difference.low, difference.high)
 
 
-def pareto_texts(report: TuningReport, front: ParetoFront) -> Iterator[str]:
+def pareto_texts(report: records.TuningReport, front: records.ParetoFront) -> Iterator[str]:
     """Sentences on the cheapest good point, and on the one that equals the default."""
     best = front.best
     cheapest = front.cheapest_reaching(best.value - report.min_gain)
@@ -149,7 +140,9 @@ def pareto_texts(report: TuningReport, front: ParetoFront) -> Iterator[str]:
         )
 
 
-def _effort_shares(front: ParetoFront, point: ParetoPoint, reference: ParetoPoint) -> str:
+def _effort_shares(
+    front: records.ParetoFront, point: records.ParetoPoint, reference: records.ParetoPoint
+) -> str:
     """``20.0 % of its latency, 16.7 % of its cost``."""
     shares = []
     for axis in tuple(axis for axis in front.axes if axis != "candidates") or front.axes:
@@ -175,7 +168,7 @@ CLAIMS: dict[str, str] = {
 CONDITIONAL = frozenset({"ship", "worse", "keep"})
 
 
-def describe_verdict(report: TuningReport) -> str:
+def describe_verdict(report: records.TuningReport) -> str:
     """The first line: what untuned does as well, the verdict and the gain that it rests on."""
     if report.is_default_chosen:
         return _describe_default_choice(report)
@@ -205,14 +198,14 @@ def describe_verdict(report: TuningReport) -> str:
     return text
 
 
-def _describe_queries(report: TuningReport) -> str:
+def _describe_queries(report: records.TuningReport) -> str:
     """Which queries decide."""
     if report.is_cross_fitted:
         return f"all {report.held_out.queries:,} queries (cross-fitted)"
     return "held-out queries"
 
 
-def describe_claim(verdict: str, gain: Gain, min_gain: float) -> str:
+def describe_claim(verdict: str, gain: records.Gain, min_gain: float) -> str:
     """What a verdict allows to be said of one system against another."""
     least = format_number(min_gain)
     if verdict == "keep" and gain.low is not None and gain.low > 0:
@@ -225,7 +218,7 @@ def shown_condition(verdict: str, unjudged: UnjudgedResult | None) -> str:
     return unjudged.condition if unjudged is not None and verdict in CONDITIONAL else ""
 
 
-def _describe_default_choice(report: TuningReport) -> str:
+def _describe_default_choice(report: records.TuningReport) -> str:
     value = format_number(report.held_out.default)
     trials = pluralize(len(report.trials), "trial")
     if report.verdict != "too few tuning queries":
@@ -244,7 +237,7 @@ def _describe_default_choice(report: TuningReport) -> str:
     )
 
 
-def describe_floor(report: TuningReport) -> str:
+def describe_floor(report: records.TuningReport) -> str:
     """What, untuned, does as well as the tuned system on the held-out queries; empty = nothing."""
     row = report.untuned_match
     if row is None:
@@ -283,7 +276,7 @@ ADVICE = {
 }
 
 
-def recommend(report: TuningReport, tuned: str = "tuned.yaml") -> str:
+def recommend(report: records.TuningReport, tuned: str = "tuned.yaml") -> str:
     """One thing to do now.
 
     Args:
@@ -322,7 +315,7 @@ def recommend(report: TuningReport, tuned: str = "tuned.yaml") -> str:
     )
 
 
-def _advise_all_queries(report: TuningReport) -> str:
+def _advise_all_queries(report: records.TuningReport) -> str:
     """The other way to use few queries; empty where there are enough, or it was taken."""
     choice = report.split_choice
     if choice is None or choice.design != "share" or not choice.power:
@@ -330,7 +323,7 @@ def _advise_all_queries(report: TuningReport) -> str:
     return f" With {choice.queries} queries, 'held_out: all' tunes and tests on all of them."
 
 
-def better_effort_point(report: TuningReport) -> ParetoPoint | None:
+def better_effort_point(report: records.TuningReport) -> records.ParetoPoint | None:
     """The best of the front, where its effort gains more than the tuned parameters.
 
     It was chosen on the tuning queries. The held-out ones must show it above the default (interval
@@ -348,7 +341,7 @@ def better_effort_point(report: TuningReport) -> ParetoPoint | None:
     return best if is_enough and is_shown else None
 
 
-def describe_better_effort(report: TuningReport) -> str:
+def describe_better_effort(report: records.TuningReport) -> str:
     """That reranker or depth gain more than the tuned parameters; empty = they do not."""
     point, front = better_effort_point(report), report.front
     if point is None or front is None:

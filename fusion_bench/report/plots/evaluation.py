@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
+from numpy.typing import NDArray
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_file import Report
@@ -34,6 +35,7 @@ MARKS: dict[str, tuple[str, str, str, str]] = {
     "unjudged decide": ("o", base.GRAY, "white", "unjudged documents decide"),
     "": ("o", base.GRAY, base.GRAY, "not adjusted: no verdict"),
 }
+Ends: TypeAlias = tuple[float | None, float | None, float | None]
 REFERENCE_LINES: tuple[tuple[Any, str], ...] = (
     ("--", base.INK),
     (":", base.RED),
@@ -73,24 +75,30 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
     with base.open_drawing(height, legend_columns=2) as (drawing, [axes]):
         results = [row.measures[measure] for row in rows]
         ends = [(result.low, result.mean, result.high) for result in results]
-        low, mean, high = np.array(ends, dtype=np.float64).T
-        for mark, (shape, color, face, label) in MARKS.items():
-            (y,) = np.nonzero(marks == mark)
-            if len(y):
-                axes.hlines(y, low[y], high[y], color=color, lw=1.6, alpha=0.8)
-                axes.plot(mean[y], y, shape, ms=6, color=color, mfc=face, label=label)
-        axes.set_yticks(range(len(rows)), [base.plot_text(row.name) for row in rows])
-        axes.set_ylim(-0.7, len(rows) - 0.3)
-        axes.tick_params(left=False)
-        right = axes.secondary_yaxis("right")
-        right.set_yticks(range(len(rows)), [format_number(result.mean) for result in results])
-        right.tick_params(right=False)
-        right.spines["right"].set_visible(False)
+        _draw_marks(axes, marks, ends, lw=1.6, alpha=0.8)
+        _label_rows(axes, rows, [format_number(result.mean) for result in results])
         _draw_references(axes, collection, measure)
         interval = f"mean and {format_coverage(alpha)} interval of each system"
         axes.set_xlabel(f"{name}: {interval}\n{note}")
         drawing.suptitle(format_title(collection, measure))
     return drawing
+
+
+def _draw_marks(axes: Axes, marks: NDArray[np.str_], ends: Sequence[Ends], **style: float) -> None:
+    """A mark a row, by its verdict, and its interval.
+
+    Args:
+        axes: Where to.
+        marks: Shape (rows,), keys of :data:`MARKS`.
+        ends: Lower end, mean and upper end of each row.
+        style: Of the intervals.
+    """
+    low, mean, high = np.array(ends, dtype=np.float64).T
+    for mark, (shape, color, face, label) in MARKS.items():
+        (y,) = np.nonzero(marks == mark)
+        if len(y):
+            axes.hlines(y, low[y], high[y], color=color, **style)
+            axes.plot(mean[y], y, shape, ms=6, color=color, mfc=face, label=label)
 
 
 def format_title(collection: Collection, measure: str) -> str:
@@ -166,14 +174,10 @@ def draw_forest(collection: Collection, *, alpha: float = 0.05) -> Drawing:
     with base.open_drawing(height, legend_columns=2) as (drawing, [axes]):
         _draw_detectable(axes, comparisons)
         ends = [(item.low, item.difference, item.high) for item in comparisons]
-        low, mean, high = np.array(ends, dtype=np.float64).T
-        for mark, (shape, color, face, label) in MARKS.items():
-            (y,) = np.nonzero(marks == mark)
-            if len(y):
-                axes.hlines(y, low[y], high[y], color=color, lw=1.8)
-                axes.plot(mean[y], y, shape, ms=6, color=color, mfc=face, label=label)
+        _draw_marks(axes, marks, ends, lw=1.8)
         axes.axvline(0, color=base.INK, lw=0.9)
-        _label_rows(axes, [row.name for row, _ in rows], comparisons)
+        texts = [format_number(item.difference, signed=True) for item in comparisons]
+        _label_rows(axes, [row for row, _ in rows], texts)
         name = f"{base.plot_text(primary)}: system - {base.plot_text(collection.baseline)}"
         axes.set_xlabel(f"{name} (the baseline), mean and {format_coverage(alpha)} interval")
         drawing.suptitle(f"Differences in {format_title(collection, primary)}")
@@ -194,15 +198,13 @@ def _draw_detectable(axes: Axes, comparisons: list[ComparisonResult]) -> None:
         )
 
 
-def _label_rows(axes: Axes, names: list[str], comparisons: list[ComparisonResult]) -> None:
-    """System names on the left, differences on the right."""
-    positions = range(len(names))
-    axes.set_yticks(positions, [base.plot_text(name) for name in names])
-    axes.set_ylim(-0.7, len(names) - 0.3)
+def _label_rows(axes: Axes, rows: list[SystemResult], texts: list[str]) -> None:
+    """System names on the left, numbers on the right."""
+    axes.set_yticks(range(len(rows)), [base.plot_text(row.name) for row in rows])
+    axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.tick_params(left=False)
     right = axes.secondary_yaxis("right")
-    texts = [format_number(item.difference, signed=True) for item in comparisons]
-    right.set_yticks(positions, texts)
+    right.set_yticks(range(len(rows)), texts)
     right.tick_params(right=False)
     right.spines["right"].set_visible(False)
 

@@ -13,15 +13,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter, Symm
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.report import tuning_records as records
 from fusion_bench.report.page import Figure
-from fusion_bench.report.tuning_records import (
-    ParameterInfo,
-    ParetoFront,
-    ThresholdReport,
-    Trial,
-    TuningReport,
-    Value,
-)
 from fusion_bench.report.tuning_texts import format_range, format_value, pareto_texts
 from fusion_bench.util.formatting import format_interval, format_number, format_percent, is_known
 
@@ -34,31 +27,31 @@ MARKS = {
 }
 
 
-def format_tuning_title(report: TuningReport, what: str) -> str:
+def format_tuning_title(report: records.TuningReport, what: str) -> str:
     """What a plot shows, of which system on which dataset."""
     system, dataset = (base.plot_text(name, 30) for name in (report.system, report.dataset))
     return f"{what}: {system} on {dataset}"
 
 
-def marked_trials(report: TuningReport) -> dict[str, Trial]:
+def marked_trials(report: records.TuningReport) -> dict[str, records.Trial]:
     """The default trial and the chosen one, by the key of their mark."""
     default = next(trial for trial in report.trials if trial.origin == "default")
     chosen = next(trial for trial in report.completed_trials if trial.number == report.choice.trial)
     return {"default": default, "chosen": chosen}
 
 
-def sort_by_importance(report: TuningReport) -> list[ParameterInfo]:
+def sort_by_importance(report: records.TuningReport) -> list[records.ParameterInfo]:
     """The parameters, the most important first."""
     shares = {importance.path: importance.share for importance in report.importances}
     return sorted(report.parameters, key=lambda parameter: -shares.get(parameter.path, 0.0))
 
 
-def trial_values(trials: Sequence[Trial]) -> FloatArray:
+def trial_values(trials: Sequence[records.Trial]) -> FloatArray:
     """Shape (T,): the value of each trial; NaN = could not be computed."""
     return np.array([trial.value for trial in trials], dtype=np.float64)
 
 
-def axis_positions(parameter: ParameterInfo, trials: Sequence[Trial]) -> FloatArray:
+def axis_positions(parameter: records.ParameterInfo, trials: Sequence[records.Trial]) -> FloatArray:
     """Shape (T,): numbers as they are, choices by their position in the list."""
     values = [trial.params[parameter.path] for trial in trials]
     if parameter.kind == "choice":
@@ -66,14 +59,16 @@ def axis_positions(parameter: ParameterInfo, trials: Sequence[Trial]) -> FloatAr
     return np.array(values, dtype=np.float64)
 
 
-def unit_positions(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
+def unit_positions(
+    parameter: records.ParameterInfo, values: Sequence[records.Value]
+) -> list[float]:
     """Positions in the parameter's range, 0 … 1; without None and choices that are not offered."""
     choices = parameter.choices if parameter.kind == "choice" else values
     present = [value for value in values if value is not None and value in choices]
     return [parameter.range.unit_position(value) for value in present]
 
 
-def set_parameter_scale(axes: Axes, parameter: ParameterInfo) -> None:
+def set_parameter_scale(axes: Axes, parameter: records.ParameterInfo) -> None:
     """A logarithmic axis for what was searched that way; names for choices."""
     if parameter.kind == "choice":
         names = [base.plot_text(format_value(choice), 24) for choice in parameter.choices]
@@ -85,7 +80,7 @@ def set_parameter_scale(axes: Axes, parameter: ParameterInfo) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
-def limit_to_best(axes: Axes, report: TuningReport) -> None:
+def limit_to_best(axes: Axes, report: records.TuningReport) -> None:
     """Show the better three quarters and the default: bad trials would flatten the rest."""
     values = trial_values(report.completed_trials)
     default = marked_trials(report)["default"].value
@@ -99,7 +94,7 @@ CONVERGED = 0.5
 
 
 @base.register_plot("history", "tuning", position=2)
-def history_figures(report: TuningReport) -> Iterator[Figure]:
+def history_figures(report: records.TuningReport) -> Iterator[Figure]:
     """The figure, with what it says about more trials."""
     best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
     default = next(trial.value for trial in report.trials if trial.origin == "default")
@@ -116,7 +111,7 @@ def history_figures(report: TuningReport) -> Iterator[Figure]:
     yield Figure("history.png", "Optimization history", caption, partial(draw_history, report))
 
 
-def draw_history(report: TuningReport) -> Drawing:
+def draw_history(report: records.TuningReport) -> Drawing:
     """Value of every trial in the order of the search, and the best so far."""
     with base.open_drawing(3.4, legend_columns=5) as (drawing, [axes]):
         for origin, (mark, color) in MARKS.items():
@@ -146,13 +141,13 @@ SLICES_CAPTION = (
 
 
 @base.register_plot("slices", "tuning", position=4)
-def slice_figures(report: TuningReport) -> Iterator[Figure]:
+def slice_figures(report: records.TuningReport) -> Iterator[Figure]:
     """The figure, where anything was tuned."""
     if report.parameters:
         yield Figure("slices.png", "Slices", SLICES_CAPTION, partial(draw_slices, report))
 
 
-def draw_slices(report: TuningReport) -> Drawing:
+def draw_slices(report: records.TuningReport) -> Drawing:
     """Value against each parameter alone; the default and the chosen trial are marked."""
     parameters = sort_by_importance(report)[:MAX_PANELS]
     with base.open_drawing(2.3, len(parameters), margin=0.6, sharey=True) as (drawing, panels):
@@ -164,7 +159,7 @@ def draw_slices(report: TuningReport) -> Drawing:
     return drawing
 
 
-def _draw_slice(axes: Axes, report: TuningReport, parameter: ParameterInfo) -> None:
+def _draw_slice(axes: Axes, report: records.TuningReport, parameter: records.ParameterInfo) -> None:
     trials = [trial for trial in report.completed_trials if parameter.path in trial.params]
     colors = [trial.number for trial in trials]
     x, y = axis_positions(parameter, trials), trial_values(trials)
@@ -183,7 +178,7 @@ MERGE_DISTANCE = 0.01
 
 
 @base.register_plot("folds", "tuning", position=6)
-def fold_figures(report: TuningReport) -> Iterator[Figure]:
+def fold_figures(report: records.TuningReport) -> Iterator[Figure]:
     """The figure, where there are folds."""
     if not report.folds:
         return
@@ -203,7 +198,7 @@ def fold_figures(report: TuningReport) -> Iterator[Figure]:
     yield Figure("folds.png", "Spread over the folds", caption, partial(draw_folds, report))
 
 
-def draw_folds(report: TuningReport) -> Drawing:
+def draw_folds(report: records.TuningReport) -> Drawing:
     """One row a parameter: the value of each fold, the default and the tuned value."""
     parameters = report.parameters[::-1]
     with base.open_drawing(1.3 + 0.36 * len(parameters)) as (drawing, [axes]):
@@ -219,7 +214,9 @@ def draw_folds(report: TuningReport) -> Drawing:
     return drawing
 
 
-def _draw_fold_row(axes: Axes, report: TuningReport, parameter: ParameterInfo, y: int) -> None:
+def _draw_fold_row(
+    axes: Axes, report: records.TuningReport, parameter: records.ParameterInfo, y: int
+) -> None:
     """One point a position, with the number of folds that it stands for, and the marked values."""
     positions = unit_positions(
         parameter, [fold.params.get(parameter.path) for fold in report.folds]
@@ -238,7 +235,7 @@ def _draw_fold_row(axes: Axes, report: TuningReport, parameter: ParameterInfo, y
 
 
 @base.register_plot("held-out", "tuning", position=1)
-def held_out_figures(report: TuningReport) -> Iterator[Figure]:
+def held_out_figures(report: records.TuningReport) -> Iterator[Figure]:
     """The figure, where a query differs."""
     gain = report.held_out
     if not any(side.wins + side.losses for side in (gain, report.tune)):
@@ -253,7 +250,7 @@ def held_out_figures(report: TuningReport) -> Iterator[Figure]:
     yield Figure("held-out.png", "Held-out differences", caption, partial(draw_held_out, report))
 
 
-def draw_held_out(report: TuningReport) -> Drawing:
+def draw_held_out(report: records.TuningReport) -> Drawing:
     """Tuned - default of every held-out query, sorted, beside the mean and its interval."""
     values = np.array(report.held_out_values)
     with base.open_drawing(3.2, 2, width_ratios=(3, 1)) as (drawing, [left, right]):
@@ -266,7 +263,7 @@ def draw_held_out(report: TuningReport) -> Drawing:
     return drawing
 
 
-def _draw_gains(axes: Axes, report: TuningReport) -> None:
+def _draw_gains(axes: Axes, report: records.TuningReport) -> None:
     """Both gains against 0 and against the least gain."""
     axes.axhline(0, color=base.INK, lw=0.8)
     axes.axhline(report.min_gain, color=base.GREEN, lw=1, ls=":", label="least gain")
@@ -280,7 +277,7 @@ def _draw_gains(axes: Axes, report: TuningReport) -> None:
 
 
 @base.register_plot("calibration", "tuning", position=7)
-def calibration_figures(report: TuningReport) -> Iterator[Figure]:
+def calibration_figures(report: records.TuningReport) -> Iterator[Figure]:
     """The figure of the first list whose thresholds were fitted."""
     thresholds = next(iter(report.thresholds), None)
     if thresholds is None or not thresholds.calibration:
@@ -300,7 +297,7 @@ def calibration_figures(report: TuningReport) -> Iterator[Figure]:
     yield Figure("calibration.png", "Calibration of the rerank scores", caption, draw)
 
 
-def draw_calibration(report: TuningReport, thresholds: ThresholdReport) -> Drawing:
+def draw_calibration(report: records.TuningReport, thresholds: records.ThresholdReport) -> Drawing:
     """Best score against the share of queries with a relevant document, and the thresholds."""
     points = [(item.score, item.share) for item in thresholds.calibration]
     with base.open_drawing(3.6) as (drawing, [axes]):
@@ -335,7 +332,7 @@ SHORT_FACTOR = 15
 
 
 @base.register_plot("front", "tuning", position=8)
-def pareto_figures(report: TuningReport) -> Iterator[Figure]:
+def pareto_figures(report: records.TuningReport) -> Iterator[Figure]:
     """The figure, where a front was searched for."""
     front = report.front
     if front is None:
@@ -349,7 +346,7 @@ def pareto_figures(report: TuningReport) -> Iterator[Figure]:
     yield Figure("front.png", "Quality against effort", caption, draw)
 
 
-def draw_pareto_front(report: TuningReport, front: ParetoFront) -> Drawing:
+def draw_pareto_front(report: records.TuningReport, front: records.ParetoFront) -> Drawing:
     """All points, the efficient ones joined, and their values on held-out queries."""
     efforts = [
         key
@@ -365,7 +362,7 @@ def draw_pareto_front(report: TuningReport, front: ParetoFront) -> Drawing:
     return drawing
 
 
-def _draw_effort(axes: Axes, front: ParetoFront, effort: str) -> None:
+def _draw_effort(axes: Axes, front: records.ParetoFront, effort: str) -> None:
     points = sorted(front.points, key=lambda point: (getattr(point, effort), point.value))
     keys = (effort, "value", "held_out")
     table = np.array([[getattr(point, key) for key in keys] for point in points], dtype=np.float64)
