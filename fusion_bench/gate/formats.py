@@ -19,6 +19,7 @@ from fusion_bench.gate.page import (
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import ACCEPTED, CheckResult, CheckStatus, GuardResult
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import DIFFERENCE
 from fusion_bench.report.html.render import render_html
 from fusion_bench.report.markdown import (
     MARKS,
@@ -28,7 +29,7 @@ from fusion_bench.report.markdown import (
     format_table,
     render_summary,
 )
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize, quote_text
 
 #: So many checks have a bar.
@@ -37,10 +38,26 @@ LEGEND = (
     "Bars: candidate − reference. The line ends at the one-sided 95 % t bound. ┊ is the largest "
     "drop that the policy allows."
 )
-COMMENT_COLUMNS: tuple[Column[object], ...] = (
-    Column("mean"),
-    Column("difference"),
-    Column("queries"),
+
+
+def _format_means(check: CheckResult) -> str:
+    return f"{format_number(check.baseline_mean)} → {format_number(check.candidate_mean)}"
+
+
+def _format_allowed(check: CheckResult) -> str:
+    allowed = format_number(-check.max_drop, signed=True)
+    return f"{format_number(check.difference, signed=True)}, allowed {allowed}"
+
+
+def _count_better(check: CheckResult) -> str:
+    wins = check.changed - check.losses
+    return f"{wins:,} better, {check.losses:,} worse of {check.queries:,}"
+
+
+COMMENT_COLUMNS: tuple[Column[CheckResult], ...] = (
+    Column("mean", _format_means),
+    Column("difference", _format_allowed),
+    Column("queries", _count_better),
 )
 
 
@@ -69,19 +86,9 @@ def render_comment(verdict: GateVerdict) -> str:
 
 def _number_lines(check: CheckResult) -> Iterator[str]:
     """The name of a check, and its three numbers."""
-    before, after = (format_number(mean) for mean in (check.baseline_mean, check.candidate_mean))
-    difference = format_number(check.difference, signed=True)
-    wins = check.changed - check.losses
-    numbers = Row(
-        (
-            f"{before} → {after}",
-            f"{difference}, allowed {format_number(-check.max_drop, signed=True)}",
-            f"{wins:,} better, {check.losses:,} worse of {check.queries:,}",
-        )
-    )
     yield f"{escape_markdown(check.display_name)}: {check.stated_status}"
     yield ""
-    yield from format_table(Table("", COMMENT_COLUMNS, (numbers,)))
+    yield from format_table(make_table("", COMMENT_COLUMNS, [check]))
 
 
 def _bar_lines(checks: Sequence[CheckResult]) -> Iterator[str]:
@@ -188,19 +195,14 @@ def _add_case(suite: ET.Element, group: str, name: str, text: str, kind: str | N
     ET.SubElement(case, "system-out").text = text
 
 
-UPDATE_COLUMNS: tuple[Column[object], ...] = (
-    Column("check", is_text=True),
-    Column("verdict", is_text=True),
-    Column("old"),
-    Column("new"),
-    Column("difference"),
-    Column("changed", is_optional=True),
-    Column("max_drop", is_optional=True),
-)
-MEAN_COLUMNS: tuple[Column[object], ...] = (
-    Column("measure", is_text=True),
-    Column("old"),
-    Column("new"),
+UPDATE_COLUMNS: tuple[Column[CheckUpdate], ...] = (
+    Column("check", lambda check: check.display_name, is_text=True),
+    Column("verdict", lambda c: c.status if c.error is None else "error", is_text=True),
+    Column("old", lambda check: format_number(check.old_mean)),
+    Column("new", lambda check: format_number(check.new_mean)),
+    DIFFERENCE,
+    Column("changed", lambda check: f"{check.changed} of {check.queries}", is_optional=True),
+    Column("max_drop", lambda check: f"{check.max_drop:g}", is_optional=True),
 )
 
 
@@ -211,8 +213,8 @@ def build_update_page(baseline: Baseline) -> Page:
     if update.config_changes:
         parts.append(changes_table("configuration", update.config_changes))
     if update.checks:
-        rows = tuple(Row(_check_cells(check), check_tone(check)) for check in update.checks)
-        parts.append(Table("Old and new values", UPDATE_COLUMNS, rows))
+        title = "Old and new values"
+        parts.append(make_table(title, UPDATE_COLUMNS, update.checks, tone=check_tone))
     else:
         parts.append(_means_table(previous, update))
     sections = [Section(findings=tuple(_build_findings(update)), parts=tuple(parts))]
@@ -245,27 +247,15 @@ def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:
         yield Finding(change.description, key="lists")
 
 
-def _check_cells(check: CheckUpdate) -> tuple[str, ...]:
-    return (
-        check.display_name,
-        "error" if check.error is not None else check.status,
-        format_number(check.old_mean),
-        format_number(check.new_mean),
-        format_number(check.difference, signed=True),
-        f"{check.changed} of {check.queries}",
-        f"{check.max_drop:g}",
-    )
-
-
 def _means_table(previous: BaselineUpdate, update: BaselineUpdate) -> Table:
     """The means of both, where the queries are not the same."""
-    rows = []
-    for collection, means in update.means.items():
-        before = previous.means.get(collection, {})
-        for measure, mean in means.items():
-            values = (format_number(before.get(measure)), format_number(mean))
-            rows.append(Row((f"{collection} / {display_measure(measure)}", *values)))
-    return Table("Means", MEAN_COLUMNS, tuple(rows))
+    pairs = [(name, measure) for name, means in update.means.items() for measure in means]
+    columns: list[Column[tuple[str, str]]] = [
+        Column("measure", lambda pair: f"{pair[0]} / {display_measure(pair[1])}", is_text=True),
+        Column("old", lambda p: format_number(previous.means.get(p[0], {}).get(p[1]))),
+        Column("new", lambda pair: format_number(update.means[pair[0]][pair[1]])),
+    ]
+    return make_table("Means", columns, pairs)
 
 
 def _describe_loss(loss: QueryLoss) -> str:

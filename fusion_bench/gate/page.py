@@ -22,6 +22,7 @@ from fusion_bench.gate.verdict import (
     GoldenResult,
     GuardResult,
 )
+from fusion_bench.report.answer_texts import DIFFERENCE
 from fusion_bench.report.data_warnings import (
     JudgePlace,
     describe_columns,
@@ -34,7 +35,7 @@ from fusion_bench.report.data_warnings import (
     note_unknown_ends,
     v2_findings,
 )
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone, make_table
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_change,
@@ -47,23 +48,35 @@ from fusion_bench.util.formatting import (
 NOISY = 1.5
 #: With fewer changed queries, large losses of a few in a hundred may not have been seen yet.
 FEW_CHANGED = 100
+
+
 #: Of the table of checks.
-CHECK_COLUMNS: tuple[Column[object], ...] = (
-    Column("check", is_text=True),
-    Column("status", is_text=True),
-    Column("baseline", is_optional=True),
-    Column("candidate", is_optional=True),
-    Column("difference"),
-    Column("t bound", is_optional=True),
-    Column("betting bound", is_optional=True),
-    Column("max_drop"),
-    Column("adjusted p", is_optional=True),
-    Column("changed", is_optional=True),
-    Column("min. detectable drop"),
-    Column("P(pass)", is_optional=True),
-    Column("P(pass on these queries)", is_optional=True),
-    Column("P(alarm)", is_optional=True),
-    Column("P(passes) at −max_drop", is_optional=True),
+def _format_rate(rate: float | None) -> str:
+    return "n/a" if rate is None else f"{100 * rate:.1f} %"
+
+
+def _format_status(check: CheckResult) -> str:
+    return "error" if check.error is not None else check.stated_status
+
+
+CHECK_COLUMNS: tuple[Column[CheckResult], ...] = (
+    Column("check", lambda check: check.display_name, is_text=True),
+    Column("status", _format_status, is_text=True),
+    Column("baseline", lambda check: format_number(check.baseline_mean), is_optional=True),
+    Column("candidate", lambda check: format_number(check.candidate_mean), is_optional=True),
+    DIFFERENCE,
+    Column("t bound", lambda check: format_number(check.t_bound, signed=True), is_optional=True),
+    Column(
+        "betting bound", lambda c: format_number(c.betting_bound, signed=True), is_optional=True
+    ),
+    Column("max_drop", lambda check: f"{check.max_drop:g}"),
+    Column("adjusted p", lambda check: format_number(check.p_fell), is_optional=True),
+    Column("changed", lambda check: f"{check.changed} of {check.queries}", is_optional=True),
+    Column("min. detectable drop", lambda check: format_number(check.min_detectable_drop)),
+    Column("P(pass)", lambda check: _format_rate(check.pass_rate), is_optional=True),
+    Column("P(pass on these queries)", lambda c: _format_rate(c.small_pass_rate), is_optional=True),
+    Column("P(alarm)", lambda check: _format_rate(check.alarm_rate), is_optional=True),
+    Column("P(passes) at −max_drop", lambda c: _format_rate(c.false_pass_rate), is_optional=True),
 )
 
 
@@ -72,29 +85,6 @@ def check_tone(check: CheckOutcome) -> Tone:
     if check.error is not None or check.status in {"inconclusive", "unjudged decide"}:
         return "inconclusive"
     return "failed" if check.status in ALARMS else "passed"
-
-
-def check_cells(check: CheckResult) -> tuple[str, ...]:
-    """The row of a check, one cell for each of :data:`CHECK_COLUMNS`."""
-    return (
-        check.display_name,
-        "error" if check.error is not None else check.stated_status,
-        format_number(check.baseline_mean),
-        format_number(check.candidate_mean),
-        format_number(check.difference, signed=True),
-        format_number(check.t_bound, signed=True),
-        format_number(check.betting_bound, signed=True),
-        f"{check.max_drop:g}",
-        format_number(check.p_fell),
-        f"{check.changed} of {check.queries}",
-        format_number(check.min_detectable_drop),
-        *map(_format_rate, (check.pass_rate, check.small_pass_rate, check.alarm_rate)),
-        _format_rate(check.false_pass_rate),
-    )
-
-
-def _format_rate(rate: float | None) -> str:
-    return "n/a" if rate is None else f"{100 * rate:.1f} %"
 
 
 def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> str:
@@ -107,8 +97,7 @@ def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> st
     if check.error is not None:
         return f"not checked: {check.error}"
     is_decided = check.status == "unjudged decide"
-    statistics = zip(CHECK_COLUMNS[2:9], check_cells(check)[2:9], strict=True)
-    text = ", ".join(f"{column.header} {cell}" for column, cell in statistics)
+    text = ", ".join(f"{column.header} {column.cell(check)}" for column in CHECK_COLUMNS[2:9])
     queries = pluralize(check.queries, "query")
     text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
     if check.unjudged is not None and (check.unjudged.has_unjudged or is_decided):
@@ -266,8 +255,8 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
 
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
-        rows = tuple(Row(check_cells(check), check_tone(check)) for check in verdict.checks)
-        table = Table("Checks", CHECK_COLUMNS, rows, NOTES)
+        checks = verdict.checks
+        table = make_table("Checks", CHECK_COLUMNS, checks, notes=NOTES, tone=check_tone)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table, *judged_tables(verdict.checks)), key="checks")
     findings = (*_describe_unreproduced(verdict), *_build_findings(verdict))
@@ -284,10 +273,9 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
 def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
     """What the candidate changed: lists, configuration and policy."""
     if verdict.list_changes:
-        headers = ("list", "change", "baseline", "candidate")
-        columns: tuple[Column[object], ...] = tuple(Column(name, is_text=True) for name in headers)
-        rows = tuple(Row(_list_cells(change)) for change in verdict.list_changes)
-        yield Table("Changed lists", columns, rows, (REFERENCE_NOTE,))
+        yield make_table(
+            "Changed lists", LIST_COLUMNS, verdict.list_changes, notes=(REFERENCE_NOTE,)
+        )
     if verdict.config_changes:
         yield changes_table("configuration", verdict.config_changes)
     if verdict.policy_changes:
@@ -296,32 +284,42 @@ def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
 
 def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
     """What differs in two nested mappings, by path."""
-    headers = (name, "baseline", "candidate")
-    rows = (
-        Row((path, *("–" if side is None else str(side) for side in sides)))
-        for path, sides in changes.items()
-    )
-    columns: tuple[Column[object], ...] = tuple(Column(header, is_text=True) for header in headers)
-    return Table(f"Changed {name}", columns, tuple(rows))
+    columns: list[Column[tuple[str, tuple[Any, Any]]]] = [
+        Column(name, lambda change: change[0], is_text=True),
+        Column("baseline", lambda change: _format_value(change[1][0]), is_text=True),
+        Column("candidate", lambda change: _format_value(change[1][1]), is_text=True),
+    ]
+    return make_table(f"Changed {name}", columns, changes.items())
+
+
+def _format_value(value: object) -> str:
+    return "–" if value is None else str(value)
 
 
 def policy_table(changes: Sequence[PolicyChange]) -> Table:
     """What differs from the baseline's policy, and what each change does."""
-    headers = ("policy", "baseline", "candidate", "effect")
-    rows = (
-        Row((change.path, format_side(change.before), format_side(change.after), change.effect))
-        for change in changes
-    )
-    columns: tuple[Column[object], ...] = tuple(Column(header, is_text=True) for header in headers)
-    return Table("Changed policy", columns, tuple(rows))
+    columns: list[Column[PolicyChange]] = [
+        Column("policy", lambda change: change.path, is_text=True),
+        Column("baseline", lambda change: format_side(change.before), is_text=True),
+        Column("candidate", lambda change: format_side(change.after), is_text=True),
+        Column("effect", lambda change: change.effect, is_text=True),
+    ]
+    return make_table("Changed policy", columns, changes)
 
 
-def _list_cells(change: ListChange) -> tuple[str, ...]:
-    name = f"{change.collection}: {change.part}"
+def _format_list_side(change: ListChange, side: str | None) -> str:
+    """A checksum is shortened."""
     if change.change in {"contents", "missing"}:
-        sides = [change.before, change.after]
-        return (name, change.change, *("–" if side is None else side[:12] for side in sides))
-    return (name, change.change, str(change.before), str(change.after))
+        return "–" if side is None else side[:12]
+    return str(side)
+
+
+LIST_COLUMNS: tuple[Column[ListChange], ...] = (
+    Column("list", lambda change: f"{change.collection}: {change.part}", is_text=True),
+    Column("change", lambda change: change.change, is_text=True),
+    Column("baseline", lambda change: _format_list_side(change, change.before), is_text=True),
+    Column("candidate", lambda change: _format_list_side(change, change.after), is_text=True),
+)
 
 
 def _describe_unreproduced(verdict: GateVerdict) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import JudgeKind
 from fusion_bench.io.load_records import load_judge
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, make_table
 from fusion_bench.stats.agreement import (
     GradePairs,
     Kappa,
@@ -379,34 +379,21 @@ def _describe(report: AgreementReport, comparison: PairAgreement) -> str:
 
 def _build_table(report: AgreementReport) -> Table:
     is_weighted = report.weighting != "none"
-    columns: tuple[Column[object], ...] = (
-        Column("reference", is_text=True, is_name=True),
-        Column("judge", is_text=True, is_name=True),
-        *map(Column, ("pairs", "queries", "κ graded")),
-        *((Column(f"κ {report.weighting}"),) if is_weighted else ()),
-        Column(f"κ from grade {report.binary_relevance}"),
-        Column("equal"),
-        Column("difference", is_optional=True),
-    )
-    rows = []
-    for each in report.comparisons:
-        weighted = () if each.weighted is None else (format_kappa(each.weighted),)
-        rows.append(
-            Row(
-                (
-                    each.reference,
-                    each.judge,
-                    f"{each.pairs:,}",
-                    f"{each.queries:,}",
-                    format_kappa(each.graded),
-                    *weighted,
-                    format_kappa(each.binary),
-                    format_percent(each.equal),
-                    format_number(each.mean_difference, signed=True),
-                )
-            )
-        )
-    return Table("Agreement", columns, tuple(rows), (NOTE,))
+    weighted = Column[KappaResult](f"κ {report.weighting}", format_kappa)
+    columns: list[Column[PairAgreement]] = [
+        Column("reference", lambda each: each.reference, is_text=True, is_name=True),
+        Column("judge", lambda each: each.judge, is_text=True, is_name=True),
+        Column("pairs", lambda each: f"{each.pairs:,}"),
+        Column("queries", lambda each: f"{each.queries:,}"),
+        Column("κ graded", lambda each: format_kappa(each.graded)),
+        *([weighted.of(lambda each: each.weighted)] if is_weighted else ()),
+        Column(f"κ from grade {report.binary_relevance}", lambda e: format_kappa(e.binary)),
+        Column("equal", lambda each: format_percent(each.equal)),
+        Column(
+            "difference", lambda e: format_number(e.mean_difference, signed=True), is_optional=True
+        ),
+    ]
+    return make_table("Agreement", columns, report.comparisons, notes=(NOTE,))
 
 
 def _build_section(comparison: PairAgreement) -> Section:

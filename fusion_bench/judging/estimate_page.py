@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from fusion_bench.checks.judges import SHARED_FAMILY
 from fusion_bench.judging.estimate import (
@@ -10,10 +11,16 @@ from fusion_bench.judging.estimate import (
     EstimatedDifference,
     GradeEstimate,
     JudgingRecord,
+    MeanRecord,
 )
-from fusion_bench.report.answer_texts import FEW_CHANGES, find_answer_tone, format_answer
+from fusion_bench.report.answer_texts import (
+    DIFFERENCE,
+    FEW_CHANGES,
+    find_answer_tone,
+    format_answer,
+)
 from fusion_bench.report.data_warnings import judge_section
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
 from fusion_bench.stats.comparison import MIN_CHANGED
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -109,17 +116,20 @@ def _build_table(estimate: GradeEstimate, measure: str) -> Table:
     is_primary = measure == estimate.measures[0]
     chosen = [each for each in estimate.differences if each.measure == measure]
     coverage = format_coverage(estimate.alpha)
-    columns: tuple[Column[object], ...] = (
-        Column("system", is_text=True),
-        Column("difference"),
-        Column(f"{coverage} interval"),
-        Column("adjusted p" if is_primary else "p"),
-        Column("verdict", is_text=True, is_name=True),
-        Column("people alone"),
-        Column("machine alone"),
-        Column("λ", is_optional=True),
+    columns: tuple[Column[EstimatedDifference], ...] = (
+        Column("system", lambda each: each.candidate, is_text=True),
+        DIFFERENCE,
+        Column(f"{coverage} interval", _format_marked_interval),
+        Column("adjusted p" if is_primary else "p", partial(_format_p, estimate.alpha)),
+        Column(
+            *("verdict", lambda each: format_answer(each.answer, estimate.min_gain)),
+            is_text=True,
+            is_name=True,
+        ),
+        Column("people alone", lambda each: _format_side(each.people)),
+        Column("machine alone", lambda each: _format_side(each.machine)),
+        Column("λ", lambda each: f"{each.weight:.2f}", is_optional=True),
     )
-    rows = tuple(_build_row(estimate, each) for each in chosen)
     notes = [
         f"{pluralize(len(chosen), 'comparison')}: adjusted p and intervals hold together "
         "(Bonferroni)."
@@ -138,51 +148,43 @@ def _build_table(estimate: GradeEstimate, measure: str) -> Table:
             f"than {MIN_CHANGED} queries: not a {coverage} interval, and nothing is shown. How "
             "wrong the machine is on other queries is not known."
         )
-    return Table(f"{measure}: difference to {estimate.baseline}", columns, rows, tuple(notes))
-
-
-def _build_row(estimate: GradeEstimate, each: EstimatedDifference) -> Row:
-    interval = format_interval(each.low, each.high, signed=True)
-    p = each.p if each.p_adjusted is None else each.p_adjusted
-    shown_p = format_p_value(p, alpha=estimate.alpha, adjusted=each.p_adjusted is not None)
-    mark = FEW_CHANGES if each.few_changes else ""
-    return Row(
-        (
-            each.candidate,
-            format_number(each.difference, signed=True),
-            f"{interval}{mark}",
-            f"{shown_p}{mark}",
-            format_answer(each.answer, estimate.min_gain),
-            format_difference(each.people.difference, each.people.low, each.people.high),
-            format_difference(each.machine.difference, each.machine.low, each.machine.high),
-            f"{each.weight:.2f}",
-        ),
-        find_answer_tone(each.answer),
+    return make_table(
+        f"{measure}: difference to {estimate.baseline}",
+        columns,
+        chosen,
+        notes=notes,
+        tone=lambda each: find_answer_tone(each.answer),
     )
+
+
+def _format_marked_interval(each: EstimatedDifference) -> str:
+    interval = format_interval(each.low, each.high, signed=True)
+    return f"{interval}{FEW_CHANGES * each.few_changes}"
+
+
+def _format_p(alpha: float, each: EstimatedDifference) -> str:
+    p = each.p if each.p_adjusted is None else each.p_adjusted
+    text = format_p_value(p, alpha=alpha, adjusted=each.p_adjusted is not None)
+    return f"{text}{FEW_CHANGES * each.few_changes}"
+
+
+def _format_side(side: MeanRecord) -> str:
+    return format_difference(side.difference, side.low, side.high)
 
 
 def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifference]) -> Table:
     """What more queries of people would do."""
     sizes = sorted({size for each in chosen for size in each.judging.expected})
-    columns: tuple[Column[object], ...] = (
-        Column("system", is_text=True),
-        Column("half width now"),
-        *(Column(f"with {size:,}") for size in sizes),
-        Column("more queries for half"),
-        Column("people alone would need"),
-    )
-    rows = tuple(
-        Row(
-            (
-                each.candidate,
-                f"{format_number(each.judging.half_width)}{FEW_CHANGES * each.few_changes}",
-                *(format_number(each.judging.expected.get(size)) for size in sizes),
-                _format_added(each.judging),
-                f"{each.judging.people_alone:,}",
-            )
-        )
-        for each in chosen
-    )
+    columns: list[Column[EstimatedDifference]] = [
+        Column("system", lambda each: each.candidate, is_text=True),
+        Column("half width now", _format_half_width),
+        *make_columns(
+            {size: f"with {size:,}" for size in sizes},
+            lambda size, each: format_number(each.judging.expected.get(size)),
+        ),
+        Column("more queries for half", lambda each: _format_added(each.judging)),
+        Column("people alone would need", lambda each: f"{each.judging.people_alone:,}"),
+    ]
     notes = (
         f"Expected half widths of the interval where people judge so many of the "
         f"{estimate.queries:,} queries. λ and the spread stay as they are. Set the number "
@@ -190,7 +192,11 @@ def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifferen
         "In brackets: the range that the uncertain spread of people's values leaves. Out of reach: "
         "not even all of them would halve the interval; more queries would.",
     )
-    return Table("What more queries of people would do", columns, rows, notes)
+    return make_table("What more queries of people would do", columns, chosen, notes=notes)
+
+
+def _format_half_width(each: EstimatedDifference) -> str:
+    return f"{format_number(each.judging.half_width)}{FEW_CHANGES * each.few_changes}"
 
 
 def _format_added(judging: JudgingRecord) -> str:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from fusion_bench.checks.judges import SHARED_FAMILY
-from fusion_bench.judging.sensitivity import JudgeSensitivity, OrderAgreement, SystemSensitivity
-from fusion_bench.report.answer_texts import format_answer
+from fusion_bench.judging.sensitivity import (
+    JudgeSensitivity,
+    JudgeVerdict,
+    OrderAgreement,
+    SystemSensitivity,
+)
+from fusion_bench.report.answer_texts import DIFFERENCE, format_answer, interval_column
 from fusion_bench.report.data_warnings import judge_section
-from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import (
+    Column,
+    Finding,
+    Page,
+    Section,
+    Table,
+    Tone,
+    columns_of,
+    make_columns,
+    make_table,
+)
 from fusion_bench.util.formatting import (
     format_coverage,
     format_difference,
-    format_interval,
     format_number,
     format_p_value,
     format_percent,
@@ -96,41 +111,50 @@ def _build_mean_table(sensitivity: JudgeSensitivity) -> Table:
         )
         for n, judge in enumerate(sensitivity.judges)
     }
-    rows = tuple(
-        Row(
-            (
-                each.system,
-                *(
-                    f"{format_number(v.mean)} ({places[v.judge].index(v.mean or 0.0) + 1})"
-                    for v in each.verdicts
-                ),
-            ),
-            "baseline" if each.system == sensitivity.baseline else "plain",
-        )
-        for each in sensitivity.systems
-    )
-    columns: tuple[Column[object], ...] = (
-        Column("system", is_text=True),
-        *(Column(each.name) for each in sensitivity.judges),
-    )
+    columns: list[Column[SystemSensitivity]] = [
+        Column("system", lambda each: each.system, is_text=True),
+        *make_columns(
+            {n: judge.name for n, judge in enumerate(sensitivity.judges)},
+            lambda n, each: _format_place(each.verdicts[n], places),
+        ),
+    ]
     note = "In brackets: the place among the systems; equal means share the better one."
-    return Table(f"{sensitivity.measure} by judge", columns, rows, (note,))
+    return make_table(
+        f"{sensitivity.measure} by judge",
+        columns,
+        sensitivity.systems,
+        notes=(note,),
+        tone=lambda each: "baseline" if each.system == sensitivity.baseline else "plain",
+    )
+
+
+def _format_place(verdict: JudgeVerdict, places: Mapping[str, Sequence[float]]) -> str:
+    place = places[verdict.judge].index(verdict.mean or 0.0) + 1
+    return f"{format_number(verdict.mean)} ({place})"
 
 
 def _build_verdict_table(sensitivity: JudgeSensitivity) -> Table:
     """A row a system and judge."""
-    coverage = format_coverage(sensitivity.alpha)
-    columns: tuple[Column[object], ...] = (
-        Column("system", is_text=True),
-        Column("judge", is_text=True, is_name=True),
-        Column("difference"),
-        Column(f"{coverage} interval"),
-        Column("adjusted p"),
-        Column("verdict", is_text=True, is_name=True),
-        Column(f"shift from {sensitivity.judges[0].name}"),
-        Column("together", is_text=True, is_name=True),
+    alpha, coverage = sensitivity.alpha, format_coverage(sensitivity.alpha)
+    answer = partial(format_answer, min_gain=sensitivity.min_gain, alpha=alpha)
+    verdicts: tuple[Column[JudgeVerdict], ...] = (
+        Column("judge", lambda verdict: verdict.judge, is_text=True, is_name=True),
+        *(DIFFERENCE, interval_column(alpha)),
+        Column("adjusted p", lambda verdict: format_p_value(verdict.p_adjusted, alpha=alpha)),
+        Column("verdict", lambda verdict: answer(verdict.answer), is_text=True, is_name=True),
+        Column(f"shift from {sensitivity.judges[0].name}", _format_shift),
     )
-    rows = tuple(row for each in sensitivity.systems for row in _list_rows(sensitivity, each))
+    columns: list[Column[tuple[SystemSensitivity, int]]] = [
+        Column("system", lambda pair: "" if pair[1] else pair[0].system, is_text=True),
+        *columns_of(verdicts, lambda pair: pair[0].verdicts[pair[1]]),
+        Column("together", _format_stability, is_text=True, is_name=True),
+    ]
+    pairs = [
+        (each, n)
+        for each in sensitivity.systems
+        if each.stability is not None
+        for n in range(len(each.verdicts))
+    ]
     notes = (
         f"Verdicts are those of eval under each judge: adjusted p and {coverage} intervals of one "
         "judge hold together.",
@@ -138,60 +162,40 @@ def _build_verdict_table(sensitivity: JudgeSensitivity) -> Table:
         "hold together (Bonferroni). Where one includes 0, no bias between the two is shown, even "
         "if their verdicts differ.",
     )
-    return Table(
-        f"{sensitivity.measure}: difference to {sensitivity.baseline}", columns, rows, notes
+    return make_table(
+        f"{sensitivity.measure}: difference to {sensitivity.baseline}",
+        columns,
+        pairs,
+        notes=notes,
+        tone=lambda pair: "plain" if pair[0].stability == "same" else "warning",
     )
 
 
-def _list_rows(sensitivity: JudgeSensitivity, each: SystemSensitivity) -> Iterator[Row]:
-    if each.stability is None:
-        return
-    tone: Tone = "plain" if each.stability == "same" else "warning"
-    for n, verdict in enumerate(each.verdicts):
-        shift = ""
-        if verdict.shift is not None:
-            shift = format_difference(verdict.shift, verdict.shift_low, verdict.shift_high)
-        cells = (
-            each.system if n == 0 else "",
-            verdict.judge,
-            format_number(verdict.difference, signed=True),
-            format_interval(verdict.low, verdict.high, signed=True),
-            format_p_value(verdict.p_adjusted, alpha=sensitivity.alpha),
-            format_answer(verdict.answer, sensitivity.min_gain, alpha=sensitivity.alpha),
-            shift,
-            each.stability if n == 0 else "",
-        )
-        yield Row(cells, tone)
+def _format_shift(verdict: JudgeVerdict) -> str:
+    if verdict.shift is None:
+        return ""
+    return format_difference(verdict.shift, verdict.shift_low, verdict.shift_high)
+
+
+def _format_stability(pair: tuple[SystemSensitivity, int]) -> str:
+    return "" if pair[1] else pair[0].stability or ""
 
 
 def _build_order_table(sensitivity: JudgeSensitivity) -> Table:
     """A row a pair of judges."""
-    columns: tuple[Column[object], ...] = (
-        Column("judges", is_text=True, is_name=True),
-        Column("Kendall's τ"),
-        Column("same order"),
-        Column("opposite"),
-        Column("tied"),
-        Column("swapped", is_text=True),
-    )
-    rows = tuple(
-        Row(
-            (
-                f"{each.first}, {each.second}",
-                format_number(each.tau, signed=True),
-                str(each.agreeing),
-                str(each.opposite),
-                str(each.tied),
-                _list_pairs(each),
-            )
-        )
-        for each in sensitivity.orders
+    columns: tuple[Column[OrderAgreement], ...] = (
+        Column("judges", lambda each: f"{each.first}, {each.second}", is_text=True, is_name=True),
+        Column("Kendall's τ", lambda each: format_number(each.tau, signed=True)),
+        Column("same order", lambda each: str(each.agreeing)),
+        Column("opposite", lambda each: str(each.opposite)),
+        Column("tied", lambda each: str(each.tied)),
+        Column("swapped", _list_pairs, is_text=True),
     )
     notes = (
         "τ-b over the means of the systems, the baseline included: 1 = the same order, 0 = no "
         "agreement, -1 = the opposite one. Tied: equal means to one of the two judges.",
     )
-    return Table("Order of the systems", columns, rows, notes)
+    return make_table("Order of the systems", columns, sensitivity.orders, notes=notes)
 
 
 def _list_pairs(order: OrderAgreement) -> str:

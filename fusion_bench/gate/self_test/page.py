@@ -8,24 +8,41 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.gate.self_test.made_projects import CaseOutcome
-from fusion_bench.gate.self_test.simulation import TrialAlarms
+from fusion_bench.gate.self_test.simulation import HalvesOutcome, TrialAlarms
 from fusion_bench.report.markdown import render_page
-from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
+from fusion_bench.report.page import Column, Figure, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.report.write import draw_figures, write_files
 from fusion_bench.util.formatting import format_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-COLUMNS: tuple[Column[object], ...] = (
-    Column("error rate", is_text=True),
-    Column("check", is_text=True, is_name=True),
-    Column("true drop"),
-    Column("count", is_optional=True),
-    Column("rate"),
-    Column("interval", is_optional=True),
-    Column("stated"),
-    Column("agrees", is_text=True),
+
+def _format_agreement(row: ErrorRate | HalvesOutcome | TrialAlarms) -> str:
+    return "yes" if row.agrees else "NO"
+
+
+def _agreement_tone(row: ErrorRate | HalvesOutcome | TrialAlarms) -> Tone:
+    return "plain" if row.agrees else "failed"
+
+
+def _format_counted_rate(row: ErrorRate | TrialAlarms) -> str:
+    return f"{100 * row.rate:.2f} %"
+
+
+def _format_rate_interval(row: ErrorRate | TrialAlarms) -> str:
+    return f"[{100 * row.low:.2f}, {100 * row.high:.2f}] %"
+
+
+COLUMNS: tuple[Column[ErrorRate], ...] = (
+    Column("error rate", lambda rate: rate.kind, is_text=True),
+    Column("check", lambda rate: rate.check or "all checks", is_text=True, is_name=True),
+    Column("true drop", lambda r: "none" if r.drop is None else format_number(r.drop)),
+    Column("count", lambda rate: f"{rate.count} of {rate.runs}", is_optional=True),
+    Column("rate", _format_counted_rate),
+    Column("interval", _format_rate_interval, is_optional=True),
+    Column("stated", lambda r: f"{'at most ' * r.is_upper_bound}{100 * r.stated:.1f} %"),
+    Column("agrees", _format_agreement, is_text=True),
 )
 NOTES = (
     "Intervals: Clopper–Pearson, 95 % for all rows together.",
@@ -37,24 +54,30 @@ NOTES = (
 )
 
 
-HALVES: tuple[Column[object], ...] = (
-    Column("check", is_text=True, is_name=True),
-    Column("chance", is_text=True),
-    Column("printed"),
-    Column("measured"),
-    Column("error", is_optional=True),
-    Column("agrees", is_text=True),
+HALVES: tuple[Column[HalvesOutcome], ...] = (
+    Column("check", lambda half: half.check, is_text=True, is_name=True),
+    Column("chance", lambda half: half.quantity, is_text=True),
+    Column("printed", lambda half: f"{100 * half.printed:.1f} %"),
+    Column("measured", lambda half: f"{100 * half.measured:.1f} %"),
+    Column("error", lambda half: f"{100 * half.standard_error:.1f} %", is_optional=True),
+    Column("agrees", _format_agreement, is_text=True),
 )
 HALF_NOTES = (
     "Printed: the mean of what the gate prints for one half of the queries, over 100 halvings. "
     "Measured: the share of the gate's decisions on samples from the other half. They agree "
     "within three standard errors.",
 )
-CASES: tuple[Column[object], ...] = (
-    Column("case", is_text=True, is_name=True),
-    Column("statuses", is_text=True),
-    Column("exit code"),
-    Column("right", is_text=True),
+
+
+def _format_faults(case: CaseOutcome) -> str:
+    return "NO: " + "; ".join(case.faults) if case.faults else "yes"
+
+
+CASES: tuple[Column[CaseOutcome], ...] = (
+    Column("case", lambda case: case.name, is_text=True, is_name=True),
+    Column("statuses", lambda case: ", ".join(case.statuses) or "none", is_text=True),
+    Column("exit code", lambda case: str(case.exit_code)),
+    Column("right", _format_faults, is_text=True),
 )
 CASE_NOTES = (
     "The command as a whole, from files to exit code, on made lists and on damaged copies of the "
@@ -63,14 +86,27 @@ CASE_NOTES = (
 )
 
 
-TRIALS: tuple[Column[object], ...] = (
-    Column("check", is_text=True, is_name=True),
-    Column("on each side", is_text=True),
-    Column("alarms", is_optional=True),
-    Column("rate"),
-    Column("interval", is_optional=True),
-    Column("stated"),
-    Column("agrees", is_text=True),
+def _describe_design(row: TrialAlarms) -> str:
+    kind = {
+        "new trials": f"{row.trials} new trials",
+        "one new trial": "1 new trial",
+        "observed pairs": "1 observed trial",
+    }
+    return kind[row.design]
+
+
+def _format_limit(row: TrialAlarms) -> str:
+    return "nothing" if row.limit is None else f"at most {100 * row.limit:.1f} %"
+
+
+TRIALS: tuple[Column[TrialAlarms], ...] = (
+    Column("check", lambda row: row.check, is_text=True, is_name=True),
+    Column("on each side", _describe_design, is_text=True),
+    Column("alarms", lambda row: f"{row.count} of {row.runs}", is_optional=True),
+    Column("rate", _format_counted_rate),
+    Column("interval", _format_rate_interval, is_optional=True),
+    Column("stated", _format_limit),
+    Column("agrees", _format_agreement, is_text=True),
 )
 TRIAL_NOTES = (
     "Both sides are trials of the gated system, so every alarm is a false one. New trials: groups "
@@ -86,19 +122,24 @@ TRIAL_NOTES = (
 def build_self_test_page(result: SelfTestResult, title: str) -> Page:
     """The page of a self-test; the terminal and Markdown render it."""
     reference, candidate = result.systems
+    tone = _agreement_tone
     parts: list[Table | Figure] = [
-        Table("Error rates", COLUMNS, tuple(map(_build_row, result.error_rates)), NOTES)
+        make_table("Error rates", COLUMNS, result.error_rates, notes=NOTES, tone=tone)
     ]
     if result.halves:
-        parts.append(
-            Table("Printed chances on other queries", HALVES, _half_rows(result), HALF_NOTES)
-        )
+        heading = "Printed chances on other queries"
+        parts.append(make_table(heading, HALVES, result.halves, notes=HALF_NOTES, tone=tone))
     if result.cases:
-        parts.append(Table("Whole command", CASES, tuple(map(_case_row, result.cases)), CASE_NOTES))
+        cases = make_table(
+            *("Whole command", CASES, result.cases),
+            notes=CASE_NOTES,
+            tone=lambda case: "failed" if case.faults else "plain",
+        )
+        parts.append(cases)
     if result.trial_alarms:
-        rows = tuple(map(_trial_row, result.trial_alarms))
         notes = (*TRIAL_NOTES, _describe_means(result.list_trials))
-        parts.append(Table("Trials of one system", TRIALS, rows, notes))
+        alarms = result.trial_alarms
+        parts.append(make_table("Trials of one system", TRIALS, alarms, notes=notes, tone=tone))
     if result.power_curves:
         caption = "Curves: as the gate states it. Points: as measured."
         draw = partial(draw_power_curves, result)
@@ -114,63 +155,6 @@ def build_self_test_page(result: SelfTestResult, title: str) -> Page:
     )
     headline = Finding(result.headline, "passed" if result.agrees else "failed")
     return Page(title, (section,), headline)
-
-
-def _build_row(rate: ErrorRate) -> Row:
-    stated = f"{100 * rate.stated:.1f} %"
-    cells = (
-        rate.kind,
-        rate.check or "all checks",
-        "none" if rate.drop is None else format_number(rate.drop),
-        f"{rate.count} of {rate.runs}",
-        f"{100 * rate.rate:.2f} %",
-        f"[{100 * rate.low:.2f}, {100 * rate.high:.2f}] %",
-        f"at most {stated}" if rate.is_upper_bound else stated,
-        "yes" if rate.agrees else "NO",
-    )
-    return Row(cells, "plain" if rate.agrees else "failed")
-
-
-def _half_rows(result: SelfTestResult) -> tuple[Row, ...]:
-    return tuple(
-        Row(
-            (
-                half.check,
-                half.quantity,
-                f"{100 * half.printed:.1f} %",
-                f"{100 * half.measured:.1f} %",
-                f"{100 * half.standard_error:.1f} %",
-                "yes" if half.agrees else "NO",
-            ),
-            "plain" if half.agrees else "failed",
-        )
-        for half in result.halves
-    )
-
-
-def _case_row(case: CaseOutcome) -> Row:
-    right = "NO: " + "; ".join(case.faults) if case.faults else "yes"
-    statuses = ", ".join(case.statuses) or "none"
-    cells = (case.name, statuses, str(case.exit_code), right)
-    return Row(cells, "failed" if case.faults else "plain")
-
-
-def _trial_row(row: TrialAlarms) -> Row:
-    kind = {
-        "new trials": f"{row.trials} new trials",
-        "one new trial": "1 new trial",
-        "observed pairs": "1 observed trial",
-    }
-    cells = (
-        row.check,
-        kind[row.design],
-        f"{row.count} of {row.runs}",
-        f"{100 * row.rate:.2f} %",
-        f"[{100 * row.low:.2f}, {100 * row.high:.2f}] %",
-        "nothing" if row.limit is None else f"at most {100 * row.limit:.1f} %",
-        "yes" if row.agrees else "NO",
-    )
-    return Row(cells, "plain" if row.agrees else "failed")
 
 
 def _describe_means(trials: int) -> str:

@@ -84,20 +84,23 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
     return drawing
 
 
-def _draw_marks(axes: Axes, marks: NDArray[np.str_], ends: Sequence[Ends], **style: float) -> None:
+def _draw_marks(
+    axes: Axes, marks: NDArray[np.str_], ends: Sequence[Ends], lw: float, alpha: float | None = None
+) -> None:
     """A mark a row, by its verdict, and its interval.
 
     Args:
         axes: Where to.
         marks: Shape (rows,), keys of :data:`MARKS`.
         ends: Lower end, mean and upper end of each row.
-        style: Of the intervals.
+        lw: Width of the intervals' lines.
+        alpha: Their opacity.
     """
     low, mean, high = np.array(ends, dtype=np.float64).T
     for mark, (shape, color, face, label) in MARKS.items():
         (y,) = np.nonzero(marks == mark)
         if len(y):
-            axes.hlines(y, low[y], high[y], color=color, **style)
+            axes.hlines(y, low[y], high[y], color=color, lw=lw, alpha=alpha)
             axes.plot(mean[y], y, shape, ms=6, color=color, mfc=face, label=label)
 
 
