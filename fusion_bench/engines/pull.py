@@ -64,29 +64,8 @@ def check_unfinished(out: Path, *, start_over: bool) -> None:
     check_folder(out, replace=start_over or (out / UNFINISHED / ANSWERS).exists())
 
 
-@dataclass
-class Stores:
-    """What an unfinished pull keeps.
-
-    Attributes:
-        answers: Of the engine.
-        vectors: Of encoders.
-        is_done: Whether nothing is left to ask.
-    """
-
-    answers: PullStore
-    vectors: AnswerStore
-    is_done: bool = False
-
-    @property
-    def is_used(self) -> bool:
-        """Whether anything was asked that the next pull need not ask."""
-        is_filled = self.answers.read_identity() is not None or not self.vectors.is_empty()
-        return is_filled and not self.is_done
-
-
 @contextmanager
-def open_stores(out: Path, *, start_over: bool) -> Iterator[Stores]:
+def open_stores(out: Path, *, start_over: bool) -> Iterator[tuple[PullStore, AnswerStore]]:
     """The answers of the engine and those of encoders; one pull at a time uses them.
 
     Args:
@@ -110,11 +89,11 @@ def open_stores(out: Path, *, start_over: bool) -> Iterator[Stores]:
                 closing(PullStore(folder / ANSWERS)) as answers,
                 closing(AnswerStore(folder / "vectors.sqlite")) as vectors,
             ):
-                stores = Stores(answers, vectors)
                 try:
-                    yield stores
+                    yield answers, vectors
                 finally:
-                    is_used = stores.is_used
+                    is_filled = answers.read_identity() is not None or not vectors.is_empty()
+                    is_used = is_filled and not answers.is_done
         finally:
             if not is_used:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -203,20 +182,20 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
     check_unfinished(options.out, start_over=options.start_over)
     plans = plan_lists(options.connector, options.depth)
     objects = _read_queries(options.queries)
-    with open_stores(options.out, start_over=options.start_over) as stores:
+    with open_stores(options.out, start_over=options.start_over) as (answers, vectors):
         texts = {query: str(item["text"]) for query, item in objects.items()}
         query_vectors = find_vectors(
             options.connector,
             texts,
             options.vectors,
-            stores.vectors,
+            vectors,
             lambda done, total: on_progress("encoding", done, total),
         )
         questions = list_questions(plans, build_queries(texts, query_vectors), texts=options.texts)
         work = PullWork(
             options.connector,
             questions,
-            stores.answers,
+            answers,
             texts=options.texts,
             skip_failed=options.skip_failed,
             is_of_dataset=not options.start_over and (options.out / DATASET_FILE).exists(),
@@ -227,7 +206,7 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
         on_progress("writing", 0, 1)
         pulled = _collect_lists(options, plans, work, objects)
         files = write_folder(options.out, pulled)
-        stores.is_done = not work.failed
+        answers.is_done = not work.failed
     return PulledDataset(options.out, pulled.record, tuple(files))
 
 

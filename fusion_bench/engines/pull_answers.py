@@ -61,12 +61,16 @@ class PullStore:
     Args:
         path: Its file, created if missing; None = in memory.
 
+    Attributes:
+        where: The file, for messages.
+        is_done: Whether nothing is left to ask: no later pull needs the answers.
+
     Raises:
         DataError: The file is no such store, or of another version.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.where = str(path or "the answers in memory")
+        self.where, self.is_done = str(path or "the answers in memory"), False
         with self._wrap_errors():
             self._db = open_database(path)
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
