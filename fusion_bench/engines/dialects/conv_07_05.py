@@ -13,19 +13,17 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Maybe, Slot, Values, share
 from fusion_bench.engines.dialects._sums import GREATEST_K, TOLERANCE, ReciprocalRanks
-from fusion_bench.engines.dialects._translation import Draft, EngineFusion, check_blend, fit_blend
+from fusion_bench.engines.dialects._translation import (
+    CanonicalFusion,
+    Draft,
+    check_blend,
+    fit_blend,
+)
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
-from fusion_bench.methods.fuse import (
-    EngineForm,
-    Fusion,
-    Homogeneity,
-    RankSum,
-    ScoreTerms,
-    WeightedFusion,
-)
+from fusion_bench.methods.fuse import Fusion, Homogeneity, RankSum, ScoreTerms, WeightedFusion
 from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.methods.fuse.weighted_score import WeightedScore
 
@@ -112,7 +110,11 @@ class RRFFusion(ReciprocalRanks, StrategyWeights):
         return None if self.normalize_scores else 1
 
 
-class WeightedScoreFusion(EngineFusion, StrategyWeights):
+class StrategyMean(StrategyWeights, WeightedScore):
+    """Our weighted mean of raw scores with such weights."""
+
+
+class WeightedScoreFusion(CanonicalFusion, StrategyWeights):
     """``WeightedScoreFusion``: Σ w·x / Σ w over the lists that returned the document."""
 
     formula: ClassVar[str] = "Σ w·score / Σ w"
@@ -120,34 +122,14 @@ class WeightedScoreFusion(EngineFusion, StrategyWeights):
 
     method: str = "WeightedScoreFusion"
 
+    @property
+    def canonical(self) -> StrategyMean:
+        """Our weighted mean."""
+        return StrategyMean(weights=self.weights)
+
     def equivalent(self, weights: dict[str, float], /) -> WeightedScore:
         """Our weighted mean of raw scores."""
         return WeightedScore(weights=weights)
-
-    def _our_method(self, runs: AlignedRuns) -> WeightedScore:
-        weights = self.source_weights(runs.sources, runs.roles).tolist()
-        return WeightedScore(weights=dict(zip(runs.sources, weights, strict=True)))
-
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the weighted mean."""
-        return self._our_method(runs).fuse(runs)
-
-    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
-        """A term a source, over the sum of the weights that count."""
-        return self._our_method(runs).score_terms(runs)
-
-    def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): from the greatest score of each list."""
-        return self._our_method(runs).max_possible(runs)
-
-    def engine_form(self, runs: AlignedRuns) -> EngineForm | None:
-        """The form of our weighted mean."""
-        return self._our_method(runs).engine_form(runs)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """0: a mean has its weights divided out."""
-        return 0
 
 
 #: What is written of the blend, beside its reranker.
