@@ -133,6 +133,8 @@ def test_a_file_of_something_else_is_refused(dialect: type[Dialect]) -> None:
         with pytest.raises(ConfigError):
             dialect.read(dict.fromkeys(files, contents))
     with pytest.raises(ConfigError):
+        dialect.read({name: f"{text}\nmore" for name, text in files.items()})
+    with pytest.raises(ConfigError):
         dialect.read({})
 
 

@@ -328,7 +328,7 @@ class EngineDialect(Dialect):
         lists_rule: What is said where they are fewer or more.
         is_pair: Whether a vector search and another one are fused, and no more.
         windows: How its windows are, as :meth:`Draft.choose_windows` takes it.
-        fixed_constant: What is said where the rank constant is another than the fixed one.
+        constant_rule: What is said where the rank constant is another than the fixed one.
         no_weights: What is said where its reciprocal ranks have no weights, and ours have.
         score_methods: Our normalizer → the method that sums scores scaled so.
         equal_scores: What equal scores of a list count; None = nothing is said of it.
@@ -340,7 +340,7 @@ class EngineDialect(Dialect):
     lists_rule: ClassVar[str] = "two or more lists are fused"
     is_pair: ClassVar[bool] = False
     windows: ClassVar[Mapping[str, bool]] = {"by_source": True}
-    fixed_constant: ClassVar[str] = ""
+    constant_rule: ClassVar[str] = ""
     no_weights: ClassVar[str] = ""
     score_methods: ClassVar[Mapping[str, str]] = {}
     equal_scores: ClassVar[float | None] = None
@@ -388,7 +388,7 @@ class EngineDialect(Dialect):
         fusion: dict[str, Any] = {"method": name_of(method)}
         name, has_weights = method.constant_field, "weights" in method.model_fields
         if not name and set(ranks.k.values()) != {method.fixed_constant}:
-            draft.lose(f"k: {cls.fixed_constant}")
+            draft.lose(f"k: {cls.constant_rule}")
         if cls.no_weights and not ranks.has_equal_weights:
             draft.lose(f"weights: {cls.no_weights}")
         if name:

@@ -147,7 +147,7 @@ class Haystack(EngineDialect):
         "Weights go by the order of the lists. In a Pipeline, check in which order the lists reach "
         "the joiner.",
     )
-    fixed_constant = "fixed at 60"
+    constant_rule = "fixed at 60"
     score_methods: ClassVar[Mapping[str, str]] = {"none": "merge"}
 
     @classmethod
@@ -380,7 +380,7 @@ class LlamaIndex(EngineDialect):
         "Fill in make_retriever, for example by INDEX.as_retriever(similarity_top_k=k).",
         "num_queries=1 keeps it from asking a language model for more queries.",
     )
-    fixed_constant = "fixed at 60 with positions from 0, which is k = 59 here"
+    constant_rule = "fixed at 60 with positions from 0, which is k = 59 here"
     no_weights = "reciprocal_rerank accepts and ignores them"
     score_methods: ClassVar[Mapping[str, str]] = {
         "min_max": "relative_score",

@@ -424,7 +424,7 @@ class Weaviate(EngineDialect):
     )
     is_pair = True
     windows: ClassVar[Mapping[str, bool]] = {}
-    fixed_constant = f"the constant is fixed, our k = {RankedFusion.fixed_constant}"
+    constant_rule = f"the constant is fixed, our k = {RankedFusion.fixed_constant}"
     score_methods: ClassVar[Mapping[str, str]] = {"min_max": "relativeScoreFusion"}
     equal_scores = 1
 

@@ -112,7 +112,7 @@ class AzureAISearch(EngineDialect):
         "hybridSearch needs a preview version of the API; 1000 documents without it.",
     )
     lists = (2, 1000)
-    fixed_constant = f"the constant is fixed, our k = {AzureRRF.fixed_constant}"
+    constant_rule = f"the constant is fixed, our k = {AzureRRF.fixed_constant}"
 
     @classmethod
     def keep(cls, draft: Draft) -> Mapping[str, Any]:

@@ -122,7 +122,7 @@ class CosmosDB(EngineDialect):
     )
     lists = (2, 1000)
     lists_rule = "two or more functions are fused"
-    fixed_constant = f"the constant is fixed, {CosmosRRF.fixed_constant}"
+    constant_rule = f"the constant is fixed, {CosmosRRF.fixed_constant}"
 
     @classmethod
     def keep(cls, draft: Draft) -> Mapping[str, Any]:
