@@ -39,17 +39,23 @@ def methods_command(json: base.JsonFlag = False) -> None:
 def build_connector_table(engines: Iterable[ConnectorEntry]) -> Table:
     """A row an engine: its keys and those of a leg with their defaults; first what all share."""
     from fusion_bench.engines.engine_settings import list_shared_keys
-    from fusion_bench.report.page import Column, Row, Table
+    from fusion_bench.report.page import Column, make_table
 
-    columns = ("engine", "keys (default)", "keys of a leg (default)", "fused")
     shared, shared_leg = list_shared_keys()
-    rows = [Row(("every engine", _join_defaults(shared), _join_defaults(shared_leg), ""))]
-    for engine in engines:
-        fuses = "yes" if engine["fuses"] else "no"
-        keys, leg = _join_defaults(engine["keys"]), _join_defaults(engine["leg"])
-        rows.append(Row((engine["engine"], keys, leg, fuses)))
-    title = "engines of pull"
-    return Table(title, tuple(Column(name, is_text=True) for name in columns), tuple(rows))
+    columns: tuple[Column[ConnectorEntry | None], ...] = (
+        Column("engine", lambda each: each["engine"] if each else "every engine", is_text=True),
+        Column(
+            "keys (default)", lambda e: _join_defaults(e["keys"] if e else shared), is_text=True
+        ),
+        Column(
+            *("keys of a leg (default)", lambda e: _join_defaults(e["leg"] if e else shared_leg)),
+            is_text=True,
+        ),
+        Column(
+            "fused", lambda each: ("yes" if each["fuses"] else "no") if each else "", is_text=True
+        ),
+    )
+    return make_table("engines of pull", columns, [None, *engines])
 
 
 def _join_defaults(defaults: Mapping[str, str]) -> str:
@@ -58,26 +64,27 @@ def _join_defaults(defaults: Mapping[str, str]) -> str:
 
 def build_method_table(kind: str, entries: Iterable[Mapping[str, Any]]) -> Table:
     """A row a method: formula, parameters with their defaults, and source."""
-    from fusion_bench.report.page import Column, Row, Table
+    from fusion_bench.report.page import Column, make_table
 
-    names = ("method", "formula", "parameters (default)", "source")
-    rows = []
-    for entry in entries:
-        parameters = _join_defaults(entry["parameters"])
-        rows.append(Row((entry["method"], entry["formula"], parameters, entry["source"])))
-    return Table(kind, tuple(Column(name, is_text=True) for name in names), tuple(rows))
+    columns: tuple[Column[Mapping[str, Any]], ...] = (
+        Column("method", lambda entry: entry["method"], is_text=True),
+        Column("formula", lambda entry: entry["formula"], is_text=True),
+        Column("parameters (default)", lambda e: _join_defaults(e["parameters"]), is_text=True),
+        Column("source", lambda entry: entry["source"], is_text=True),
+    )
+    return make_table(kind, columns, entries)
 
 
 def build_alias_table(aliases: Mapping[str, Mapping[str, str]]) -> Table:
     """A row an alias: the method and the parameters that it stands for."""
-    from fusion_bench.report.page import Column, Row, Table
+    from fusion_bench.report.page import Column, make_table
 
-    rows = (
-        Row((name, ", ".join(f"{key}: {value}" for key, value in meant.items())))
-        for name, meant in aliases.items()
+    columns: tuple[Column[str], ...] = (
+        Column("alias", lambda name: name, is_text=True),
+        Column("stands for", lambda name: _join_parameters(aliases[name]), is_text=True),
     )
-    columns: tuple[Column[object], ...] = (
-        Column("alias", is_text=True),
-        Column("stands for", is_text=True),
-    )
-    return Table("other names of fusion methods", columns, tuple(rows))
+    return make_table("other names of fusion methods", columns, aliases)
+
+
+def _join_parameters(parameters: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in parameters.items())

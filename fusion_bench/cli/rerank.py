@@ -162,10 +162,6 @@ def _simulate(options: RerankOptions, *, as_json: bool) -> None:
     base.echo_notes(list_renamed([options.measure]))
 
 
-SETTING_HEADINGS = ("provider down", "breaker", "second provider", "deadline, ms")
-POINT_HEADINGS = ("share reranked", "latency mean, ms", "median, ms", "95th percentile, ms")
-
-
 def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
     """Print what a run would ask for and cost."""
     if as_json:
@@ -258,33 +254,29 @@ def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_js
 
 def build_simulation_tables(result: SimulationResult) -> tuple[Table, Table]:
     """Quality and latency by share of time the provider is down, and by deadline."""
-    from fusion_bench.report.page import Column, Row, Table
-
-    columns: tuple[Column[object], ...] = (
-        *(Column(name, is_text=True, is_name=True) for name in SETTING_HEADINGS),
-        *map(Column, (result.measure, *POINT_HEADINGS)),
-    )
-    points = {
-        "By share of time the provider is down": result.by_failure,
-        "By deadline": result.by_deadline,
-    }
-    first, second = (
-        Table(title, columns, tuple(Row(_point_cells(point)) for point in group))
-        for title, group in points.items()
-    )
-    return first, second
-
-
-def _point_cells(point: SimulationPoint) -> tuple[str, ...]:
+    from fusion_bench.report.page import Column, make_table
     from fusion_bench.report.table import format_cell
 
-    interval = "" if point.low is None else f" [{point.low:.4f}, {point.high:.4f}]"
-    return (
-        f"{100 * point.failure_rate:.4g} %",
-        "yes" if point.breaker else "no",
-        "yes" if point.fallback else "no",
-        format_cell(point.deadline_ms),
-        f"{point.quality:.4f}{interval}",
-        f"{100 * point.reranked:.1f} %",
-        *(f"{value:.0f}" for value in (point.mean, point.p50, point.p95)),
+    columns: tuple[Column[SimulationPoint], ...] = (
+        Column(
+            "provider down", lambda p: f"{100 * p.failure_rate:.4g} %", is_text=True, is_name=True
+        ),
+        Column("breaker", lambda p: format_cell(p.breaker), is_text=True, is_name=True),
+        Column("second provider", lambda p: format_cell(p.fallback), is_text=True, is_name=True),
+        Column("deadline, ms", lambda p: format_cell(p.deadline_ms), is_text=True, is_name=True),
+        Column(result.measure, _format_quality),
+        Column("share reranked", lambda p: f"{100 * p.reranked:.1f} %"),
+        Column("latency mean, ms", lambda p: f"{p.mean:.0f}"),
+        Column("median, ms", lambda p: f"{p.p50:.0f}"),
+        Column("95th percentile, ms", lambda p: f"{p.p95:.0f}"),
     )
+    by_failure = "By share of time the provider is down"
+    return (
+        make_table(by_failure, columns, result.by_failure),
+        make_table("By deadline", columns, result.by_deadline),
+    )
+
+
+def _format_quality(point: SimulationPoint) -> str:
+    interval = "" if point.low is None else f" [{point.low:.4f}, {point.high:.4f}]"
+    return f"{point.quality:.4f}{interval}"
