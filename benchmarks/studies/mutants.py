@@ -252,7 +252,12 @@ MUTANTS = (
         "np.minimum(1, adjust_holm(p))",
     ),
     _in_checks("the bounds of several candidates share no level", "=ALPHA / runs,", "=ALPHA,"),
-    Mutant("candidates are never counted", "gate/run.py", "    if all(unchanged):", "    if True:"),
+    Mutant(
+        "candidates are never counted",
+        "gate/run.py",
+        "        if all(unchanged):",
+        "        if True:",
+    ),
     Mutant(
         "a golden query may lie one rank too far",
         "gate/checks.py",

@@ -99,9 +99,7 @@ def ask_held_out(session: ConsoleSession, setting: Setting, reports: Path) -> di
     look = open_held_out_look(
         counter,
         evaluation,
-        outcome.chosen,
-        None,
-        fit=None,
+        outcome,
         experiment=name_experiment(session.source.path),
         date=provenance.created,
         system=candidate.name,

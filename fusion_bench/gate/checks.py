@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -16,11 +16,15 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy, Guard, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.gate.baseline import PairedUnjudged, decides_status, fit_trials
+from fusion_bench.gate.baseline import (
+    CollectionBaseline,
+    PairedUnjudged,
+    decides_status,
+    fit_trials,
+)
 from fusion_bench.gate.estimates import (
     CheckEstimates,
     CheckTrials,
-    PairedTrials,
     SingleRule,
     compute_trial_power,
     describe_trials,
@@ -31,7 +35,6 @@ from fusion_bench.gate.power import RulePower, compute_power
 from fusion_bench.gate.verdict import (
     ALPHA,
     CheckResult,
-    CheckTrialsResult,
     GoldenResult,
     GuardResult,
     Reference,
@@ -40,7 +43,7 @@ from fusion_bench.gate.verdict import (
 )
 from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.corrections import adjust_holm, default_resamples, randomization_p_values
-from fusion_bench.stats.intervals import MeanEstimate, exact_mean
+from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.stats.trial_variance import TrialTerm
 
 
@@ -101,26 +104,34 @@ class Check:
         return () if self.trials is None else self.trials.make_terms(self.groups)
 
 
-def build_checks(
-    policy: GatePolicy,
-    task: EvaluationSet,
-    before: Mapping[str, FloatArray],
-    after: Mapping[str, FloatArray],
-    unjudged: PairedUnjudged | None = None,
-    trials: PairedTrials | None = None,
-) -> Iterator[Check]:
-    """Every check of a policy on one collection: measure × slice.
+@dataclass(frozen=True, eq=False)
+class PairedValues:
+    """The values of a baseline and of a candidate for the same queries of one collection.
 
-    Args:
-        policy: What is checked.
+    Attributes:
         task: The collection.
-        before: The baseline's values by measure, each (Q,).
-        after: The candidate's values.
-        unjudged: What unjudged documents could change; None = nothing.
-        trials: The values of each trial; None = one a side.
+        before: By measure, shape (Q,): the values of the baseline, or of its anchor.
+        after: By measure, shape (Q,): the values of the candidate.
+        unjudged: What unjudged documents could change; None with complete judgments.
+        trials: By measure, the values of each trial, of which the others are the means; a measure
+            with one a side is left out.
+        record: The candidate's record, with these values; None = it has none.
     """
+
+    task: EvaluationSet
+    before: Mapping[str, FloatArray]
+    after: Mapping[str, FloatArray]
+    unjudged: PairedUnjudged | None = None
+    trials: Mapping[str, CheckTrials] = field(default_factory=dict)
+    record: CollectionBaseline | None = None
+
+
+def build_checks(policy: GatePolicy, pair: PairedValues) -> Iterator[Check]:
+    """Every check of a policy on one collection: measure × slice."""
+    task, before, after, unjudged = pair.task, pair.before, pair.after, pair.unjudged
     # The policy's measures begin with those of the checks.
     for (name, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
+        trials = pair.trials.get(measure.name)
         for slice_name in policy.slices_of(name):
             keep = _queries_in(task, slice_name)
             yield Check(
@@ -137,7 +148,7 @@ def build_checks(
                 bounds=unjudged.candidate.select_bounds(measure.name, keep)
                 if unjudged is not None and keep.any()
                 else None,
-                trials=None if trials is None else trials.select(measure.name, keep),
+                trials=trials and trials.select_queries(keep),
             )
 
 
@@ -188,13 +199,20 @@ def run_checks(
             p_fell[i] = max(p_fell[i], estimates.p_at_zero)
             power[i] = compute_trial_power(estimates, check.max_drop, **levels)
     p_regressed = np.array([1.0 if each is None else each.p_regressed for each in statistics])
-    adjusted = [np.minimum(1, runs * adjust_holm(p)) for p in (p_fell, p_regressed)]
+    p_values = {"p": p_fell} | {
+        name: np.minimum(1, runs * adjust_holm(p))
+        for name, p in (("p_fell", p_fell), ("p_regressed", p_regressed))
+    }
     rules = (SingleRule(check.max_drop, len(checks), runs, seed) for check in checks)
     return tuple(
         _describe(check)
         if estimates is None
         else _build_result(
-            check, estimates, (p_fell[i], adjusted[0][i], adjusted[1][i]), power[i], rule
+            check,
+            estimates,
+            {name: float(p[i]) for name, p in p_values.items()},
+            power[i],
+            rule,
         )
         for i, (check, estimates, rule) in enumerate(zip(checks, statistics, rules, strict=True))
     )
@@ -250,21 +268,21 @@ def _describe(check: Check) -> CheckResult:
 def _build_result(
     check: Check,
     estimates: CheckEstimates,
-    p_values: tuple[float, float, float],
+    p_values: Mapping[str, float],
     power: RulePower,
     rule: SingleRule,
 ) -> CheckResult:
     difference, estimate = check.difference, estimates.estimate
     changed = int((difference != 0).sum())
-    p, p_fell, p_regressed = map(float, p_values)
+    means = (check.baseline, check.candidate)
     status = decide_status(
         changed=changed,
         mean=estimate.mean,
         max_drop=check.max_drop,
         t_bound=estimate.low,
         betting_bound=estimates.betting_bound,
-        p_fell=p_fell,
-        p_regressed=p_regressed,
+        p_fell=p_values["p_fell"],
+        p_regressed=p_values["p_regressed"],
     )
     if decides_status(status, check.unjudged, check.max_drop):
         status = "unjudged decide"
@@ -273,9 +291,7 @@ def _build_result(
         "t_bound": _nan_to_none(estimate.low),
         "betting_bound": _nan_to_none(estimates.betting_bound),
         "design_effect": estimate.design_effect,
-        "p": p,
-        "p_fell": p_fell,
-        "p_regressed": p_regressed,
+        **p_values,
         "status": status,
         "changed": changed,
         "losses": int((difference < 0).sum()),
@@ -288,48 +304,25 @@ def _build_result(
         "alarm_rate": power.alarm_rate,
         "false_pass_rate": power.false_pass_rate,
         "needed": estimates.needed,
-        "trials": _describe_trials(check, estimate, rule),
+        "trials": check.trials
+        and describe_trials(check.trials, means, check.groups, estimate=estimate, rule=rule),
     }
     return _describe(check).model_copy(update=numbers)
-
-
-def _describe_trials(
-    check: Check, estimate: MeanEstimate, rule: SingleRule
-) -> CheckTrialsResult | None:
-    """The record of the trials of a check; None with one a side."""
-    if check.trials is None:
-        return None
-    means = (check.baseline, check.candidate)
-    return describe_trials(check.trials, means, check.groups, estimate=estimate, rule=rule)
 
 
 def _nan_to_none(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def check_guard(
-    guard: Guard,
-    policy: GatePolicy,
-    task: EvaluationSet,
-    before: Mapping[str, FloatArray],
-    after: Mapping[str, FloatArray],
-) -> GuardResult:
-    """Count the queries that lose more than the guard allows.
-
-    Args:
-        guard: The guard.
-        policy: Its policy.
-        task: The dataset.
-        before: Shape (Q,) by measure name: values of the baseline.
-        after: The candidate's.
-    """
-    measure = task.measures[policy.measures.index(guard.measure)]
-    difference = after[measure.name] - before[measure.name]
+def check_guard(guard: Guard, policy: GatePolicy, pair: PairedValues) -> GuardResult:
+    """Count the queries that lose more than a guard of the policy allows."""
+    measure = pair.task.measures[policy.measures.index(guard.measure)]
+    difference = pair.after[measure.name] - pair.before[measure.name]
     broken = int((~np.isfinite(difference)).sum())
     violations = int((difference < -guard.max_loss - NOISE).sum())
     share = violations / len(difference)
     return GuardResult(
-        collection=task.dataset.name,
+        collection=pair.task.dataset.name,
         **guard.model_dump(),
         violations=violations,
         share=share,

@@ -15,7 +15,6 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from fusion_bench._version import ENGINE
-from fusion_bench.config.models import parse_model
 from fusion_bench.experiment.settings import GatePolicy, Golden, Guard, Tolerance
 from fusion_bench.gate.baseline import (
     Baseline,
@@ -199,28 +198,6 @@ ORDERED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "unreproduced": ("accept", "block"),
     "degraded": ("accept", "refuse"),
 }
-
-
-def find_policy_changes(
-    baseline: Baseline, policy: GatePolicy, *, experiment: str, system: str, seed: int
-) -> tuple[PolicyChange, ...]:
-    """What differs in the policy, and in what it guards, between a baseline and today.
-
-    Args:
-        baseline: The committed one.
-        policy: Today's policy.
-        experiment: The experiment's name.
-        system: The gated system's name.
-        seed: The experiment's seed, which the signs of the sign-flip test come from.
-    """
-    before = parse_model(GatePolicy, baseline.policy)
-    identity = {"experiment": experiment, "system": system, "seed": seed}
-    changes = [
-        PolicyChange(path=key, before=getattr(baseline, key), after=value, effect="other")
-        for key, value in identity.items()
-        if getattr(baseline, key) != value
-    ]
-    return (*changes, *compare_policies(before, policy))
 
 
 def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyChange]:

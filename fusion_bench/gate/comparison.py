@@ -8,8 +8,7 @@ ones with a reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import replace
 from math import isclose
 from typing import TypeAlias
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.experiment.system import System
@@ -25,7 +23,6 @@ from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ra
 from fusion_bench.gate.baseline import (
     Anchor,
     Baseline,
-    BaselineUpdate,
     CollectionBaseline,
     DocumentChange,
     ListChange,
@@ -34,6 +31,7 @@ from fusion_bench.gate.baseline import (
 )
 from fusion_bench.gate.checks import (
     Check,
+    PairedValues,
     build_checks,
     check_golden_queries,
     check_guard,
@@ -41,7 +39,7 @@ from fusion_bench.gate.checks import (
     run_checks,
 )
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities
-from fusion_bench.gate.estimates import PairedTrials
+from fusion_bench.gate.estimates import CheckTrials
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
 from fusion_bench.io.excerpts import query_excerpt, read_titles
@@ -56,31 +54,24 @@ MAX_TERMS = 3
 
 
 def find_worst_queries(
-    task: EvaluationSet,
-    before: Mapping[str, FloatArray],
-    after: Mapping[str, FloatArray],
-    systems: tuple[System | None, System],
-    *,
-    count: int,
-    trials: PairedTrials | None = None,
+    pair: PairedValues, systems: tuple[System | None, System], *, count: int
 ) -> Iterator[QueryRegression]:
     """The queries of a collection that lost most in the policy's first measure.
 
     Of several trials the ranks are those of the trial in which a query lost most.
 
     Args:
-        task: The collection.
-        before: Values of the baseline by measure, each (Q,).
-        after: Values of the candidate.
+        pair: The values of both sides.
         systems: The baseline's system, None where its lists are gone, and the candidate.
         count: Maximum number of queries.
-        trials: The values of each trial; None = one a side.
     """
+    task, before, after = pair.task, pair.before, pair.after
     measure = task.measures[0].name
+    trials = pair.trials.get(measure)
     difference = after[measure] - before[measure]
     order = np.argsort(difference, kind="stable")[:count].tolist()
     worst = [q for q in order if difference[q] < -NOISE]
-    chosen = {q: 0 if trials is None else trials.find_worst_trial(measure, q) for q in worst}
+    chosen = {q: 0 if trials is None else trials.find_worst_trial(q) for q in worst}
     rankings = {
         q: _explain_both(task.trials[trial], task.runs.queries[q], systems)
         for q, trial in chosen.items()
@@ -107,7 +98,7 @@ def find_worst_queries(
             value_after=float(after[measure][q]),
             top_k=(old and old.top_k, new.top_k),
             has_old_ranks=old is not None,
-            trial=chosen[q] + 1 if trials is not None and measure in trials.candidate else None,
+            trial=None if trials is None or trials.candidate is None else chosen[q] + 1,
             documents=tuple(
                 change.model_copy(update={"title": titles.get(change.document, "")})
                 for change in changes[q]
@@ -222,18 +213,6 @@ def _format_value(value: float | None) -> str:
 Column: TypeAlias = tuple[float | None, ...]
 
 
-def new_anchor(
-    update: BaselineUpdate, system: str, collections: Iterable[CollectionBaseline]
-) -> Anchor:
-    """An anchor of these values."""
-    return Anchor(
-        updated_at=update.updated_at,
-        reason=update.reason,
-        system=system,
-        collections=tuple(collections),
-    )
-
-
 def keep_anchor(previous: Baseline, collections: Iterable[CollectionBaseline]) -> Anchor:
     """The anchor of the previous baseline, for a new one.
 
@@ -307,7 +286,7 @@ def anchor_checks(
         anchor: The anchor's values; a measure that it lacks is not checked.
         new: The candidate's values.
     """
-    measures = list(zip(policy.checks, task.measures, strict=False))
+    measures = zip(policy.checks, task.measures, strict=False)
     known = [(key, measure) for key, measure in measures if measure.name in anchor.values]
     limits = {
         key: policy.checks[key].model_copy(update={"max_drop": policy.checks[key].since_anchor})
@@ -315,37 +294,31 @@ def anchor_checks(
     }
     known_policy = policy.model_copy(update={"checks": limits})
     known_task = replace(task, measures=tuple(measure for _, measure in known))
-    before, after = anchor.value_arrays(new.queries), new.value_arrays()
-    unjudged, trials = pair_unjudged(task, anchor, new), pair_trials(anchor, new)
-    for check in build_checks(known_policy, known_task, before, after, unjudged, trials):
+    for check in build_checks(known_policy, pair_records(known_task, anchor, new)):
         yield replace(check, reference="anchor")
 
 
-def pair_unjudged(
+def pair_records(
     task: EvaluationSet, old: CollectionBaseline, new: CollectionBaseline
-) -> PairedUnjudged | None:
-    """What unjudged documents could change between two records; None with complete judgments."""
-    if old.unjudged is None or new.unjudged is None:
-        return None
-    order = old.find_rows(new.queries)
-    return PairedUnjudged(old.unjudged, new.unjudged, order, task.groups, new.judgments)
-
-
-def pair_trials(old: CollectionBaseline, new: CollectionBaseline) -> PairedTrials | None:
-    """The trials of two records, in the order of the new one; None where there is one a side."""
-    if not (old.trials or new.trials):
-        return None
+) -> PairedValues:
+    """The values of two records of a collection, in the order of the new one."""
+    unjudged = None
+    if old.unjudged is not None and new.unjudged is not None:
+        order = old.find_rows(new.queries)
+        unjudged = PairedUnjudged(old.unjudged, new.unjudged, order, task.groups, new.judgments)
     common = old.lists.keys() & new.lists.keys()
     counts = {part: (old.lists[part].trials, new.lists[part].trials) for part in common}
-    return PairedTrials(
-        old.trial_arrays(new.queries),
-        new.trial_arrays(),
-        is_shared=any(
-            min(both) > 1 and old.digests[part] == new.digests[part]
-            for part, both in counts.items()
-        ),
-        borrows=any(min(both) == 1 < max(both) for both in counts.values()),
+    is_shared = any(
+        min(both) > 1 and old.digests[part] == new.digests[part] for part, both in counts.items()
     )
+    borrows = any(min(both) == 1 < max(both) for both in counts.values())
+    sides = old.trial_arrays(new.queries), new.trial_arrays()
+    trials = {
+        name: CheckTrials(sides[0].get(name), sides[1].get(name), is_shared, borrows)
+        for name in sides[0] | sides[1]
+    }
+    before, after = old.value_arrays(new.queries), new.value_arrays()
+    return PairedValues(task, before, after, unjudged, trials, new)
 
 
 def describe_rejected(checks: Sequence[Check]) -> list[str]:
@@ -361,37 +334,8 @@ def describe_rejected(checks: Sequence[Check]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class PairedValues:
-    """The values of a baseline and of a candidate for the same queries of one collection.
-
-    Attributes:
-        task: The collection.
-        before: By measure, shape (Q,): the stored values of the baseline.
-        after: By measure, shape (Q,): the values of the candidate.
-        record: The candidate's record, with these values.
-        unjudged: What unjudged documents could change; None with complete judgments.
-        reference: The baseline's system; None where its lists are no longer the same, so that its
-            ranks are unknown.
-        trials: The values of each trial, of which the others are the means; None = one a side.
-    """
-
-    task: EvaluationSet
-    before: dict[str, FloatArray]
-    after: dict[str, FloatArray]
-    record: CollectionBaseline
-    unjudged: PairedUnjudged | None
-    reference: System | None
-    trials: PairedTrials | None = None
-
-
 def pair_values(
-    inputs: GateInputs,
-    committed: Baseline,
-    collections: Sequence[EvaluationSet],
-    *,
-    reference: System | None = None,
-    list_changes: Sequence[ListChange] = (),
+    inputs: GateInputs, committed: Baseline, collections: Sequence[EvaluationSet]
 ) -> list[PairedValues]:
     """Evaluate the candidate, and pair its values with the committed ones.
 
@@ -399,20 +343,13 @@ def pair_values(
         inputs: The experiment, and where its data is.
         committed: The baseline; it has the collections, the queries and the measures.
         collections: The loaded datasets.
-        reference: The baseline's system; None = old ranks are not asked for.
-        list_changes: What changed in the lists of the baseline.
     """
     inputs.progress("evaluating", 0, 1)
-    changed = {change.collection for change in list_changes}
-    pairs = []
-    for task in collections:
-        name = task.dataset.name
-        new, old = describe_collection(task, inputs.candidate), committed.by_collection[name]
-        system = None if name in changed else reference
-        before, unjudged = old.value_arrays(new.queries), pair_unjudged(task, old, new)
-        trials = pair_trials(old, new)
-        pairs.append(PairedValues(task, before, new.value_arrays(), new, unjudged, system, trials))
-    return pairs
+    known = committed.by_collection
+    return [
+        pair_records(task, known[task.dataset.name], describe_collection(task, inputs.candidate))
+        for task in collections
+    ]
 
 
 def check_policy(
@@ -421,12 +358,28 @@ def check_policy(
     pairs: Sequence[PairedValues],
     list_changes: Sequence[ListChange],
     verdict: GateVerdict,
+    reference: System | None = None,
 ) -> GateVerdict:
-    """The verdict, completed with every check of the policy and the largest losses."""
+    """The verdict, completed with every check of the policy and the largest losses.
+
+    Args:
+        inputs: The experiment, and where its data is.
+        committed: The baseline.
+        pairs: Of each collection.
+        list_changes: What changed in the lists of the baseline, so that its ranks are unknown.
+        verdict: As far as it is known.
+        reference: The baseline's system; None = old ranks are not asked for.
+    """
     policy, candidate = inputs.policy, inputs.candidate
     inputs.progress("testing", 0, 1)
-    values = [(pair.task, pair.before, pair.after) for pair in pairs]
-    family, since_anchor = _build_family(policy, committed, pairs)
+    family = [check for pair in pairs for check in build_checks(policy, pair)]
+    anchor = committed.anchor.by_collection
+    since_anchor = [
+        check
+        for pair in pairs
+        if pair.record is not None
+        for check in anchor_checks(policy, pair.task, anchor[pair.task.dataset.name], pair.record)
+    ]
     # An anchor of the baseline's own values asks nothing that the other checks do not.
     tested = family if committed.is_anchor else [*family, *since_anchor]
     open_groups = {each.dataset for each in verdict.near_duplicates if each.withholds}
@@ -434,20 +387,14 @@ def check_policy(
         check.without_pass() if check.collection in open_groups else check
         for check in run_checks(tested, runs=policy.runs, seed=inputs.experiment.seed)
     )
-    guards = tuple(check_guard(guard, policy, *v) for guard in policy.guards for v in values)
+    guards = tuple(check_guard(guard, policy, pair) for guard in policy.guards for pair in pairs)
     golden = tuple(check_golden_queries(inputs, [pair.task for pair in pairs]))
     inputs.progress("finding the largest losses", 0, 1)
-    losses = (
-        find_worst_queries(
-            pair.task,
-            pair.before,
-            pair.after,
-            (pair.reference, candidate),
-            count=policy.worst,
-            trials=pair.trials,
-        )
-        for pair in pairs
-    )
+    changed = {change.collection for change in list_changes}
+    losses: list[QueryRegression] = []
+    for pair in pairs:
+        old = None if pair.task.dataset.name in changed else reference
+        losses += find_worst_queries(pair, (old, candidate), count=policy.worst)
     results = {
         "anchor_reason": "" if committed.is_anchor else committed.anchor.reason,
         "needs_anchor": bool(describe_rejected(since_anchor)),
@@ -456,7 +403,7 @@ def check_policy(
         "checks": checks,
         "guards": guards,
         "golden": golden,
-        "regressions": tuple(chain.from_iterable(losses)),
+        "regressions": tuple(losses),
         "exit_code": decide_exit_code(
             checks, (*guards, *golden), verdict.blocking, is_reproduced=verdict.is_reproduced
         ),
@@ -468,23 +415,3 @@ def search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates
     """Near-duplicate queries of each collection that has some."""
     records = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
     return tuple(record for record in records if record is not None)
-
-
-def _build_family(
-    policy: GatePolicy, committed: Baseline, pairs: Sequence[PairedValues]
-) -> tuple[list[Check], list[Check]]:
-    """The checks against the baseline, and those against its anchor."""
-    family = [
-        check
-        for pair in pairs
-        for check in build_checks(
-            policy, pair.task, pair.before, pair.after, pair.unjudged, pair.trials
-        )
-    ]
-    anchor = committed.anchor.by_collection
-    since_anchor = [
-        check
-        for pair in pairs
-        for check in anchor_checks(policy, pair.task, anchor[pair.task.dataset.name], pair.record)
-    ]
-    return family, since_anchor

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -43,27 +43,6 @@ from fusion_bench.stats.trial_variance import (
 )
 
 
-def needed_to_pass(
-    differences: FloatArray, groups: IntArray, max_drop: float, *, alpha: float
-) -> NeededQueries | None:
-    """Queries with which the t bound lies above −m with probability .8, without true difference.
-
-    Args:
-        differences: Shape (Q,), finite.
-        groups: Shape (Q,), codes.
-        max_drop: m.
-        alpha: One-sided level of the bound.
-
-    Returns:
-        None where m is 0, or no spread is known.
-    """
-    spread = estimate_spread(differences, groups)
-    if not (max_drop > 0 and spread.freedom and math.isfinite(spread.freedom)):
-        return None
-    critical = critical_value(alpha, spread.freedom)
-    return NeededQueries.of_size(spread.needed_queries(max_drop, critical))
-
-
 @dataclass(frozen=True)
 class CheckEstimates:
     """What is estimated of one check at the level of one run.
@@ -74,8 +53,9 @@ class CheckEstimates:
         p_at_zero: Of the one-sided t test of "the true mean is at least 0", where trials add
             variance; 0 elsewhere, so that the sign-flip test decides alone.
         p_regressed: Of the one-sided t test of mean ≥ −m, unadjusted.
-        needed: Queries that a pass needs; None where trials add variance, as queries alone may
-            never suffice.
+        needed: Queries with which the t bound lies above −m with probability .8, without true
+            difference; None where m is 0, no spread is known, or trials add variance, as queries
+            alone may never suffice.
     """
 
     estimate: MeanEstimate
@@ -106,7 +86,10 @@ def estimate_check(
     estimate = estimate_mean(difference, groups, alpha=2 * alpha)
     estimate = add_trial_variance(estimate, terms, alpha=2 * alpha)
     bound = betting_bound(difference, groups, alpha=alpha)
-    needed = None if terms else needed_to_pass(difference, groups, max_drop, alpha=alpha)
+    needed, spread = None, estimate_spread(difference, groups)
+    if not terms and max_drop > 0 and spread.freedom and math.isfinite(spread.freedom):
+        critical = critical_value(alpha, spread.freedom)
+        needed = NeededQueries.of_size(spread.needed_queries(max_drop, critical))
     return CheckEstimates(
         estimate=estimate,
         betting_bound=add_trial_gap(estimate.mean, bound, terms, alpha=alpha),
@@ -185,6 +168,24 @@ class CheckTrials:
         """What the trials add to the variance of the difference; ``groups`` has shape (Q,)."""
         return make_trial_terms(self.sides, groups, borrow=self.borrows)
 
+    def select_queries(self, keep: BoolArray) -> CheckTrials:
+        """The same on the queries where ``keep``, shape (Q,), is true."""
+        return replace(
+            self,
+            baseline=None if self.baseline is None else self.baseline[:, keep],
+            candidate=None if self.candidate is None else self.candidate[:, keep],
+        )
+
+    def find_worst_trial(self, query: int) -> int:
+        """The candidate's trial in which a query lost most, from 0; 0 where it has one."""
+        before, after = self.baseline, self.candidate
+        if after is None:
+            return 0
+        lost = after[:, query]
+        if self.is_shared and before is not None and len(before) == len(after):
+            lost = lost - before[:, query]
+        return int(np.argmin(lost))
+
     def single_differences(self, means: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Candidate − baseline of single trials, shape (pairs, Q).
 
@@ -200,49 +201,6 @@ class CheckTrials:
         if self.is_paired:
             return after - before
         return np.stack([new - old for old, new in product(before, after)])
-
-
-@dataclass(frozen=True, eq=False)
-class PairedTrials:
-    """The trials of a baseline and of a candidate on one collection.
-
-    Attributes:
-        baseline: By measure, shape (T, Q); a measure without trials is left out.
-        candidate: Likewise.
-        is_shared: See :class:`CheckTrials`.
-        borrows: See :class:`CheckTrials`.
-    """
-
-    baseline: Mapping[str, FloatArray]
-    candidate: Mapping[str, FloatArray]
-    is_shared: bool
-    borrows: bool
-
-    def select(self, measure: str, keep: BoolArray) -> CheckTrials | None:
-        """The trials of one measure on the queries to keep, (Q,); None = there is one a side."""
-        before, after = (
-            None if values is None else values[:, keep]
-            for values in (self.baseline.get(measure), self.candidate.get(measure))
-        )
-        if before is None and after is None:
-            return None
-        return CheckTrials(before, after, self.is_shared, self.borrows)
-
-    def find_worst_trial(self, measure: str, query: int) -> int:
-        """The candidate's trial in which a query lost most, from 0; 0 where it has one.
-
-        Args:
-            measure: The measure.
-            query: The row of the query.
-        """
-        after = self.candidate.get(measure)
-        if after is None:
-            return 0
-        before = self.baseline.get(measure)
-        lost = after[:, query]
-        if self.is_shared and before is not None and len(before) == len(after):
-            lost = lost - before[:, query]
-        return int(np.argmin(lost))
 
 
 class SingleRule(NamedTuple):

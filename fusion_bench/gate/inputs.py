@@ -20,6 +20,7 @@ from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
 from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import find_grade_warnings, list_grades
 from fusion_bench.checks.records import DataWarning, LintFinding
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
@@ -44,7 +45,7 @@ from fusion_bench.gate.baseline import (
     fit_trials,
     store_unjudged,
 )
-from fusion_bench.gate.comparability import find_policy_changes
+from fusion_bench.gate.comparability import compare_policies
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
@@ -112,13 +113,17 @@ class GateInputs:
 
     def find_policy_changes(self, baseline: Baseline) -> tuple[PolicyChange, ...]:
         """What differs from the policy that a baseline was accepted under."""
-        return find_policy_changes(
-            baseline,
-            self.policy,
-            experiment=name_experiment(self.source.path),
-            system=self.candidate.name,
-            seed=self.experiment.seed,
-        )
+        identity = {
+            "experiment": name_experiment(self.source.path),
+            "system": self.candidate.name,
+            "seed": self.experiment.seed,
+        }
+        changes = [
+            PolicyChange(path=key, before=getattr(baseline, key), after=value, effect="other")
+            for key, value in identity.items()
+            if getattr(baseline, key) != value
+        ]
+        return (*changes, *compare_policies(parse_model(GatePolicy, baseline.policy), self.policy))
 
     def load_collections(
         self, *others: System, committed: Baseline | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from fusion_bench.checks.query_warnings import count_synthetic
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
+    Anchor,
     Baseline,
     BaselineUpdate,
     CheckUpdate,
@@ -40,7 +40,7 @@ from fusion_bench.gate.baseline_files import (
     update_command,
     write_baseline,
 )
-from fusion_bench.gate.checks import Check
+from fusion_bench.gate.checks import Check, PairedValues
 from fusion_bench.gate.comparability import (
     describe_unaccepted,
     find_changed_values,
@@ -50,13 +50,11 @@ from fusion_bench.gate.comparability import (
     find_repeat_changes,
 )
 from fusion_bench.gate.comparison import (
-    PairedValues,
     anchor_checks,
     check_policy,
     describe_rejected,
     find_anchor_breaks,
     keep_anchor,
-    new_anchor,
     pair_values,
     search_queries,
 )
@@ -223,7 +221,12 @@ def _build_baseline(
         is_anchor=True,
     )
     return Baseline(
-        anchor=new_anchor(update, candidate.name, records),
+        anchor=Anchor(
+            updated_at=update.updated_at,
+            reason=update.reason,
+            system=candidate.name,
+            collections=records,
+        ),
         engine=ENGINE,
         experiment=name_experiment(inputs.source.path),
         system=candidate.name,
@@ -383,141 +386,135 @@ def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> Gat
         verdict = verdict.model_copy(update={"base": base, "is_base": earlier.is_same})
     if refusal is not None:
         return verdict.model_copy(update={"refusals": (refusal,)})
-    return _compare(inputs, baseline, committed, verdict, earlier)
+    return _HeldCandidate(inputs, baseline, committed, earlier).compare(verdict)
 
 
-def _compare(
-    inputs: GateInputs,
-    baseline: Path,
-    committed: Baseline,
-    verdict: GateVerdict,
-    earlier: BaseCommit | None,
-) -> GateVerdict:
-    """The verdict, completed by what the candidate's values say against those of the baseline."""
-    policy, candidate = inputs.policy, inputs.candidate
-    config = {**committed.config, "name": committed.system}
-    reference = parse_model(System, config, lambda _: f"{baseline}: config")
-    collections = inputs.load_collections(reference, committed=committed)
-    notices = {
-        "lint": lint_candidate(inputs),
-        "data_warnings": tuple(find_warnings(collections, candidate)),
-        "near_duplicates": search_queries(collections),
-        "synthetic_queries": sum(
-            count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
-        ),
-    }
-    verdict = verdict.model_copy(update=notices)
-    descriptions = [describe_collection(task) for task in collections]
-    refusals = _find_refusals(inputs, committed, collections, descriptions)
-    changes = [] if refusals else [*find_list_changes(committed, descriptions)]
-    if changes and policy.lists == "refuse":
-        refusals = [change.description for change in changes]
-    elif not refusals:
-        command = update_command(inputs.source.path, baseline)
-        refusals = [*find_repeat_changes(committed, descriptions, command)]
-    if not refusals:
-        refusals = [*_find_irreproducible_values(committed, reference, collections, changes)]
-    if refusals:
-        unusable = (text for task in collections for text in find_unusable_lists(task, inputs))
-        breaks = find_anchor_breaks(committed, inputs.experiment.ties, descriptions)
-        refused = {
-            "refusals": tuple(refusals),
-            "needs_anchor": any(breaks),
-            "is_acceptable": not any(unusable),
+@dataclass(frozen=True, eq=False)
+class _HeldCandidate:
+    """A candidate that is held to a baseline.
+
+    Attributes:
+        inputs: The experiment, and where its data is.
+        path: The baseline's file.
+        committed: The baseline.
+        earlier: The same at the base commit; None = no commit is named.
+    """
+
+    inputs: GateInputs
+    path: Path
+    committed: Baseline
+    earlier: BaseCommit | None
+
+    def compare(self, verdict: GateVerdict) -> GateVerdict:
+        """The verdict, completed by what the candidate's values say."""
+        inputs, committed, policy = self.inputs, self.committed, self.inputs.policy
+        config = {**committed.config, "name": committed.system}
+        reference = parse_model(System, config, lambda _: f"{self.path}: config")
+        collections = inputs.load_collections(reference, committed=committed)
+        notices = {
+            "lint": lint_candidate(inputs),
+            "data_warnings": tuple(find_warnings(collections, inputs.candidate)),
+            "near_duplicates": search_queries(collections),
+            "synthetic_queries": sum(
+                count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
+            ),
         }
-        return verdict.model_copy(update=refused)
-    if changes:
-        verdict = verdict.model_copy(update=_describe_reproduction(policy, changes, earlier))
-    values = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
-    if policy.candidates is not None:
-        number, line = _count_candidate(inputs, baseline, committed, values, earlier)
-        counted = {
+        verdict = verdict.model_copy(update=notices)
+        descriptions = [describe_collection(task) for task in collections]
+        refusals = self._find_refusals(collections, descriptions)
+        changes = [] if refusals else [*find_list_changes(committed, descriptions)]
+        if changes and policy.lists == "refuse":
+            refusals = [change.description for change in changes]
+        elif not refusals:
+            command = update_command(inputs.source.path, self.path)
+            refusals = [*find_repeat_changes(committed, descriptions, command)]
+        if not refusals:
+            refusals = [*self._find_irreproducible_values(reference, collections, changes)]
+        if refusals:
+            unusable = (text for task in collections for text in find_unusable_lists(task, inputs))
+            breaks = find_anchor_breaks(committed, inputs.experiment.ties, descriptions)
+            refused = {
+                "refusals": tuple(refusals),
+                "needs_anchor": any(breaks),
+                "is_acceptable": not any(unusable),
+            }
+            return verdict.model_copy(update=refused)
+        if changes:
+            verdict = verdict.model_copy(update=self._describe_reproduction(changes))
+        values = pair_values(inputs, committed, collections)
+        if policy.candidates is not None:
+            verdict = verdict.model_copy(update=self._count_candidate(values))
+            if verdict.refusals:
+                return verdict
+        return check_policy(inputs, committed, values, changes, verdict, reference)
+
+    def _find_refusals(
+        self, collections: Sequence[EvaluationSet], descriptions: Sequence[CollectionBaseline]
+    ) -> list[str]:
+        """Why the values cannot be compared, or a check could not fail."""
+        ties, known = self.inputs.experiment.ties, self.committed.by_collection
+        refusals = [*find_incompatibilities(self.committed, ties, descriptions)]
+        for task in collections:
+            refusals += find_unusable_lists(task, self.inputs)
+        if refusals:
+            return refusals
+        pairs = [(task, known[task.dataset.name]) for task in collections]
+        return [*find_unreachable_limits(self.inputs, pairs)]
+
+    def _find_irreproducible_values(
+        self,
+        reference: System,
+        collections: Sequence[EvaluationSet],
+        changes: Sequence[ListChange],
+    ) -> Iterator[str]:
+        """Committed values that differ now; new lists cannot reproduce old values, so they may."""
+        changed = {change.collection for change in changes}
+        for task in collections:
+            if task.dataset.name not in changed:
+                old = self.committed.by_collection[task.dataset.name]
+                yield from find_changed_values(old, describe_collection(task, reference))
+
+    def _describe_reproduction(self, changes: Sequence[ListChange]) -> dict[str, Any]:
+        """The lists without which stored values cannot be computed again, and who accepts that.
+
+        A policy that came with the change accepts nothing.
+        """
+        lists = dict.fromkeys(f"{change.collection}: {change.part}" for change in changes)
+        trusted, accepted = self.inputs.policy.unreproduced == "accept", None
+        if self.earlier is not None:
+            old = self.earlier.baseline
+            trusted = trusted and old is not None and old.policy.get("unreproduced") == "accept"
+        if self.earlier is not None and self.earlier.is_same:
+            accepted = "base"
+        elif trusted:
+            accepted = "policy"
+        return {"unreproduced": tuple(lists), "unreproduced_accepted_by": accepted}
+
+    def _count_candidate(self, pairs: Sequence[PairedValues]) -> dict[str, Any]:
+        """The number of this candidate since the last update, and its line in the ledger.
+
+        Both are None where it has the baseline's values; there may be one candidate too many.
+        """
+        committed, limit = self.committed, self.inputs.policy.runs
+        unchanged = (
+            np.array_equal(pair.before[name], pair.after[name])
+            for pair in pairs
+            for name in pair.after
+        )
+        if all(unchanged):
+            return {"candidate_number": None, "candidate_line": None}
+        values = {pair.task.dataset.name: pair.after for pair in pairs}
+        tried = make_candidate(values, self.inputs.candidate.name, committed.checksum)
+        needed = [line for line in (committed.ledger,) if line is not None]
+        needed += () if self.earlier is None else self.earlier.candidates
+        path = candidates_path(self.path)
+        number, line = count_candidate(path, tried, limit=limit, needed=needed)
+        too_many = (
+            f"{limit} different candidates were checked since the last update, as many as "
+            "candidates.max allows: update the baseline, or start over with a larger one"
+        )
+        return {
             "candidate_number": number,
             "candidate_line": line,
-            "refusals": _refuse_too_many(number, policy.runs),
+            "refusals": () if number <= limit else (too_many,),
         }
-        verdict = verdict.model_copy(update=counted)
-        if verdict.refusals:
-            return verdict
-    return check_policy(inputs, committed, values, changes, verdict)
-
-
-def _find_refusals(
-    inputs: GateInputs,
-    committed: Baseline,
-    collections: Sequence[EvaluationSet],
-    descriptions: Sequence[CollectionBaseline],
-) -> list[str]:
-    """Why the values cannot be compared, or a check could not fail."""
-    refusals = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
-    for task in collections:
-        refusals += find_unusable_lists(task, inputs)
-    if refusals:
-        return refusals
-    known = committed.by_collection
-    pairs = [(task, known[task.dataset.name]) for task in collections]
-    return [*find_unreachable_limits(inputs, pairs)]
-
-
-def _describe_reproduction(
-    policy: GatePolicy, changes: Sequence[ListChange], earlier: BaseCommit | None
-) -> dict[str, Any]:
-    """The lists without which stored values cannot be computed again, and who accepts that.
-
-    A policy that came with the change accepts nothing.
-    """
-    lists = dict.fromkeys(f"{change.collection}: {change.part}" for change in changes)
-    trusted = policy.unreproduced == "accept"
-    if earlier is not None:
-        known = None if earlier.baseline is None else earlier.baseline.policy.get("unreproduced")
-        trusted = trusted and known == "accept"
-    accepted = "base" if earlier is not None and earlier.is_same else "policy" if trusted else None
-    return {"unreproduced": tuple(lists), "unreproduced_accepted_by": accepted}
-
-
-def _count_candidate(
-    inputs: GateInputs,
-    baseline: Path,
-    committed: Baseline,
-    pairs: Sequence[PairedValues],
-    earlier: BaseCommit | None,
-) -> tuple[int | None, LedgerLine | None]:
-    """The number of this candidate since the last update, and its line in the ledger.
-
-    Both are None where it has the baseline's values.
-    """
-    unchanged = (
-        np.array_equal(pair.before[name], pair.after[name]) for pair in pairs for name in pair.after
-    )
-    if all(unchanged):
-        return None, None
-    values = {pair.task.dataset.name: pair.after for pair in pairs}
-    tried = make_candidate(values, inputs.candidate.name, committed.checksum)
-    needed = [line for line in (committed.ledger,) if line is not None]
-    needed += () if earlier is None else earlier.candidates
-    path = candidates_path(baseline)
-    return count_candidate(path, tried, limit=inputs.policy.runs, needed=needed)
-
-
-def _refuse_too_many(number: int | None, runs: int) -> tuple[str, ...]:
-    """Why one candidate more cannot be checked; nothing where it can."""
-    if number is None or number <= runs:
-        return ()
-    return (
-        f"{runs} different candidates were checked since the last update, as many as "
-        "candidates.max allows: update the baseline, or start over with a larger one",
-    )
-
-
-def _find_irreproducible_values(
-    committed: Baseline,
-    reference: System,
-    collections: Sequence[EvaluationSet],
-    changes: Sequence[ListChange],
-) -> Iterator[str]:
-    """Committed values that differ now; new lists cannot reproduce old values, so they may."""
-    changed = {change.collection for change in changes}
-    for task in collections:
-        if task.dataset.name not in changed:
-            new = describe_collection(task, reference)
-            yield from find_changed_values(committed.by_collection[task.dataset.name], new)

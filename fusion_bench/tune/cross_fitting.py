@@ -21,16 +21,14 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import bell_mccaffrey_freedom, estimate_mean, t_quantile
 from fusion_bench.stats.power import upper_tail
 from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.stats.trial_variance import TrialTerm, add_trial_variance, move_quantile
 from fusion_bench.tune.gains import clip_ends
-from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.search import SearchResult
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import (
     PRIOR_WEIGHT,
     evaluate_in_batches,
@@ -282,30 +280,22 @@ def widen_fit(fit: CrossFit, terms: Sequence[TrialTerm], groups: IntArray) -> Cr
 EXCEEDING, MOST_FLIPS = 25, 100_000
 
 
-def fit_all_queries(
-    objective: TuningObjective,
-    split: QuerySplit,
-    tuning: TuneSettings,
-    result: SearchResult,
-    *,
-    level: float,
-) -> CrossFit:
+def fit_all_queries(evaluation: HeldOutEvaluation, result: SearchResult) -> CrossFit:
     """Choose among the trials of a search without each fold, and evaluate that on the fold.
 
     Args:
-        objective: What was tuned.
-        split: All queries, see :attr:`QuerySplit.is_cross_fitted`.
-        tuning: Folds, rule and seed.
+        evaluation: Of all queries, see :attr:`QuerySplit.is_cross_fitted`.
         result: A search whose trials do not depend on the values.
-        level: One-sided.
     """
-    values = evaluate_in_batches(objective, _list_trials(result))
+    objective, tuning = evaluation.objective, evaluation.tuning
+    level = evaluation.verdict_level
+    values = evaluate_in_batches(objective, list_computed(result))
     default = objective.evaluate_params([objective.default_params])[0]
     differences = values - default
     differences[np.abs(differences) <= NOISE] = 0.0
     return cross_fit(
         differences,
-        tuning_folds(objective, split, tuning),
+        tuning_folds(objective, evaluation.split, tuning),
         list(objective.runs.groups),
         rule=cast("CrossFitRule", tuning.choose),
         level=level,
@@ -327,30 +317,6 @@ def adopt_fit(gain: Gain, fit: CrossFit, *, is_bounded: bool) -> Gain:
     return gain.model_copy(update={"p": fit.p, "low": low, "high": high})
 
 
-def params_by_query(
-    objective: TuningObjective,
-    split: QuerySplit,
-    tuning: TuneSettings,
-    result: SearchResult,
-    fit: CrossFit,
-) -> tuple[list[Params], IntArray]:
-    """The parameters that each query was evaluated with.
-
-    Args:
-        objective: What was tuned.
-        split: All queries.
-        tuning: Folds and seed, as :func:`fit_all_queries` had them.
-        result: The search.
-        fit: Of :func:`fit_all_queries`.
-
-    Returns:
-        One parameter set a fold, and the fold of each query, shape (Q,).
-    """
-    trials = _list_trials(result)
-    params = [trials[t] if t >= 0 else objective.default_params for t in fit.chosen.tolist()]
-    return params, tuning_folds(objective, split, tuning)
-
-
-def _list_trials(result: SearchResult) -> list[Params]:
+def list_computed(result: SearchResult) -> list[Params]:
     """The parameters of the trials that could be computed."""
     return [trial.params for trial in result.trials if not trial.is_failed]

@@ -214,7 +214,8 @@ async def _follow_call(client: Any, call: Any) -> object:  # noqa: ANN401
         while not (await asyncio.wait([result], timeout=CHECK_SECONDS))[0]:
             states = await client.scheduler.get_task_status(keys=[call.key])
             if states[call.key] == "no-worker":
-                result.add_done_callback(_ignore_outcome)
+                # An error that nobody looks at is printed by asyncio.
+                result.add_done_callback(lambda done: done.cancelled() or done.exception())
                 break
         else:
             return await result
@@ -223,12 +224,6 @@ async def _follow_call(client: Any, call: Any) -> object:  # noqa: ANN401
     except (CancelledError, OSError) as error:
         raise _describe_loss(error) from None
     raise BrokenExecutor
-
-
-def _ignore_outcome(result: asyncio.Future[Any]) -> None:
-    """Mark an error as seen; asyncio prints one that is not."""
-    if not result.cancelled():
-        result.exception()
 
 
 def _describe_loss(error: Exception) -> FusionBenchError:
@@ -291,16 +286,14 @@ def show_reason(url: str, reason: str) -> str:
     secrets = {url}
     if address is not None:
         _, _, password = (address["login"] or "").partition(":")
-        secrets = {password, *_read_options(address["options"] or "")}
+        pairs = [part.partition("=") for part in re.split("[&;]", address["options"] or "")]
+        secrets = {
+            password,
+            *(value or name for name, _, value in pairs if name not in _OPEN_OPTIONS),
+        }
     forms = {form for secret in secrets for form in (secret, urllib.parse.unquote_plus(secret))}
     is_shown = any(SecretMatcher(form).is_shown_in(reason) for form in forms if form)
     return NOT_SHOWN if is_shown else reason
-
-
-def _read_options(options: str) -> set[str]:
-    """The values of options that may be secret, as they are written."""
-    pairs = (option.partition("=") for option in re.split("[&;]", options))
-    return {value or name for name, _, value in pairs if name not in _OPEN_OPTIONS}
 
 
 _lock = threading.Lock()  # a Dask worker may have several threads

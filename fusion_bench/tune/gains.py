@@ -30,7 +30,7 @@ from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
 from fusion_bench.stats.comparison import check_skew, decide_answer, paired_difference
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
+from fusion_bench.stats.max_t import FamilyRow, max_t
 from fusion_bench.stats.power import estimate_spread
 from fusion_bench.stats.trial_variance import (
     TrialTerm,
@@ -158,18 +158,16 @@ def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int
         for row in rows
     ]
     tested = max_t(family, seed=seed, alpha=alpha)
-    return [
-        _describe_row(row, each, result)
-        for row, each, result in zip(rows, family, tested.rows, strict=True)
-    ]
-
-
-def _describe_row(row: PairedValues, tested: FamilyRow, result: RowResult) -> Gain:
-    # Of a few changed groups no interval is finite.
-    ends = clip_ends(result.low, result.high, is_bounded=row.is_bounded)
-    return _make_gain(
-        row.tuned, row.default, tested.difference, result.estimate, ends=ends, p=result.p
-    )
+    gains = []
+    for row, each, result in zip(rows, family, tested.rows, strict=True):
+        # Of a few changed groups no interval is finite.
+        ends = clip_ends(result.low, result.high, is_bounded=row.is_bounded)
+        gains.append(
+            _make_gain(
+                row.tuned, row.default, each.difference, result.estimate, ends=ends, p=result.p
+            )
+        )
+    return gains
 
 
 def _make_gain(
@@ -229,31 +227,33 @@ def estimate_needed(
 
 
 @dataclass(frozen=True, eq=False)
-class UntunedValues:
-    """What nobody tuned, on every query of an objective.
+class UntunedSystem:
+    """What nobody tuned, on some queries.
 
     Attributes:
-        names: R systems and sources.
-        kinds: What each is.
-        values: Shape (R, Q), the measure that is tuned for.
-        trials: Of each its values on each trial of its lists, (T, Q); None = there is one.
-        are_shared: Whether each reads a list of several files that the tuned system reads too.
-        bounds: Of each how much is judged, and what the rest could make of its values; None =
-            complete judgments.
+        name: Of the system or the source.
+        kind: Whether it is a system of the experiment or a single source.
+        values: Shape (Q,).
+        trials: Shape (T, Q): its values on each trial of its lists; None = there is one.
+        is_shared: Whether the tuned system reads one of its lists that have several trials.
+        bounds: What unjudged documents could make of its values; None with complete judgments.
     """
 
-    names: tuple[str, ...]
-    kinds: tuple[FloorKind, ...]
+    name: str
+    kind: FloorKind
     values: FloatArray
-    trials: tuple[FloatArray | None, ...]
-    are_shared: tuple[bool, ...]
-    bounds: tuple[QueryBounds | None, ...]
+    trials: FloatArray | None = None
+    is_shared: bool = False
+    bounds: QueryBounds | None = None
 
-    def select_queries(self, mask: BoolArray) -> UntunedValues:
-        """The same on the queries where ``mask``, shape (Q,), is true."""
-        trials = tuple(select_trials(each, mask) for each in self.trials)
-        bounds = tuple(each and each.select_queries(mask) for each in self.bounds)
-        return replace(self, values=self.values[:, mask], trials=trials, bounds=bounds)
+    def select_queries(self, queries: BoolArray | IntArray) -> UntunedSystem:
+        """The same on some of its queries, a mask of shape (Q,) or their numbers."""
+        return replace(
+            self,
+            values=self.values[queries],
+            trials=select_trials(self.trials, queries),
+            bounds=self.bounds and self.bounds.select_queries(queries),
+        )
 
 
 def select_trials(trials: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
@@ -285,7 +285,7 @@ def evaluate_untuned(
     source: Source,
     dataset: Dataset,
     objective: TuningObjective,
-) -> UntunedValues:
+) -> tuple[UntunedSystem, ...]:
     """Evaluate every other system of the experiment, and every source that a system reads.
 
     Args:
@@ -309,21 +309,22 @@ def evaluate_untuned(
     order = np.array([place[query] for query in objective.runs.queries])
     kinds: list[FloorKind] = ["system" for _ in others]
     kinds += ["source" for _ in sources]
-    values = np.array([score.values[0] for score in scores]).reshape(len(scores), len(place))
     tuned = task.trial_lists(objective.system)
-    known_bounds = [find_trial_bounds(task, each, [objective.measure])[0] for each in systems]
-    return UntunedValues(
-        names=tuple(score.system for score in scores),
-        kinds=tuple(kinds),
-        values=values[:, order],
-        trials=tuple(select_trials(trials_of(score.trials, 0), order) for score in scores),
-        are_shared=tuple(not tuned.isdisjoint(task.trial_lists(each)) for each in systems),
-        bounds=tuple(bounds and bounds.select_queries(order) for bounds in known_bounds),
+    return tuple(
+        UntunedSystem(
+            score.system,
+            kind,
+            score.values[0],
+            trials_of(score.trials, 0),
+            is_shared=not tuned.isdisjoint(task.trial_lists(system)),
+            bounds=find_trial_bounds(task, system, [objective.measure])[0],
+        ).select_queries(order)
+        for score, kind, system in zip(scores, kinds, systems, strict=True)
     )
 
 
 def judge_floor(
-    untuned: UntunedValues,
+    untuned: Sequence[UntunedSystem],
     tuned: FloatArray,
     groups: Sequence[str],
     *,
@@ -348,43 +349,38 @@ def judge_floor(
     Returns:
         The highest mean first.
     """
-    if not untuned.names:
+    if not untuned:
         return ()
     keys = tuple(groups)
     codes = number_by_appearance(keys)[0]
     family = [
         FamilyRow(
-            paired_difference(values, tuned),
+            paired_difference(each.values, tuned),
             keys,
             margin=min_gain,
             trial_terms=make_trial_terms(
-                paired_sides(trials, tuned_trials, is_shared=is_shared), codes
+                paired_sides(each.trials, tuned_trials, is_shared=each.is_shared), codes
             ),
         )
-        for values, trials, is_shared in zip(
-            untuned.values, untuned.trials, untuned.are_shared, strict=True
-        )
+        for each in untuned
     ]
     tested = max_t(family, seed=seed, alpha=alpha)
     rows = []
-    for name, kind, values, row, result, bounds in zip(
-        *(untuned.names, untuned.kinds, untuned.values, family, tested.rows, untuned.bounds),
-        strict=True,
-    ):
+    for each, row, result in zip(untuned, family, tested.rows, strict=True):
         low, high = clip_ends(result.low, result.high, is_bounded=is_bounded)
         changed = int(np.count_nonzero(row.difference))
         answer = decide_answer(result, changed=changed, alpha=alpha)
         rows.append(
             FloorRow(
-                name=name,
-                kind=kind,
-                mean=float(values.mean()),
+                name=each.name,
+                kind=each.kind,
+                mean=float(each.values.mean()),
                 difference=result.estimate.mean,
                 low=low,
                 high=high,
                 p=result.p,
                 answer=check_skew(answer, row.difference, codes, alpha=alpha)[0],
-                bounds=bounds and bounds.record,
+                bounds=each.bounds and each.bounds.record,
             )
         )
     return tuple(sorted(rows, key=lambda row: -row.mean))

@@ -7,35 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import zip_longest
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
-from fusion_bench.checks.records import CompletionBounds, NearDuplicates
-from fusion_bench.checks.unjudged import (
-    UnjudgedDifference,
-    UnjudgedEvidence,
-    UnjudgedResult,
-    combine_evidence,
-    compare_unjudged,
-    judgment_kind,
-    mean_evidence,
-    measure_unjudged,
-)
+from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import ClassKey
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.crag import require_absolute
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures.aliases import is_bounded
-from fusion_bench.ranking.fitting import fit_system
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
-from fusion_bench.stats.comparison import Direction, JudgmentKind
+from fusion_bench.stats.comparison import Direction
 from fusion_bench.tune.gains import PairedValues, judge_family, paired_gain
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.splits import QuerySplit
@@ -64,95 +50,6 @@ class ClassTuning:
     overall: FloatArray
     chosen: ChosenTrial
 
-    def to_record(
-        self,
-        gain: Gain,
-        over_global: Gain,
-        verdict: TuningVerdict,
-        unjudged: UnjudgedResult | None = None,
-    ) -> PerTypeResult:
-        """The record.
-
-        Args:
-            gain: Held out: by class − the default.
-            over_global: Held out: by class − the parameters for all.
-            verdict: What ``over_global`` allows to be said.
-            unjudged: What unjudged documents could change in it; None = nothing.
-        """
-        return PerTypeResult(
-            params={name: dict(params) for name, params in self.params.items()},
-            key=self.key.key,
-            config=self.system.resolved_config,
-            gain=gain,
-            over_global=over_global,
-            verdict=verdict,
-            unjudged=unjudged,
-        )
-
-
-@dataclass(frozen=True)
-class HeldOutUnjudged:
-    """Compares two systems on the held-out queries.
-
-    Attributes:
-        objective: What was tuned, on all queries.
-        split: Which queries are held out.
-        dataset: Gives the judgments.
-        alpha: 1 − coverage of the intervals.
-    """
-
-    objective: TuningObjective
-    split: QuerySplit
-    dataset: Dataset
-    alpha: float
-
-    @cached_property
-    def _kind(self) -> JudgmentKind:
-        rows = np.flatnonzero(self.split.held_out)
-        return judgment_kind(self.dataset, [self.objective.runs.queries[q] for q in rows])
-
-    def compare(self, tuned: System, default: System) -> UnjudgedDifference | None:
-        """The held-out difference tuned − default; None with complete judgments."""
-        codes = np.zeros(len(self.objective.runs.queries), dtype=np.int64)
-        return self.compare_by_query([tuned], codes, default)
-
-    def compare_by_query(
-        self, tuned: Sequence[System], codes: IntArray, default: System
-    ) -> UnjudgedDifference | None:
-        """The same with several tuned systems.
-
-        Args:
-            tuned: The systems.
-            codes: Shape (Q,): the number of the system that each query is evaluated with.
-            default: The system to compare with.
-        """
-        if self._kind == "complete":
-            return None
-        held_out = self.split.held_out
-        systems = [*tuned, default]
-        known: dict[str, UnjudgedEvidence] = {}
-        for system in systems:
-            key = repr(system.resolved_config)
-            known[key] = known[key] if key in known else self._evidence(system)
-        *parts, baseline = (known[repr(system.resolved_config)] for system in systems)
-        return compare_unjudged(
-            combine_evidence(parts, codes).select_queries(held_out),
-            baseline.select_queries(held_out),
-            groups=self.objective.group_codes[held_out],
-            alpha=self.alpha,
-            kind=self._kind,
-            is_bounded=is_bounded(self.objective.measure.name),
-        )
-
-    def _evidence(self, system: System) -> UnjudgedEvidence:
-        """Of all queries."""
-        objective = self.objective
-        trials = [
-            measure_unjudged(system, runs, [objective.measure])
-            for runs in (objective.runs, *objective.later_trials)
-        ]
-        return mean_evidence([evidence for [evidence] in trials])
-
 
 def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
     """What a verdict claims of tuned − default; None where it claims no direction."""
@@ -161,51 +58,6 @@ def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
     ):
         return 1
     return -1 if verdict == "worse" else None
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedBounds:
-    """The bounds of systems, over the trials of their lists.
-
-    Attributes:
-        objective: What was tuned, on all Q queries.
-        qrels: The judgments.
-        held_out: Shape (Q,): the held-out queries.
-    """
-
-    objective: TuningObjective
-    qrels: Qrels
-    held_out: BoolArray
-
-    def of_system(self, system: System) -> QueryBounds | None:
-        """On the held-out queries; None where their judgments are complete."""
-        objective = self.objective
-        if bool(objective.runs.judged.all()):  # nothing needs to be ranked
-            return None
-        fitted = (
-            (fit_system(system, runs, objective.spaces), runs.subset(self.held_out))
-            for runs in (objective.runs, *objective.later_trials)
-        )
-        measures = [objective.measure]
-        (bounds,) = find_fitted_bounds(fitted, measures)
-        return bounds
-
-    def of_systems(self, systems: Mapping[str, System]) -> dict[str, QueryBounds]:
-        """By name; without those whose judgments are complete."""
-        known = {name: self.of_system(system) for name, system in systems.items()}
-        return {name: bounds for name, bounds in known.items() if bounds is not None}
-
-    def of_queries(
-        self, bounds: Mapping[str, QueryBounds], mask: BoolArray
-    ) -> dict[str, CompletionBounds]:
-        """The means over some of the held-out queries.
-
-        Args:
-            bounds: By system, on the held-out queries.
-            mask: Shape (Q,): some of them.
-        """
-        rows = mask[self.held_out]
-        return {name: each.select_queries(rows).record for name, each in bounds.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,5 +205,12 @@ class HeldOutEvaluation:
         """
         gain = self.measure_gain(per_type.values, default, self.split.held_out)
         verdict = self.decide_with_unjudged(over_global, per_type.chosen, unjudged)
-        record = None if unjudged is None else unjudged.record
-        return per_type.to_record(gain, over_global, verdict, record)
+        return PerTypeResult(
+            params={name: dict(params) for name, params in per_type.params.items()},
+            key=per_type.key.key,
+            config=per_type.system.resolved_config,
+            gain=gain,
+            over_global=over_global,
+            verdict=verdict,
+            unjudged=unjudged and unjudged.record,
+        )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds
+from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
 from fusion_bench.checks.dataset_facts import (
     count_known_unjudged,
     describe_first_trial,
@@ -20,9 +20,17 @@ from fusion_bench.checks.dataset_facts import (
 from fusion_bench.checks.judges import describe_judge, find_judge_warnings
 from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import count_synthetic, find_grade_warnings, list_grades
-from fusion_bench.checks.records import CompletionBounds, DataWarning, ListInfo
+from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.checks.source_ties import find_source_ties
-from fusion_bench.checks.unjudged import UnjudgedDifference
+from fusion_bench.checks.unjudged import (
+    UnjudgedDifference,
+    UnjudgedEvidence,
+    combine_evidence,
+    compare_unjudged,
+    judgment_kind,
+    mean_evidence,
+    measure_unjudged,
+)
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import sort_field_values
@@ -34,7 +42,6 @@ from fusion_bench.ranking.fitting import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.report.tuning_records import (
     DataFacts,
-    FloorRow,
     Gain,
     IntentGain,
     ParetoFront,
@@ -43,15 +50,15 @@ from fusion_bench.report.tuning_records import (
     TypeGain,
 )
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
-from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, params_by_query, widen_fit
+from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, list_computed, widen_fit
 from fusion_bench.tune.gains import (
-    UntunedValues,
+    UntunedSystem,
     estimate_needed,
     judge_floor,
     list_trial_terms,
     select_trials,
 )
-from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation, HeldOutUnjudged, JudgedBounds
+from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.tune.sensitivity import (
@@ -60,7 +67,12 @@ from fusion_bench.tune.sensitivity import (
     parameter_records,
     plateau_record,
 )
-from fusion_bench.tune.trial_selection import CrossValidation, describe_choice, shrink_gain
+from fusion_bench.tune.trial_selection import (
+    CrossValidation,
+    describe_choice,
+    shrink_gain,
+    tuning_folds,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,20 +99,6 @@ class SearchOutcome:
         return self.chosen is not self.result.default_trial or self.per_type is not None
 
 
-class ClassGain(NamedTuple):
-    """The held-out gain of one class of queries.
-
-    Attributes:
-        name: Its type or intent; None = queries without one.
-        gain: Tuned − default.
-        bounds: What unjudged documents could make of its means, by system.
-    """
-
-    name: str | None
-    gain: Gain
-    bounds: dict[str, CompletionBounds]
-
-
 @dataclass(frozen=True, eq=False)
 class HeldOutGains:
     """Evaluates what a search chose.
@@ -117,23 +115,29 @@ class HeldOutGains:
     dataset: Dataset
     fit: CrossFit | None = None
 
+    @property
+    def _objective(self) -> TuningObjective:
+        return self.evaluation.objective
+
+    @property
+    def _held_out(self) -> BoolArray:
+        return self.evaluation.split.held_out
+
     @cached_property
     def _values(self) -> FloatArray:
         """(2, Q): of the default and of the chosen trial."""
-        objective = self.evaluation.objective
-        return objective.evaluate_params([objective.default_params, self.outcome.chosen.params])
+        params = [self._objective.default_params, self.outcome.chosen.params]
+        return self._objective.evaluate_params(params)
 
     @property
     def default(self) -> FloatArray:
         """(Q,): values of the default."""
-        values: FloatArray = self._values[0]
-        return values
+        return np.asarray(self._values[0])
 
     @property
     def chosen(self) -> FloatArray:
         """(Q,): values of the chosen trial."""
-        values: FloatArray = self._values[1]
-        return values
+        return np.asarray(self._values[1])
 
     @property
     def tuned(self) -> FloatArray:
@@ -143,19 +147,17 @@ class HeldOutGains:
     @cached_property
     def default_by_trial(self) -> FloatArray | None:
         """(T, Q): of the default on each trial of the lists; None = there is one."""
-        objective = self.evaluation.objective
-        return objective.evaluate_by_trial(objective.system)
+        return self._objective.evaluate_by_trial(self._objective.system)
 
     @cached_property
     def tuned_by_trial(self) -> FloatArray | None:
         """(T, Q): of what is evaluated."""
-        objective = self.evaluation.objective
         if self.fit is None or self.default_by_trial is None:
-            return objective.evaluate_by_trial(self.system)
-        systems, codes = self._systems_by_query(self.fit)
+            return self._objective.evaluate_by_trial(self.system)
+        systems, codes = self._systems_by_query
         values = self.default_by_trial.copy()
         for number, system in enumerate(systems):
-            by_trial = objective.evaluate_by_trial(system)
+            by_trial = self._objective.evaluate_by_trial(system)
             if by_trial is not None:
                 values[:, codes == number] = by_trial[:, codes == number]
         return values
@@ -170,28 +172,34 @@ class HeldOutGains:
         """(T, Q): the chosen trial of the search − default."""
         if self.fit is None:
             return self.gain_by_trial
-        chosen = self.evaluation.objective.evaluate_by_trial(self.system)
-        return _subtract(chosen, self.default_by_trial)
+        return _subtract(self._objective.evaluate_by_trial(self.system), self.default_by_trial)
 
-    def _systems_by_query(self, fit: CrossFit) -> tuple[list[System], IntArray]:
-        """The systems that cross-fitting evaluates, and (Q,) the number of each query's."""
-        objective = self.evaluation.objective
-        split, tuning = self.evaluation.split, self.evaluation.tuning
-        params, codes = params_by_query(objective, split, tuning, self.outcome.result, fit)
+    @cached_property
+    def _systems_by_query(self) -> tuple[list[System], IntArray]:
+        """The systems that are evaluated, and (Q,) the number of each query's."""
+        if self.fit is None:
+            return [self.system], np.zeros(len(self._objective.runs.queries), dtype=np.int64)
+        # Each query is evaluated with what the other folds choose.
+        evaluation, objective = self.evaluation, self._objective
+        trials = list_computed(self.outcome.result)
+        params = (
+            trials[t] if t >= 0 else objective.default_params for t in self.fit.chosen.tolist()
+        )
+        codes = tuning_folds(objective, evaluation.split, evaluation.tuning)
         return [objective.build_system(each) for each in params], codes
 
     @cached_property
     def system(self) -> System:
         """The chosen one."""
-        return self.evaluation.objective.build_system(self.outcome.chosen.params)
+        return self._objective.build_system(self.outcome.chosen.params)
 
     @cached_property
     def thresholds(self) -> list[FittedThresholds]:
         """CRAG's thresholds of each list; empty = not asked for."""
-        crag, objective = self.evaluation.tuning.crag, self.evaluation.objective
+        crag = self.evaluation.tuning.crag
         if crag is None:
             return []
-        lists = collect_evidence(objective, self.system, self.dataset, crag)
+        lists = collect_evidence(self._objective, self.system, self.dataset, crag)
         return fit_lists(lists, self.evaluation.split, crag)
 
     @cached_property
@@ -200,97 +208,60 @@ class HeldOutGains:
 
         All verdicts of the run are one family.
         """
-        mask, per_type = self.evaluation.split.held_out, self.outcome.per_type
-        evaluation, objective = self.evaluation, self.evaluation.objective
+        mask, per_type, groups = self._held_out, self.outcome.per_type, self._objective.group_codes
         rows, trials = [(self.tuned[mask], self.default[mask])], [self.gain_by_trial]
         if per_type is not None:
             rows.append((per_type.values[mask], per_type.overall[mask]))
-            sides = map(objective.evaluate_by_trial, (per_type.system, per_type.base))
+            sides = map(self._objective.evaluate_by_trial, (per_type.system, per_type.base))
             trials.append(_subtract(*sides))
         rows += [
             (each.utilities(each.tuned), each.utilities(each.default)) for each in self.thresholds
         ]
-        gain, *others = evaluation.judge_family(rows, trials)
+        gain, *others = self.evaluation.judge_family(rows, trials)
         if self.fit is not None:
-            terms = list_trial_terms(self.gain_by_trial, objective.group_codes)
-            fit = widen_fit(self.fit, terms, objective.group_codes)
-            gain = adopt_fit(gain, fit, is_bounded=evaluation.is_bounded)
+            fit = widen_fit(self.fit, list_trial_terms(self.gain_by_trial, groups), groups)
+            gain = adopt_fit(gain, fit, is_bounded=self.evaluation.is_bounded)
         return gain, (others.pop(0) if per_type is not None else None), others
-
-    @cached_property
-    def _checker(self) -> HeldOutUnjudged:
-        evaluation = self.evaluation
-        return HeldOutUnjudged(
-            evaluation.objective, evaluation.split, self.dataset, evaluation.alpha
-        )
 
     def compare_unjudged(self) -> UnjudgedDifference | None:
         """Of what is evaluated − the default; None with complete judgments."""
-        objective = self.evaluation.objective
-        if self.fit is None:
-            return self._checker.compare(self.system, objective.system)
-        systems, codes = self._systems_by_query(self.fit)
-        return self._checker.compare_by_query(systems, codes, objective.system)
+        return self._compare_systems(*self._systems_by_query, self._objective.system)
 
-    def compare_classes_unjudged(self) -> UnjudgedDifference | None:
-        """Of the parameters by class − those for all."""
-        per_type = self.outcome.per_type
-        if per_type is None:
+    def _compare_systems(
+        self, tuned: Sequence[System], codes: IntArray | None, default: System
+    ) -> UnjudgedDifference | None:
+        """What unjudged documents could change in the held-out difference of two systems.
+
+        Args:
+            tuned: Systems.
+            codes: Shape (Q,): which of them evaluates each query; None = there is one.
+            default: The system to compare with.
+        """
+        objective, held_out = self._objective, self._held_out
+        queries = objective.runs.queries
+        kind = judgment_kind(self.dataset, [queries[q] for q in np.flatnonzero(held_out)])
+        if kind == "complete":
             return None
-        return self._checker.compare(per_type.system, per_type.base)
-
-    @cached_property
-    def judged(self) -> JudgedBounds:
-        """How much is judged of systems on the held-out queries."""
-        evaluation = self.evaluation
-        return JudgedBounds(evaluation.objective, self.dataset.qrels, evaluation.split.held_out)
-
-    @cached_property
-    def bounds(self) -> dict[str, QueryBounds]:
-        """Of the default, the tuned system, and the one with parameters by class."""
-        per_type = self.outcome.per_type
-        systems = {
-            "the default": self.evaluation.objective.system,
-            "the tuned system": self.system,
-            **({} if per_type is None else {f"tuned by {per_type.key.field}": per_type.system}),
-        }
-        return self.judged.of_systems(systems)
-
-    def check_front(self) -> ParetoFront | None:
-        """The front, with what is judged, and what the rest could change in its best gain."""
-        front, objective = self.outcome.front, self.evaluation.objective
-        if front is None:
-            return None
-        front = front.model_copy(update={"points": tuple(map(self._with_bounds, front.points))})
-        if "default" in front.best.roles:
-            return front
-        unjudged = self._checker.compare(_build_system(front.best), objective.system)
-        if unjudged is None:
-            return front
-        is_contradicted = unjudged.decides(1, self.evaluation.tuning.min_gain)
-        return front.model_copy(
-            update={"unjudged": unjudged.record, "is_contradicted": is_contradicted}
+        known: dict[str, UnjudgedEvidence] = {}
+        keys = [repr(system.resolved_config) for system in (*tuned, default)]
+        for key, system in zip(keys, (*tuned, default), strict=True):
+            known[key] = known[key] if key in known else self._measure_unjudged(system)
+        *parts, baseline = (known[key] for key in keys)
+        codes = np.zeros(len(queries), dtype=np.int64) if codes is None else codes
+        return compare_unjudged(
+            combine_evidence(parts, codes).select_queries(held_out),
+            baseline.select_queries(held_out),
+            groups=objective.group_codes[held_out],
+            alpha=self.evaluation.alpha,
+            kind=kind,
+            is_bounded=self.evaluation.is_bounded,
         )
 
-    def _with_bounds(self, point: ParetoPoint) -> ParetoPoint:
-        """A point with what is judged of it, where it is shown."""
-        if not point.is_shown:
-            return point
-        bounds = self.judged.of_system(_build_system(point))
-        return point.model_copy(update={"bounds": bounds and bounds.record})
-
-    def gains_by(self, field: str) -> Iterator[ClassGain]:
-        """The held-out gain of each value of a field of the queries; nothing with fewer than two.
-
-        The gains are not adjusted.
-        """
-        held_out, runs = self.evaluation.split.held_out, self.evaluation.objective.runs
-        values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
-        names = sort_field_values(values[held_out])
-        for name in names if len(names) > 1 else ():
-            mask = held_out & (values == name)
-            gain = self.evaluation.measure_gain(self.tuned, self.default, mask, self.gain_by_trial)
-            yield ClassGain(name, gain, self.judged.of_queries(self.bounds, mask))
+    def _measure_unjudged(self, system: System) -> UnjudgedEvidence:
+        """Of all queries, over the trials of the lists."""
+        measures = [self._objective.measure]
+        trials = (measure_unjudged(system, runs, measures) for runs in self._objective.trials)
+        return mean_evidence([evidence for [evidence] in trials])
 
 
 def _build_system(point: ParetoPoint) -> System:
@@ -302,106 +273,20 @@ def _subtract(first: FloatArray | None, second: FloatArray | None) -> FloatArray
     return None if first is None or second is None else first - second
 
 
-def measure_facts(
-    objective: TuningObjective,
-    tuned: System,
-    dataset: Dataset,
-    held_out: BoolArray,
-    seed: int,
-    of_first_trial: Sequence[str],
-    bounds: Mapping[str, CompletionBounds],
-) -> DataFacts:
-    """Measure the default and the tuned system on the held-out queries, on the first trial.
-
-    Args:
-        objective: On all queries.
-        tuned: The tuned system.
-        dataset: With the lists that both use.
-        held_out: Shape (Q,).
-        seed: Of the random settlements of ties.
-        of_first_trial: Names of what the run measures on the first trial.
-        bounds: What unjudged documents could make of held-out means, by system.
-    """
-    runs, measures = objective.runs, [objective.measure]
-    systems = {"the default": objective.system, "the tuned system": tuned}
-    fitted = {name: fit_system(each, runs, objective.spaces) for name, each in systems.items()}
-    part = runs.subset(held_out)
-    assessed = {name: assess_system(each, part, measures) for name, each in fitted.items()}
-    inside = find_source_ties(
-        fitted,
-        {name: each.values for name, each in assessed.items()},
-        part,
-        measures,
-        ranked_by_column=dataset.ranked_by_column,
-        seed=seed,
-    )
-    infos = _list_infos(objective, dataset)
-    return DataFacts(
-        runs=infos,
-        warnings=(
-            *_find_warnings(objective, tuned, dataset, infos, part.queries),
-            *warn_first_trial(describe_first_trial(dataset, *of_first_trial)),
-        ),
-        judgments=dataset.spec.judgments,
-        queries=len(part.queries),
-        unjudged_shares={
-            name: float(each.unjudged.share.mean()) for name, each in assessed.items()
-        },
-        tied={name: int(each.ties.affected[0]) for name, each in assessed.items()},
-        source_tied={
-            name: int(each.ties.affected[0])
-            for name, each in inside.items()
-            if objective.measure.name not in each.unknown
-        },
-        bounds=dict(bounds),
-    )
-
-
-def _list_infos(objective: TuningObjective, dataset: Dataset) -> tuple[ListInfo, ...]:
-    """What was noticed about the lists of each trial that the objective reads here."""
-    aligned = (objective.runs, *objective.later_trials)
-    return tuple(list_infos([*zip(dataset.trials, aligned, strict=False)]))
-
-
-def _find_warnings(
-    objective: TuningObjective,
-    tuned: System,
-    dataset: Dataset,
-    infos: Sequence[ListInfo],
-    queries: Sequence[str],
-) -> tuple[DataWarning, ...]:
-    """What speaks against the judge, the lists, and how the two systems read them."""
-    configs = {
-        "the default": objective.system.resolved_config,
-        "the tuned system": tuned.resolved_config,
-    }
-    judge = describe_judge(dataset, [objective.system])
-    grades = list_grades(dataset.qrels, queries)
-    relevance = dataset.spec.binary_relevance
-    return (
-        *find_judge_warnings(judge, infos),
-        *find_grade_warnings(grades, relevance, is_machine=judge is not None),
-        *warn_ignored(count_known_unjudged(dataset), len(objective.runs.queries)),
-        *find_data_warnings(infos, len(queries), configs, [objective.measure.name]),
-    )
-
-
 #: Settings that the record holds elsewhere, or not.
 OMITTED = frozenset({"parameters", "system", "split_seed", "effort", "crag", "front", "looks"})
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutReport:
+class HeldOutReport(HeldOutGains):
     """Looks at the held-out queries, and puts the report together.
 
     Attributes:
-        gains: What is evaluated, and how.
-        untuned: The other systems and the single sources; None = not compared.
+        untuned: The other systems and the single sources; none = not compared.
         split_choice: Why these queries decide; None = not known.
     """
 
-    gains: HeldOutGains
-    untuned: UntunedValues | None = None
+    untuned: Sequence[UntunedSystem] = ()
     split_choice: SplitChoice | None = None
 
     def make_record(self, name: str, provenance: Provenance) -> model.TuningReport:
@@ -411,39 +296,102 @@ class HeldOutReport:
             name: Of the experiment.
             provenance: Of the run.
         """
-        gains, result, front = self.gains, self._outcome.result, self.gains.check_front()
-        rows = np.flatnonzero(self._evaluation.split.held_out).tolist()
-        values = zip(gains.default[rows].tolist(), gains.tuned[rows].tolist(), strict=True)
+        result, front = self.outcome.result, self._check_front()
+        rows = np.flatnonzero(self._held_out).tolist()
+        values = zip(self.default[rows].tolist(), self.tuned[rows].tolist(), strict=True)
         return model.TuningReport(
             name=name,
-            dataset=gains.dataset.name,
-            fingerprint=gains.dataset.fingerprint,
+            dataset=self.dataset.name,
+            fingerprint=self.dataset.fingerprint,
             **self._setting_fields(),
             **self._verdict_fields(),
-            **self._threshold_fields(),
             **self._data_fields(),
-            **self._sensitivity_fields(),
             front=front,
             trials=tuple(model.Trial(**vars(trial)) for trial in result.trials),
-            held_out_queries=tuple(self._evaluation.objective.runs.queries[q] for q in rows),
+            held_out_queries=tuple(self._objective.runs.queries[q] for q in rows),
             held_out_values=tuple(values),
-            list_trials=1 if gains.default_by_trial is None else len(gains.default_by_trial),
+            list_trials=1 if self.default_by_trial is None else len(self.default_by_trial),
             interrupted=result.interrupted or bool(front and front.interrupted),
             provenance=provenance,
         )
 
-    @property
-    def _evaluation(self) -> HeldOutEvaluation:
-        return self.gains.evaluation
+    def _check_front(self) -> ParetoFront | None:
+        """The front, with what is judged, and what the rest could change in its best gain."""
+        front = self.outcome.front
+        if front is None:
+            return None
+        front = front.model_copy(update={"points": tuple(map(self._with_bounds, front.points))})
+        if "default" in front.best.roles:
+            return front
+        best = [_build_system(front.best)]
+        unjudged = self._compare_systems(best, None, self._objective.system)
+        if unjudged is None:
+            return front
+        is_contradicted = unjudged.decides(1, self.evaluation.tuning.min_gain)
+        return front.model_copy(
+            update={"unjudged": unjudged.record, "is_contradicted": is_contradicted}
+        )
+
+    def _with_bounds(self, point: ParetoPoint) -> ParetoPoint:
+        """A point with what is judged of it, where it is shown."""
+        if not point.is_shown:
+            return point
+        bounds = self._find_bounds(_build_system(point))
+        return point.model_copy(update={"bounds": bounds and bounds.record})
+
+    def _find_bounds(self, system: System) -> QueryBounds | None:
+        """What unjudged documents could make of held-out values; None where all are judged."""
+        objective, spaces = self._objective, self._objective.spaces
+        if bool(objective.runs.judged.all()):  # nothing needs to be ranked
+            return None
+        fitted = (
+            (fit_system(system, runs, spaces), runs.subset(self._held_out))
+            for runs in objective.trials
+        )
+        (bounds,) = find_fitted_bounds(fitted, [objective.measure])
+        return bounds
+
+    @cached_property
+    def _bounds(self) -> dict[str, QueryBounds]:
+        """Of the default, the tuned system, and the one with parameters by class."""
+        per_type = self.outcome.per_type
+        systems = (
+            self._sides
+            if per_type is None
+            else {**self._sides, f"tuned by {per_type.key.field}": per_type.system}
+        )
+        known = {name: self._find_bounds(system) for name, system in systems.items()}
+        return {name: bounds for name, bounds in known.items() if bounds is not None}
 
     @property
-    def _outcome(self) -> SearchOutcome:
-        return self.gains.outcome
+    def _sides(self) -> dict[str, System]:
+        return {"the default": self._objective.system, "the tuned system": self.system}
+
+    def _gains_by(self, field: str) -> Iterator[dict[str, Any]]:
+        """The held-out gain of each value of a field of the queries; nothing with fewer than two.
+
+        The gains are not adjusted.
+        """
+        runs, held_out = self._objective.runs, self._held_out
+        values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
+        names = sort_field_values(values[held_out])
+        for name in names if len(names) > 1 else ():
+            mask = held_out & (values == name)
+            yield {
+                field: name,
+                "gain": self.evaluation.measure_gain(
+                    self.tuned, self.default, mask, self.gain_by_trial
+                ),
+                "bounds": {
+                    system: bounds.select_queries(mask[held_out]).record
+                    for system, bounds in self._bounds.items()
+                },
+            }
 
     def _setting_fields(self) -> dict[str, Any]:
-        """What was tuned, by which settings, and what was chosen."""
-        evaluation, chosen = self._evaluation, self._outcome.chosen
-        objective, split, tuning = evaluation.objective, evaluation.split, evaluation.tuning
+        """What was tuned, by which settings, what was chosen, and how much the numbers matter."""
+        objective, outcome, chosen = self._objective, self.outcome, self.outcome.chosen
+        split, tuning = self.evaluation.split, self.evaluation.tuning
         search = tuning.search_settings(is_data_free=split.is_cross_fitted)
         settings = tuning.model_dump(mode="json", exclude=set(OMITTED))
         return {
@@ -452,111 +400,127 @@ class HeldOutReport:
             "split": split.origin,
             "split_seed": split.split_seed,
             "split_choice": self.split_choice,
-            "settings": {**settings, "sampler": search.sampler, "alpha": evaluation.alpha},
+            "settings": {**settings, "sampler": search.sampler, "alpha": self.evaluation.alpha},
             "parameters": parameter_records(objective, split, chosen),
             "default": objective.system.resolved_config,
             "choice": model.Choice(
                 rule=tuning.choose,
                 trial=chosen.number,
                 params=dict(chosen.params),
-                config=self.gains.system.resolved_config,
+                config=self.system.resolved_config,
             ),
+            "folds": fold_records(objective, outcome.cross, self.default),
+            "plateau": plateau_record(objective, split, self.chosen, tuning.seed),
+            "importances": parameter_importances(objective.parameters, outcome.result.trials),
         }
 
     def _verdict_fields(self) -> dict[str, Any]:
-        """The gains, the verdict, and what unjudged documents could change."""
-        evaluation, outcome, gains = self._evaluation, self._outcome, self.gains
-        mask, cross = evaluation.split.held_out, outcome.cross
-        held_out, _, _ = gains.family
-        unjudged = gains.compare_unjudged()
+        """The gains, the verdicts, and what unjudged documents could change."""
+        evaluation, outcome, mask = self.evaluation, self.outcome, self._held_out
+        (held_out, over_global, others), cross = self.family, outcome.cross
+        unjudged, per_type, record = self.compare_unjudged(), outcome.per_type, None
         choice = describe_choice(outcome.result, outcome.chosen)
         verdict = evaluation.decide_with_unjudged(held_out, choice, unjudged)
-        on_tuning = evaluation.split.tune, gains.chosen_gain_by_trial
-        tune = evaluation.measure_gain(gains.chosen, gains.default, *on_tuning)
-        nested = cross and evaluation.measure_gain(cross.values, gains.default, cross.fold >= 0)
+        if per_type is not None and over_global is not None:
+            of_classes = self._compare_systems([per_type.system], None, per_type.base)
+            record = evaluation.class_record(per_type, self.default, over_global, of_classes)
         needed = estimate_needed(
-            evaluation.pair_values(gains.tuned[mask], gains.default[mask], gains.gain_by_trial),
+            evaluation.pair_values(self.tuned[mask], self.default[mask], self.gain_by_trial),
             held_out,
             evaluation.tuning.min_gain,
             factor=evaluation.next_factor,
         )
+        on_tuning = evaluation.split.tune, self.chosen_gain_by_trial
         return {
-            "tune": tune,
-            "nested": nested,
+            "tune": evaluation.measure_gain(self.chosen, self.default, *on_tuning),
+            "nested": cross
+            and evaluation.measure_gain(cross.values, self.default, cross.fold >= 0),
             "held_out": held_out,
             "level": evaluation.verdict_level,
             "verdict": verdict,
             "shrunken": shrink_gain(held_out) if verdict == "ship" else None,
             "needed": needed,
             "unjudged": unjudged and unjudged.record,
-        }
-
-    def _threshold_fields(self) -> dict[str, Any]:
-        """The other verdicts of the run: on parameters by class, and on each list's thresholds."""
-        evaluation, gains, per_type = self._evaluation, self.gains, self._outcome.per_type
-        _, over_global, others = gains.family
-        record = None
-        if per_type is not None and over_global is not None:
-            unjudged = gains.compare_classes_unjudged()
-            record = evaluation.class_record(per_type, gains.default, over_global, unjudged)
-        return {
             "per_type": record,
             "thresholds": tuple(
                 fitted.to_report(gain, evaluation.decide_verdict(gain))
-                for fitted, gain in zip(gains.thresholds, others, strict=True)
+                for fitted, gain in zip(self.thresholds, others, strict=True)
             ),
         }
 
     def _data_fields(self) -> dict[str, Any]:
         """What is beside the verdicts: the floor, gains by class, and facts of the data."""
-        evaluation, gains, runs = self._evaluation, self.gains, self._evaluation.objective.runs
-        held_out, seed = evaluation.split.held_out, evaluation.tuning.seed
-        facts = (evaluation.objective, gains.system, gains.dataset, held_out, seed)
-        by_type, by_intent = (gains.gains_by(field) for field in ("type", "intent"))
-        bounds = {name: each.record for name, each in gains.bounds.items()}
+        evaluation, mask = self.evaluation, self._held_out
+        tuned = self.tuned[mask]
         return {
-            "floor": self._judge_floor(),
-            "by_type": tuple(
-                TypeGain(type=each.name, gain=each.gain, bounds=each.bounds) for each in by_type
+            "floor": judge_floor(
+                [each.select_queries(mask) for each in self.untuned],
+                tuned,
+                evaluation.pair_values(tuned, tuned).groups,
+                is_bounded=evaluation.is_bounded,
+                min_gain=evaluation.tuning.min_gain,
+                alpha=2 * evaluation.verdict_level,
+                seed=evaluation.tuning.seed,
+                tuned_trials=select_trials(self.tuned_by_trial, mask),
             ),
-            "by_intent": tuple(
-                IntentGain(intent=each.name, gain=each.gain, bounds=each.bounds)
-                for each in by_intent
-            ),
-            "data": measure_facts(*facts, self._list_first_trial(), bounds),
-            "grouping": gains.dataset.spec.grouping,
+            "by_type": tuple(TypeGain(**each) for each in self._gains_by("type")),
+            "by_intent": tuple(IntentGain(**each) for each in self._gains_by("intent")),
+            "data": self._measure_facts(),
+            "grouping": self.dataset.spec.grouping,
             "near_duplicates": evaluation.near_duplicates,
-            "synthetic_queries": count_synthetic(gains.dataset.queries, runs.queries),
+            "synthetic_queries": count_synthetic(
+                self.dataset.queries, self._objective.runs.queries
+            ),
         }
 
-    def _list_first_trial(self) -> list[str]:
-        """What is measured on the first trial alone where lists have several."""
-        names = ["Ties", "unjudged documents"]
-        names += ["thresholds of CRAG"] if self.gains.thresholds else []
-        return [*names, "efforts"] if self._outcome.front is not None else names
-
-    def _sensitivity_fields(self) -> dict[str, Any]:
-        """How much the numbers matter."""
-        evaluation, outcome, gains = self._evaluation, self._outcome, self.gains
-        objective, seed = evaluation.objective, evaluation.tuning.seed
-        return {
-            "folds": fold_records(objective, outcome.cross, gains.default),
-            "plateau": plateau_record(objective, evaluation.split, gains.chosen, seed),
-            "importances": parameter_importances(objective.parameters, outcome.result.trials),
-        }
-
-    def _judge_floor(self) -> tuple[FloorRow, ...]:
-        if self.untuned is None:
-            return ()
-        evaluation, mask = self._evaluation, self._evaluation.split.held_out
-        tuned = self.gains.tuned[mask]
-        return judge_floor(
-            self.untuned.select_queries(mask),
-            tuned,
-            evaluation.pair_values(tuned, tuned).groups,
-            is_bounded=evaluation.is_bounded,
-            min_gain=evaluation.tuning.min_gain,
-            alpha=2 * evaluation.verdict_level,
-            seed=evaluation.tuning.seed,
-            tuned_trials=select_trials(self.gains.tuned_by_trial, mask),
+    def _measure_facts(self) -> DataFacts:
+        """Facts of the default and the tuned system on the held-out queries, first trial."""
+        objective, dataset = self._objective, self.dataset
+        runs, spaces = objective.runs, objective.spaces
+        part, measures = runs.subset(self._held_out), [objective.measure]
+        fitted = {name: fit_system(each, runs, spaces) for name, each in self._sides.items()}
+        assessed = {name: assess_system(each, part, measures) for name, each in fitted.items()}
+        inside = find_source_ties(
+            fitted,
+            {name: each.values for name, each in assessed.items()},
+            part,
+            measures,
+            ranked_by_column=dataset.ranked_by_column,
+            seed=self.evaluation.tuning.seed,
         )
+        infos = tuple(list_infos([*zip(dataset.trials, objective.trials, strict=False)]))
+        return DataFacts(
+            runs=infos,
+            warnings=tuple(self._find_warnings(infos, part.queries)),
+            judgments=dataset.spec.judgments,
+            queries=len(part.queries),
+            unjudged_shares={
+                name: float(each.unjudged.share.mean()) for name, each in assessed.items()
+            },
+            tied={name: int(each.ties.affected[0]) for name, each in assessed.items()},
+            source_tied={
+                name: int(each.ties.affected[0])
+                for name, each in inside.items()
+                if objective.measure.name not in each.unknown
+            },
+            bounds={name: each.record for name, each in self._bounds.items()},
+        )
+
+    def _find_warnings(
+        self, infos: Sequence[ListInfo], queries: Sequence[str]
+    ) -> Iterator[DataWarning]:
+        """What speaks against the judge, the lists, and how the two systems read them."""
+        dataset, objective = self.dataset, self._objective
+        configs = {name: system.resolved_config for name, system in self._sides.items()}
+        judge = describe_judge(dataset, [objective.system])
+        relevance = dataset.spec.binary_relevance
+        of_first = ["Ties", "unjudged documents"]
+        of_first += ["thresholds of CRAG"] if self.thresholds else []
+        of_first += ["efforts"] if self.outcome.front is not None else []
+        yield from find_judge_warnings(judge, infos)
+        yield from find_grade_warnings(
+            list_grades(dataset.qrels, queries), relevance, is_machine=judge is not None
+        )
+        yield from warn_ignored(count_known_unjudged(dataset), len(objective.runs.queries))
+        yield from find_data_warnings(infos, len(queries), configs, [objective.measure.name])
+        yield from warn_first_trial(describe_first_trial(dataset, *of_first))

@@ -37,7 +37,8 @@ from fusion_bench.report import tuning_records as record
 from fusion_bench.report.tuning_records import Look, TuningReport
 from fusion_bench.stats.look_levels import look_level, planned_levels, power_at_level, query_factor
 from fusion_bench.tune.cross_fitting import CrossFit
-from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
+from fusion_bench.tune.held_out import HeldOutEvaluation
+from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.tune.splits import QuerySplit
@@ -278,37 +279,6 @@ def plan_fractions(looks: Sequence[LedgerEntry], plan: LookPlan) -> list[float]:
     return [len(look.queries) / plan.max_queries for look in looks]
 
 
-def check_plan(earlier: Sequence[LedgerEntry], wanted: int | None, path: Path) -> LookPlan | None:
-    """The plan that earlier looks belong to; None = there is none yet.
-
-    Args:
-        earlier: The looks that share held-out queries with the one to come.
-        wanted: ``max_queries`` of the experiment; None = no plan.
-        path: The ledger, for messages.
-
-    Raises:
-        ConfigError: The plan was declared after the first look, or is not kept to.
-    """
-    if not earlier:
-        return None
-    plan = earlier[0].plan
-    if plan is None and wanted is None:
-        return None
-    if plan is None:
-        raise ConfigError(
-            f"tune.looks.max_queries: must be declared before the first look, but {path} has "
-            f"{len(earlier)} at these held-out queries: delete the key, or hold out other queries"
-        )
-    if wanted != plan.max_queries:
-        given = "is missing" if wanted is None else f"is {wanted}"
-        raise ConfigError(
-            f"tune.looks.max_queries: {given}, but {path} has a plan of {plan.max_queries} "
-            f"held-out queries: write 'looks: {{max_queries: {plan.max_queries}}}', or hold out "
-            "other queries"
-        )
-    return plan
-
-
 @dataclass(frozen=True)
 class LookCounter:
     """Counts the looks of one dataset.
@@ -343,7 +313,24 @@ class LookCounter:
                 raise ConfigError(f"tune.looks.max_queries: needs counted looks, but {self.note}")
             return None
         earlier = related_looks(self._read_all(), (*query_digests(queries), *judgments))
-        return check_plan(earlier, wanted, self.path)
+        if not earlier:
+            return None
+        plan = earlier[0].plan
+        if plan is None and wanted is None:
+            return None
+        if plan is None:
+            raise ConfigError(
+                f"tune.looks.max_queries: must be declared before the first look, but {self.path} "
+                f"has {len(earlier)} at these held-out queries: delete the key, or hold out other "
+                "queries"
+            )
+        if wanted != plan.max_queries:
+            given, most = "is missing" if wanted is None else f"is {wanted}", plan.max_queries
+            raise ConfigError(
+                f"tune.looks.max_queries: {given}, but {self.path} has a plan of {most} held-out "
+                f"queries: write 'looks: {{max_queries: {most}}}', or hold out other queries"
+            )
+        return plan
 
     def open_look(self, look: LedgerEntry) -> LedgerEntry:
         """Write a look without its verdict, unless it was made before.
@@ -574,10 +561,9 @@ class HeldOutLook:
 def open_held_out_look(
     counter: LookCounter,
     evaluation: HeldOutEvaluation,
-    chosen: Trial,
-    per_type: ClassTuning | None,
+    outcome: SearchOutcome,
     *,
-    fit: CrossFit | None,
+    fit: CrossFit | None = None,
     experiment: str,
     date: str,
     system: str | None = None,
@@ -587,8 +573,7 @@ def open_held_out_look(
     Args:
         counter: Counts the looks of the dataset.
         evaluation: The objective, its split and the rules.
-        chosen: The chosen trial.
-        per_type: Parameters by class; None = none were tuned.
+        outcome: What was chosen, and parameters by class.
         fit: What cross-fitting evaluates instead; None = the chosen trial itself.
         experiment: Name of the experiment.
         date: When, ISO 8601.
@@ -599,6 +584,7 @@ def open_held_out_look(
         FusionBenchError: The ledger is malformed, or cannot be written.
     """
     objective, split, crag = evaluation.objective, evaluation.split, evaluation.tuning.crag
+    chosen, per_type = outcome.chosen, outcome.per_type
     held_out = held_out_queries(objective, split)
     default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
     tuned = tuned if fit is None else default + fit.values

@@ -197,6 +197,11 @@ class TuningObjective:
             f"{pluralize(sizes[1], 'parameter')})"
         )
 
+    @property
+    def trials(self) -> tuple[AlignedRuns, ...]:
+        """The lists, once with each of their trials."""
+        return (self.runs, *self.later_trials)
+
     @cached_property
     def source_roles(self) -> SourceRoles:
         """Roles of the system's sources."""
@@ -332,15 +337,11 @@ class TuningObjective:
         """
         if not self.later_trials:
             return None
-        trials = (self.runs, *self.later_trials)
-        return np.stack([self._evaluate_trial([system], runs)[0] for runs in trials])
+        return np.stack([self._evaluate_trial([system], runs)[0] for runs in self.trials])
 
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
-        values = self._evaluate_trial(systems, self.runs)
-        if not self.later_trials:
-            return values
-        later = [self._evaluate_trial(systems, runs) for runs in self.later_trials]
-        return mean_of_trials(np.stack([values, *later])).copy()
+        values = [self._evaluate_trial(systems, runs) for runs in self.trials]
+        return values[0] if len(values) == 1 else mean_of_trials(np.stack(values)).copy()
 
     def _evaluate_trial(self, systems: Sequence[System], runs: AlignedRuns) -> FloatArray:
         scores = evaluate_systems(

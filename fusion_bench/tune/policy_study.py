@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
@@ -53,20 +52,6 @@ from fusion_bench.util.formatting import Progress, ignore_progress
 MOST_TRAINED = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The T parameter sets of an untrained policy over V variants.
-
-    Attributes:
-        variants: Distinct variants; the last one is the system without the policy.
-        codes: Shape (T, Q): the variant that each parameter set picks; the first set is the
-            configured one.
-    """
-
-    variants: tuple[Variant, ...]
-    codes: IntArray
-
-
 def list_policies(policy: Policy, sources: Sequence[str], trials: int, seed: int) -> list[Policy]:
     """The configured policy, its presets, then draws from its space: ``trials`` at most."""
     limit = min(trials, MOST_TRAINED) if isinstance(policy, TrainablePolicy) else trials
@@ -77,8 +62,15 @@ def list_policies(policy: Policy, sources: Sequence[str], trials: int, seed: int
     return [policy, *(policies.build({**data, **params}) for params in sets)][:limit]
 
 
-def choose_for_all(candidates: Sequence[Policy], features: QueryFeatures) -> Candidates:
-    """What every parameter set picks for every query."""
+def choose_for_all(
+    candidates: Sequence[Policy], features: QueryFeatures
+) -> tuple[tuple[Variant, ...], IntArray]:
+    """What every parameter set of an untrained policy picks for every query.
+
+    Returns:
+        V distinct variants, of which the last one is the system without the policy; (T, Q), the
+        variant that each parameter set picks, the configured one first.
+    """
     choices = [policy.choose(features) for policy in candidates]
     variants = {_sort_key(variant): variant for choice in choices for variant in choice.variants}
     numbers = {key: number for number, key in enumerate(sorted(variants))}
@@ -86,50 +78,12 @@ def choose_for_all(candidates: Sequence[Policy], features: QueryFeatures) -> Can
         np.array([numbers[_sort_key(variant)] for variant in choice.variants])[choice.codes]
         for choice in choices
     ]
-    return Candidates((*(variants[key] for key in numbers), Variant()), np.stack(rows))
+    return (*(variants[key] for key in numbers), Variant()), np.stack(rows)
 
 
 def _sort_key(variant: Variant) -> tuple[tuple[float, ...], str]:
     """Weights first, so that an even spread over sorted variants is one over weights."""
     return tuple((variant.weights or {}).values()), variant.model_dump_json()
-
-
-def value_variants(
-    system: System,
-    variants: Sequence[Variant],
-    runs: AlignedRuns,
-    measure: Measure,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
-) -> FloatArray:
-    """(V, Q): the measure of the final list of each variant, reranker included."""
-    plain = [system.with_variant(variant) for variant in variants]
-    scores = evaluate_systems(plain, runs, [measure], spaces=spaces, qrels=qrels)
-    return np.stack([each.values[0] for each in scores])
-
-
-def measure_variants(
-    system: System,
-    variants: Sequence[Variant],
-    codes: IntArray,
-    runs: AlignedRuns,
-    measure: Measure,
-) -> UnjudgedEvidence:
-    """What unjudged documents could change where each query has a variant of its own.
-
-    Args:
-        system: With the policy.
-        variants: V variants.
-        codes: Shape (Q,): the variant of each query.
-        runs: All sources.
-        measure: What is judged by.
-    """
-    used, places = np.unique(codes, return_inverse=True)
-    parts = [
-        measure_unjudged(system.with_variant(variants[v]), runs, [measure])[0]
-        for v in used.tolist()
-    ]
-    return combine_evidence(parts, places)
 
 
 def pick_fixed(variants: int, trials: int) -> IntArray:
@@ -274,27 +228,6 @@ class PreparedPolicy:
     judgments: JudgmentKind = "pooled"
     is_bounded: bool = False
 
-    def compare_unjudged(
-        self, codes: IntArray, fixed: IntArray, groups: IntArray
-    ) -> UnjudgedDifference | None:
-        """What unjudged documents could change in policy − fixed; None = nothing.
-
-        Args:
-            codes: Shape (Q,): the variant that the policy picks.
-            fixed: Shape (Q,): the fixed variant.
-            groups: Shape (Q,).
-        """
-        if self.judgments == "complete":
-            return None
-        return compare_unjudged(
-            self.measure_unjudged(codes),
-            self.measure_unjudged(fixed),
-            groups=groups,
-            alpha=ALPHA,
-            kind=self.judgments,
-            is_bounded=self.is_bounded,
-        )
-
 
 def prepare_policy(
     system: System,
@@ -323,26 +256,33 @@ def prepare_policy(
     view = runs_with_stages(base, runs, spaces)
     features = query_features(base, view)
 
-    def unjudged(variants: Sequence[Variant], codes: IntArray) -> UnjudgedEvidence:
-        return measure_variants(base, variants, codes, runs, measure)
+    def evaluate(variants: Sequence[Variant]) -> FloatArray:
+        """(V, Q): the measure of the final list of each variant, reranker included."""
+        plain = [base.with_variant(variant) for variant in variants]
+        scores = evaluate_systems(plain, runs, [measure], spaces=spaces, qrels=qrels)
+        return np.stack([each.values[0] for each in scores])
+
+    def unjudged(codes: IntArray) -> UnjudgedEvidence:
+        used, places = np.unique(codes, return_inverse=True)
+        systems = (base.with_variant(variants[v]) for v in used.tolist())
+        parts = [measure_unjudged(system, runs, [measure])[0] for system in systems]
+        return combine_evidence(parts, places)
 
     candidates = list_policies(policy, system.runs, budget.trials, budget.seed)
     trained = [each for each in candidates if isinstance(each, TrainablePolicy)]
+    configured = None
     if trained:
         variants = (*trained[0].variants(features), Variant())
         goal = parse_measure(trained[0].measure, binary_relevance=runs.binary_relevance)
         targets = variant_values(base, variants[:-1], view, goal)
-        values = value_variants(base, variants, runs, measure, spaces, qrels)
-        matrix = trained[0].feature_matrix(features)
+        values, matrix = evaluate(variants), trained[0].feature_matrix(features)
         choose = trained_chooser(trained, matrix, targets, values[:-1], fold)
-        measured = partial(unjudged, variants)
-        return PreparedPolicy(choose, variants, values, len(trained), None, measured)
-    table = choose_for_all(candidates, features)
-    values = value_variants(base, table.variants, runs, measure, spaces, qrels)
-    configured = values[table.codes[0], np.arange(len(fold))]
-    choose = rule_chooser(table.codes, values, fold)
-    measured = partial(unjudged, table.variants)
-    return PreparedPolicy(choose, table.variants, values, len(candidates), configured, measured)
+    else:
+        variants, codes = choose_for_all(candidates, features)
+        values = evaluate(variants)
+        configured = values[codes[0], np.arange(len(fold))]
+        choose = rule_chooser(codes, values, fold)
+    return PreparedPolicy(choose, variants, values, len(candidates), configured, unjudged)
 
 
 def decide_policy(low: float, null_p: float) -> PolicyVerdict:
@@ -423,10 +363,9 @@ def judge_policy(
     null, others = _shuffle(prepared.choose, fixed, groups, budget)
     shuffled = _describe_null(estimate, null, others)
     verdict, unjudged = decide_policy(estimate.low, shuffled["null_p"]), None
-    if verdict == "pays":
-        unjudged = prepared.compare_unjudged(codes, fixed_codes, groups)
-        is_contradicted = unjudged is not None and unjudged.decides(1, 0.0)
-        verdict = "unjudged decide" if is_contradicted else verdict
+    if verdict == "pays" and prepared.judgments != "complete":
+        unjudged = _compare_unjudged(prepared, codes, fixed_codes, groups)
+        verdict = "unjudged decide" if unjudged.decides(1, 0.0) else verdict
     is_reranked = np.array([variant.rerank for variant in prepared.variants])[codes]
     collection, system, policy, measure = names
     return PolicyResult(
@@ -451,6 +390,19 @@ def judge_policy(
         reranked=None if is_reranked.all() else float(is_reranked.mean()),
         verdict=verdict,
         unjudged=unjudged and unjudged.record,
+    )
+
+
+def _compare_unjudged(
+    prepared: PreparedPolicy, codes: IntArray, fixed: IntArray, groups: IntArray
+) -> UnjudgedDifference:
+    return compare_unjudged(
+        prepared.measure_unjudged(codes),
+        prepared.measure_unjudged(fixed),
+        groups=groups,
+        alpha=ALPHA,
+        kind=prepared.judgments,
+        is_bounded=prepared.is_bounded,
     )
 
 

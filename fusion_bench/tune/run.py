@@ -174,19 +174,14 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
 def _describe_tuning(report: TuningReport) -> str:
     """The two systems and the verdict; with what unjudged documents say where they decide."""
     text = f"{report.system} as it was and as tuned on {report.dataset}: {report.verdict}"
-    text += f"{_describe_look(report)}."
+    if (look := report.look) is not None:
+        number = "looks not counted" if look.number is None else f"look {look.number}"
+        text += f" ({number}, one-sided level {look.level:.2g})"
+    text += "."
     if report.verdict == "unjudged decide" and report.unjudged is not None:
         text += f" Held out {format_number(report.held_out.difference, signed=True)}; "
         text += f"{report.unjudged.description}."
     return text
-
-
-def _describe_look(report: TuningReport) -> str:
-    look = report.look
-    if look is None:
-        return ""
-    number = "looks not counted" if look.number is None else f"look {look.number}"
-    return f" ({number}, one-sided level {look.level:.2g})"
 
 
 def run_tuning(

@@ -280,11 +280,12 @@ def _own_parameters(system: System) -> tuple[Parameter, ...]:
             for parameter in _own_parameters(system.of_class(name))
         )
     methods = {"fusion": system.fusion.method, "blend": system.blend.method}
-    return merge_parameters(
-        parameter
-        for part, method in methods.items()
-        for parameter in _part_parameters(system, part, method)
-    ) + _policy_parameters(system)
+    parts = (_part_parameters(system, part, method) for part, method in methods.items())
+    policy = () if system.policy is None else system.policy.space(system.runs)
+    return (
+        *merge_parameters(itertools.chain.from_iterable(parts)),
+        *(parameter.add_prefix("policy") for parameter in policy),
+    )
 
 
 def build_search_space(
@@ -358,12 +359,6 @@ def preset_params(
     if len(fitting) > 1:
         fitting.append({path: value for preset in fitting for path, value in preset.items()})
     return tuple({**default, **preset} for preset in fitting)
-
-
-def _policy_parameters(system: System) -> tuple[Parameter, ...]:
-    """What the system's policy declares."""
-    space = () if system.policy is None else system.policy.space(system.runs)
-    return tuple(parameter.add_prefix("policy") for parameter in space)
 
 
 def _part_parameters(system: System, part: str, method: str) -> Iterator[Parameter]:

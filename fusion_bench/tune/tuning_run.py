@@ -6,7 +6,7 @@ other classes keep those. The held-out queries decide whether that beats one set
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,10 +27,10 @@ from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.plain_systems import resolve_classes
 from fusion_bench.report.tuning_records import SplitChoice, TuningReport
-from fusion_bench.tune.cross_fitting import CrossFit, fit_all_queries
-from fusion_bench.tune.gains import UntunedValues
+from fusion_bench.tune.cross_fitting import fit_all_queries
+from fusion_bench.tune.gains import UntunedSystem
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
-from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
+from fusion_bench.tune.held_out_report import HeldOutReport, SearchOutcome
 from fusion_bench.tune.looks import (
     UNCOUNTED,
     LookCounter,
@@ -190,7 +190,7 @@ class TuningRun:
     progress: Progress = ignore_progress
     ignored: tuple[str, ...] = ()
     looks: LookCounter = UNCOUNTED
-    untuned: UntunedValues | None = None
+    untuned: Sequence[UntunedSystem] = ()
 
     def run(self, name: str, provenance: Provenance) -> TuningReport:
         """Search, cross-validate, evaluate.
@@ -258,32 +258,21 @@ class TuningRun:
         """Count the look at the held-out queries, take it, and note its verdict."""
         look = fit = None
         if evaluation.split.is_cross_fitted and outcome.tests_a_change:
-            fit = self._cross_fit(evaluation, outcome)
+            fit = fit_all_queries(evaluation, outcome.result)
         if outcome.tests_a_change or self.tuning.crag is not None:
             look = open_held_out_look(
                 self.looks,
                 evaluation,
-                outcome.chosen,
-                outcome.per_type,
+                outcome,
                 fit=fit,
                 experiment=name,
                 date=provenance.created,
             )
             evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
-            fit = fit and self._cross_fit(evaluation, outcome)
-        gains = HeldOutGains(evaluation, outcome, self.dataset, fit)
-        report = HeldOutReport(gains, self.untuned, choice).make_record(name, provenance)
+            fit = fit and fit_all_queries(evaluation, outcome.result)
+        held_out = HeldOutReport(evaluation, outcome, self.dataset, fit, self.untuned, choice)
+        report = held_out.make_record(name, provenance)
         return report if look is None else look.close(report)
-
-    def _cross_fit(self, evaluation: HeldOutEvaluation, outcome: SearchOutcome) -> CrossFit:
-        """The gain over all queries, at the level of the evaluation."""
-        return fit_all_queries(
-            evaluation.objective,
-            evaluation.split,
-            self.tuning,
-            outcome.result,
-            level=evaluation.verdict_level,
-        )
 
     def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
         """What lint finds in the default and in the tuned system."""

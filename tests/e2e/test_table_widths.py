@@ -32,9 +32,9 @@ from fusion_bench.gate.formats import build_update_page
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate, update_baseline
 from fusion_bench.gate.self_test.error_rates import measure_error_rates
-from fusion_bench.gate.self_test.made_projects import CaseOutcome
 from fusion_bench.gate.self_test.page import build_self_test_page
 from fusion_bench.gate.self_test.simulation import HalvesOutcome
+from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationResult

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -24,11 +24,10 @@ from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.checks import Check, build_checks, run_checks
-from fusion_bench.gate.estimates import PairedTrials
+from fusion_bench.gate.checks import Check, PairedValues, build_checks, run_checks
+from fusion_bench.gate.estimates import CheckTrials
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.page import power_warning
-from fusion_bench.gate.self_test.made_projects import CaseOutcome
 from fusion_bench.gate.self_test.simulation import (
     GroupedCheck,
     HalvesOutcome,
@@ -42,7 +41,7 @@ from fusion_bench.gate.self_test.simulation import (
     resample_groups,
     simulated_p_values,
 )
-from fusion_bench.gate.self_test.whole_command import run_cases, run_damaged_lists
+from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_cases, run_damaged_lists
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
 from fusion_bench.stats.intervals import POWER, clopper_pearson
 from fusion_bench.util.formatting import Progress, ignore_progress
@@ -313,15 +312,14 @@ def run_self_test(
         runs: Runs of each kind.
     """
     reference = _choose_reference(inputs, against)
-    compared = _compare_systems(inputs, reference)
-    checks = [check for each in compared for check in each.checks]
+    checks, repeated, trials = _compare_systems(inputs, reference)
     systems = (reference.name, inputs.candidate.name)
     seed, progress = inputs.experiment.seed, inputs.progress
     rates = measure_error_rates(checks, systems=systems, runs=runs, seed=seed, progress=progress)
-    if repeated := [check for each in compared for check in each.repeated]:
+    if repeated:
         progress("new trials", 0, 1)
         alarms = measure_trial_alarms(repeated, runs=runs, seed=seed)
-        rates = rates.with_trials(max(each.trials for each in compared), alarms)
+        rates = rates.with_trials(trials, alarms)
     progress("halves", 0, 1)
     halves = compare_halves(checks, seed=seed)
     progress("whole command", 0, 1)
@@ -354,23 +352,8 @@ def compare_two_systems(
 ) -> tuple[list[Check], tuple[str, str]]:
     """Every check of a policy, and the names of the reference and of the gated system."""
     reference = _choose_reference(inputs, against)
-    compared = _compare_systems(inputs, reference)
-    checks = [check for each in compared for check in each.checks]
+    checks, _, _ = _compare_systems(inputs, reference)
     return checks, (reference.name, inputs.candidate.name)
-
-
-class _ComparedCollection(NamedTuple):
-    """The checks of one collection.
-
-    Attributes:
-        checks: The gated system against the reference, as means over trials.
-        repeated: The gated system against itself, with the values of each trial; empty with one.
-        trials: Of the gated system.
-    """
-
-    checks: list[Check]
-    repeated: list[Check]
-    trials: int
 
 
 def _choose_reference(inputs: GateInputs, against: str | None) -> System:
@@ -393,17 +376,23 @@ def _choose_reference(inputs: GateInputs, against: str | None) -> System:
     return others[0]
 
 
-def _compare_systems(inputs: GateInputs, reference: System) -> list[_ComparedCollection]:
-    compared = []
+def _compare_systems(inputs: GateInputs, reference: System) -> tuple[list[Check], list[Check], int]:
+    """Two systems on every collection.
+
+    Returns:
+        Every check of the policy; every check of the gated system against itself where its lists
+        have several trials; the most trials of a collection.
+    """
+    checks: list[Check] = []
+    repeated: list[Check] = []
+    counts = []
     for task in inputs.load_collections(reference):
         before = describe_collection(task, reference).value_arrays()
         record = describe_collection(task, inputs.candidate)
-        after, values = record.value_arrays(), record.trial_arrays()
-        checks = [*build_checks(inputs.policy, task, before, after)]
-        repeated: list[Check] = []
-        if values:
-            trials = PairedTrials(values, values, is_shared=False, borrows=False)
-            repeated += build_checks(inputs.policy, task, after, after, None, trials)
-        count = task.count_trials(inputs.candidate)
-        compared.append(_ComparedCollection(checks, repeated, count))
-    return compared
+        after = record.value_arrays()
+        checks += build_checks(inputs.policy, PairedValues(task, before, after))
+        trials = {name: CheckTrials(each, each) for name, each in record.trial_arrays().items()}
+        if trials:
+            repeated += build_checks(inputs.policy, PairedValues(task, after, after, None, trials))
+        counts.append(task.count_trials(inputs.candidate))
+    return checks, repeated, max(counts)

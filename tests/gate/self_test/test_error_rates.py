@@ -13,8 +13,8 @@ from fusion_bench.gate.checks import Check
 from fusion_bench.gate.self_test import error_rates as self_test
 from fusion_bench.gate.self_test import simulation, whole_command
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
-from fusion_bench.gate.self_test.made_projects import make_cases
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
+from fusion_bench.gate.self_test.whole_command import make_cases
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import t_quantile
 from tests.gate import cases

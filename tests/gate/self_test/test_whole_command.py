@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,26 +14,46 @@ from hypothesis import strategies as st
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test import whole_command
-from fusion_bench.gate.self_test.made_projects import (
+from fusion_bench.gate.self_test.whole_command import (
+    Checks,
     MadeCase,
     MadeProject,
-    SlowCheck,
-    adjust_slowly,
+    find_faults,
     make_cases,
+    run_damaged_lists,
 )
-from fusion_bench.gate.self_test.whole_command import run_damaged_lists
 from fusion_bench.stats.corrections import adjust_holm, randomization_p_values
 from fusion_bench.stats.intervals import betting_bound, estimate_mean, t_quantile
 from fusion_bench.util.worker_processes import WorkerProcess
 from tests.gate import cases
+from tests.gate.self_test.slow_rule import (
+    CONSTRUCTED,
+    PLAIN_POLICY,
+    SlowCheck,
+    adjust_slowly,
+    right_checks,
+    right_exit_code,
+)
 from tests.util.processes.worker_functions import exit_at_once
 
 values = st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.0, 0.5]), min_size=4, max_size=12)
 levels = st.sampled_from([0.05, 0.025])
 
 
-def test_every_answer_of_the_command_is_right() -> None:
+def test_every_answer_of_the_command_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[tuple[MadeCase, Checks]] = []
+
+    def spy(case: MadeCase, code: int, checks: Checks) -> Iterator[str]:
+        judged.append((case, checks))
+        return find_faults(case, code, checks)
+
+    monkeypatch.setattr(whole_command, "find_faults", spy)
     outcomes = [*whole_command.run_cases()]
+    for case, checks in judged:
+        assert right_checks(case, checks) == case.checks, case.name
+        if case.project.policy.keys() <= PLAIN_POLICY and case.name not in CONSTRUCTED and checks:
+            statuses = [check["status"] for check in case.checks]
+            assert right_exit_code(case, statuses) == case.exit_code, case.name
     assert [outcome.name for outcome in outcomes] == [case.name for case in make_cases()]
     assert [outcome.faults for outcome in outcomes] == [()] * len(outcomes)
     told = {status for outcome in outcomes for status in outcome.statuses}
@@ -76,15 +96,15 @@ def cases_inputs(folder: Path) -> GateInputs:
     ],
 )
 def test_a_wrong_answer_is_a_fault(status: str, difference: float, code: int, fault: str) -> None:
-    found = [
-        *whole_command.find_faults(five_lost(), code, [check(status=status, difference=difference)])
-    ]
+    found = [*find_faults(five_lost(), code, [check(status=status, difference=difference)])]
     assert found == [fault]
 
 
 def five_lost() -> MadeCase:
     lists = {"before": [[1] * 60], "after": [[0] * 5 + [1] * 55]}
-    return MadeCase("5 lost", MadeProject(lists, {"checks": {"RR@10": {"max_drop": 0.005}}}))
+    project = MadeProject(lists, {"checks": {"RR@10": {"max_drop": 0.005}}})
+    case = MadeCase("5 lost", project, exit_code=1)
+    return replace(case, checks=right_checks(case, [check()]))
 
 
 def check(**changed: object) -> dict[str, object]:
@@ -94,10 +114,10 @@ def check(**changed: object) -> dict[str, object]:
 
 
 def test_a_wrong_chance_and_a_missing_check_are_faults() -> None:
-    found = [*whole_command.find_faults(five_lost(), 1, [check(false_pass_rate=0.02)])]
+    found = [*find_faults(five_lost(), 1, [check(false_pass_rate=0.02)])]
     assert found == ["RR@10 (baseline): P(passes at −m) of 0.0200, not 0.1139"]
-    stated = replace(five_lost(), statuses=("regressed", "pass"))
-    assert [*whole_command.find_faults(stated, 1, [check()])] == ["1 checks, and 2 are right"]
+    stated = replace(five_lost(), checks=[*five_lost().checks, {"status": "pass"}])
+    assert [*find_faults(stated, 1, [check()])] == ["1 checks, and 2 are right"]
 
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,22 +11,19 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.report.tuning_records import FloorKind
-from fusion_bench.tune.gains import UntunedValues, evaluate_untuned, judge_floor, load_all_lists
+from fusion_bench.tune.gains import UntunedSystem, evaluate_untuned, judge_floor, load_all_lists
 from fusion_bench.tune.objective import create_objective, load_tuning_dataset
 from fusion_bench.util.formatting import ignore_progress
 from tests import counts_project, tiny
 
 NAMES = tuple(f"q{i}" for i in range(40))
 TUNED = np.random.default_rng(3).random(40)
-NONE = (None,) * 6
+KINDS: tuple[FloorKind, ...] = ("source",) * 6
 NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
 
 
 def judge(*values: FloatArray, min_gain: float = 0.005) -> dict[str, str]:
-    names = tuple("abcdef"[: len(values)])
-    kinds: tuple[FloorKind, ...] = tuple("source" for _ in values)
-    n = len(names)
-    untuned = UntunedValues(names, kinds, np.array(values), NONE[:n], (False,) * n, NONE[:n])
+    untuned = [UntunedSystem(*each) for each in zip("abcdef", KINDS, values, strict=False)]
     rows = judge_floor(untuned, TUNED, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
     assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
     return {row.name: row.answer for row in rows}
@@ -57,7 +54,7 @@ def test_the_values_are_those_of_eval(tmp_path: Path) -> None:
     objective = create_objective(experiment, source, settings, narrow)
     whole = load_all_lists(experiment, narrow, path, ignore_progress)
     untuned = evaluate_untuned(experiment, source, whole, objective)
-    by_name = dict(zip(untuned.names, untuned.values.tolist(), strict=True))
+    by_name = {each.name: each.values.tolist() for each in untuned}
     assert objective.runs.queries == collection.queries
     expected = {
         row.name: list(row.measures[objective.measure.name].values)
@@ -66,9 +63,10 @@ def test_the_values_are_those_of_eval(tmp_path: Path) -> None:
     }
     assert {name: by_name[name] for name in expected} == expected
     assert "two" not in by_name
-    assert set(untuned.kinds) <= {"system", "source"}
-    held_out = untuned.select_queries(np.array([True, False, True, True]))
-    assert held_out.values.tolist() == untuned.values[:, [0, 2, 3]].tolist()
+    assert {each.kind for each in untuned} <= {"system", "source"}
+    for each in untuned:
+        held_out = each.select_queries(np.array([True, False, True, True]))
+        assert held_out.values.tolist() == each.values[[0, 2, 3]].tolist()
 
 
 def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path) -> None:
@@ -84,7 +82,7 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
     assert by_trial.tolist() == [*map(list, results["ab"].trials)]
     whole = load_all_lists(experiment, narrow, path, ignore_progress)
     untuned = evaluate_untuned(experiment, source, whole, objective)
-    trials = dict(zip(untuned.names, untuned.trials, strict=True))
+    trials = {each.name: each.trials for each in untuned}
     assert {name: 1 if t is None else len(t) for name, t in trials.items()} == {
         "a": 3,
         "b": 2,
@@ -92,7 +90,7 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
         "abc": 2,
     }
     tuned = by_trial.mean(axis=0)
-    rows = untuned.select_queries(np.ones(len(tuned), dtype=bool))
+    rows = [each.select_queries(np.ones(len(tuned), dtype=bool)) for each in untuned]
     judged = judge_floor(
         rows, tuned, objective.runs.queries, min_gain=0, alpha=0.05, seed=0, tuned_trials=by_trial
     )

@@ -13,7 +13,7 @@ from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_ter
 from fusion_bench.tune.cross_fitting import CrossFit, cross_fit, widen_fit
 from fusion_bench.tune.gains import (
     PairedValues,
-    UntunedValues,
+    UntunedSystem,
     judge_family,
     judge_floor,
     paired_gain,
@@ -85,17 +85,16 @@ def test_p_and_interval_of_a_widened_fit_agree(scale: float) -> None:
 
 def test_the_floor_knows_which_trials_are_shared() -> None:
     tuned = DEFAULT + MOVES
-    values = (DEFAULT + GAIN)[None]
-    untuned = UntunedValues(("one",), ("system",), values, (tuned + GAIN,), (True,), (None,))
+    untuned = UntunedSystem("one", "system", DEFAULT + GAIN, tuned + GAIN, is_shared=True)
 
-    def width(values: UntunedValues) -> float:
+    def width(system: UntunedSystem) -> float:
         [row] = judge_floor(
-            values, DEFAULT, GROUPS, min_gain=0.005, alpha=0.05, seed=0, tuned_trials=tuned
+            [system], DEFAULT, GROUPS, min_gain=0.005, alpha=0.05, seed=0, tuned_trials=tuned
         )
         assert row.low is not None
         assert row.high is not None
         return row.high - row.low
 
-    shared, nested = width(untuned), width(replace(untuned, are_shared=(False,)))
+    shared, nested = width(untuned), width(replace(untuned, is_shared=False))
     assert nested > 2 * shared
-    assert width(replace(untuned, trials=(None,))) > shared
+    assert width(replace(untuned, trials=None)) > shared

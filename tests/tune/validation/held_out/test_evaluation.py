@@ -87,8 +87,8 @@ def reported(
 ) -> TuningReport:
     judge = HeldOutEvaluation(base, split, tuning)
     chosen = choose_trial(base, study, split.tune, tuning.choose)
-    gains = HeldOutGains(judge, SearchOutcome(study, chosen, cross), dataset(base))
-    return HeldOutReport(gains).make_record("e", ORIGIN)
+    outcome = SearchOutcome(study, chosen, cross)
+    return HeldOutReport(judge, outcome, dataset(base)).make_record("e", ORIGIN)
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +341,7 @@ def test_cross_fitted_gains_are_compared_by_what_each_fold_was_evaluated_with(
     every = np.ones(80, dtype=bool)
     whole = QuerySplit(every, every.copy(), "all", "s", is_cross_fitted=True)
     judge = HeldOutEvaluation(base, whole, TUNING)
-    fit = fit_all_queries(base, whole, TUNING, study, level=0.02)
+    fit = fit_all_queries(replace(judge, level=0.02), study)
     gains = HeldOutGains(judge, SearchOutcome(study, study.best_trial), dataset(base), fit)
     gain, _, _ = gains.family
     assert gain.difference == pytest.approx(fit.mean)
