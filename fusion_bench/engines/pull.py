@@ -248,7 +248,6 @@ def _collect_lists(
     Raises:
         DataError: No query is left, or nothing was returned for any.
     """
-    connector = options.connector
     answers: dict[str, dict[str, Answer]] = {plan.name: {} for plan in plans}
     texts: dict[str, str] = {}
     documents: set[str] = set()
@@ -265,16 +264,35 @@ def _collect_lists(
         raise DataError(f"no query could be pulled: {next(iter(work.failed.values()))}")
     if not documents:
         raise DataError(
-            f"{connector.method}: no list holds a document: check the index, the fields "
+            f"{options.connector.method}: no list holds a document: check the index, the fields "
             "of the legs and the queries"
         )
     kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
+    record = _make_record(options, plans, work, answers)
     dropped = read_list_names(options.out) - {plan.name for plan in kept}
-    lists = tuple(
-        summarize_list(plan, [*answers[plan.name].values()], _describe_score(connector, plan))
-        for plan in plans
+    changes: dict[str, Any] = {"dropped": tuple(sorted(dropped))}
+    if options.texts:
+        changes |= {"documents": len(texts), "without_text": len(documents - texts.keys())}
+    return PulledLists(
+        options.name or resolve_path(options.out).name,
+        options.connector,
+        options.depth,
+        kept,
+        answers,
+        [item for query, item in objects.items() if query not in work.failed],
+        texts if options.texts else None,
+        record.model_copy(update=changes),
     )
-    record = PullRecord(
+
+
+def _make_record(
+    options: PullOptions,
+    plans: Sequence[ListPlan],
+    work: PullWork,
+    answers: Mapping[str, Mapping[str, Answer]],
+) -> PullRecord:
+    connector = options.connector
+    return PullRecord(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         engine=connector.method,
         settings=describe_settings(connector),
@@ -282,22 +300,12 @@ def _collect_lists(
         is_changed=work.is_changed,
         queries=len(next(iter(answers.values()))),
         asked=work.asked,
-        lists=lists,
-        documents=len(texts) if options.texts else None,
-        without_text=len(documents - texts.keys()) if options.texts else 0,
+        lists=tuple(
+            summarize_list(plan, [*answers[plan.name].values()], _describe_score(connector, plan))
+            for plan in plans
+        ),
         failed=work.failed,
-        dropped=tuple(sorted(dropped)),
         is_replay_outdated=replays_another_request(options.out, connector, options.depth),
-    )
-    return PulledLists(
-        options.name or resolve_path(options.out).name,
-        connector,
-        options.depth,
-        kept,
-        answers,
-        [item for query, item in objects.items() if query not in work.failed],
-        texts if options.texts else None,
-        record,
     )
 
 

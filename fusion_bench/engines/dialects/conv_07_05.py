@@ -113,6 +113,8 @@ class RRFFusion(ReciprocalRanks, StrategyWeights):
 class StrategyMean(StrategyWeights, WeightedScore):
     """Our weighted mean of raw scores with such weights."""
 
+    method: str = "weighted_score"
+
 
 class WeightedScoreFusion(CanonicalFusion, StrategyWeights):
     """``WeightedScoreFusion``: Σ w·x / Σ w over the lists that returned the document."""
