@@ -34,7 +34,7 @@ tune: $(VENV)/.run ## Tune the system that EXPERIMENT names under 'tune', and ju
 gate: $(VENV)/.run ## Hold EXPERIMENT to its committed baseline
 	$(BIN)/fusion-bench gate $(EXPERIMENT)
 
-self-test: $(VENV)/.dev ## Put the gate on trial and renew docs/gate-self-test.md
+self-test: $(VENV)/.dev ## Put the gate on trial and renew docs/studies/gate-self-test.md
 	$(BIN)/python -m benchmarks.studies.self_test
 
 dataset: $(VENV)/.collections ## Rebuild datasets/attack and datasets/referee from their texts
@@ -44,13 +44,13 @@ dataset: $(VENV)/.collections ## Rebuild datasets/attack and datasets/referee fr
 bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 	$(BIN)/python -m benchmarks
 
-policies: $(VENV)/.dev ## Measure what per-query policies are worth (some ten minutes), and renew docs/policies.md
+policies: $(VENV)/.dev ## Measure what per-query policies are worth (some ten minutes), and renew docs/studies/policies.md
 	$(BIN)/python -m benchmarks.studies.policies
 
 verdict-pages: $(VENV)/.dev ## Make every page of docs/ that holds a verdict again (some hours)
 	$(BIN)/python -m benchmarks.studies
 
-simulations: $(VENV)/.dev ## Simulate what docs/statistics.md promises, and renew its tables (half an hour)
+simulations: $(VENV)/.dev ## Simulate what docs/studies/statistics.md promises, and renew its tables (half an hour)
 	$(BIN)/python -m benchmarks.studies.simulations
 
 live: $(VENV)/.dev ## Answer queries one by one and compare the order with eval's (minutes)

@@ -215,7 +215,8 @@ def test_every_study_runs_at_toy_size(
 def written_files() -> list[Path]:
     """The files that a full run writes."""
     pictures = (ROOT / "reports" / "pictures").glob("*.png")
-    return [*(ROOT / "docs").iterdir(), *(ROOT / "benchmarks").rglob("*.json"), *pictures]
+    pages = [*(ROOT / "docs").glob("*.*"), *(ROOT / "docs" / "studies").iterdir()]
+    return [*pages, *(ROOT / "benchmarks").rglob("*.json"), *pictures]
 
 
 def test_the_command_writes_results_tables_and_picture(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Part:
 
 #: The short ones first.
 PARTS = (
-    Part("referee", "docs/referee.md", "benchmarks.studies.referee", mark="weights"),
+    Part("referee", "docs/studies/referee.md", "benchmarks.studies.referee", mark="weights"),
     Part("classify", "docs/classify.md", "benchmarks.studies.classify_table", mark="types"),
     Part("printed", "README.md", "benchmarks.studies.printed_blocks", ()),
     Part("guidance", "docs/choosing.md", "benchmarks.studies.guidance", mark="strategies"),
@@ -64,24 +64,24 @@ PARTS = (
         (),
         "prediction-powered",
     ),
-    Part("self-test", "docs/gate-self-test.md", "benchmarks.studies.self_test", ()),
+    Part("self-test", "docs/studies/gate-self-test.md", "benchmarks.studies.self_test", ()),
     Part("agreement", "docs/llm-judges.md", "benchmarks.studies.agreement_table", (), "agreement"),
     Part(
         "judging-effort", "docs/judge.md", "benchmarks.studies.judging_effort", (), "judging effort"
     ),
     Part("trials", "docs/trials.md", "benchmarks.studies.trials_table", mark="trials: coverage"),
     Part("choices", "docs/tuning.md", "benchmarks.studies.choices", mark="choices"),
-    Part("policies", "docs/policies.md", "benchmarks.studies.policies", (), "policies"),
+    Part("policies", "docs/studies/policies.md", "benchmarks.studies.policies", (), "policies"),
     Part("rivals", "docs/tuning.md", "benchmarks.studies.tuning", mark="rivals"),
     Part("front", "docs/tuning.md", "benchmarks.studies.front", mark="front"),
     Part("salts", "docs/tuning.md", "benchmarks.studies.salts", mark="salts"),
     Part(
         "leaderboard",
-        "docs/leaderboard.md",
+        "docs/studies/leaderboard.md",
         "benchmarks.studies.leaderboard",
-        ("--out", str(ROOT / "docs")),
+        ("--out", str(ROOT / "docs" / "studies")),
     ),
-    Part("simulations", "docs/statistics.md", "benchmarks.studies.simulations", ()),
+    Part("simulations", "docs/studies/statistics.md", "benchmarks.studies.simulations", ()),
 )
 
 

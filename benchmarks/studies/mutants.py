@@ -1,4 +1,4 @@
-"""Whether the gate's self-test notices a broken gate: renews docs/gate-mutants.md.
+"""Whether the gate's self-test notices a broken gate: renews docs/studies/gate-mutants.md.
 
 Each mutant is the package with one line changed. The parts of the self-test run on it one after the
 other until one notices: the whole command on made cases, the error rates, and the printed chances
@@ -20,7 +20,7 @@ from pathlib import Path
 from fusion_bench.util.files import write_atomic
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "gate-mutants.md"
+PAGE = ROOT / "docs" / "studies" / "gate-mutants.md"
 CHECKS, VERDICT = "gate/checks.py", "gate/verdict.py"
 ESTIMATES = "gate/estimates.py"
 SIGN_FLIPS = "stats/corrections.py"

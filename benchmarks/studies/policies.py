@@ -1,4 +1,4 @@
-"""What per-query policies are worth on every collection: the tables of docs/policies.md.
+"""What per-query policies are worth on every collection: the tables of docs/studies/policies.md.
 
 ``python -m benchmarks.studies.policies`` runs the study and writes ``policies.json`` and the
 tables; names of collections run only these. ``--table`` writes the tables from what is stored.
@@ -32,7 +32,7 @@ from fusion_bench.report.policy_page import PolicyResult
 from fusion_bench.tune.policy_study import StudyBudget, study_policy
 
 STORED = Path(__file__).with_name("policies.json")
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "policies.md"
 MEASURE = "nDCG@10"
 #: Collections whose lists come from agents: one source is nearly always better.
 AGENTS = "weaviate-agents/"

@@ -1,4 +1,4 @@
-"""The tables of docs/referee.md, from ``experiments/referee.yaml``.
+"""The tables of docs/studies/referee.md, from ``experiments/referee.yaml``.
 
     python -m benchmarks.studies.referee --write
 
@@ -25,7 +25,7 @@ from fusion_bench.report.tuning_records import ThresholdReport, ThresholdRule, T
 from fusion_bench.report.tuning_texts import recommend
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 
-PAGE = ROOT / "docs" / "referee.md"
+PAGE = ROOT / "docs" / "studies" / "referee.md"
 EXPERIMENT = ROOT / "experiments" / "referee.yaml"
 DATASET = ROOT / "datasets" / "referee" / "dataset.yaml"
 #: Rows of the first table: system → what it is.

@@ -1,4 +1,4 @@
-"""Self-test of the gate on every collection: renews docs/gate-self-test.md.
+"""Self-test of the gate on every collection: renews docs/studies/gate-self-test.md.
 
 The built-in collection runs with its experiment. The collections of the parity tests run if
 FUSION_BENCH_PARITY_DATA names their folder.
@@ -33,8 +33,8 @@ from fusion_bench.util.files import write_atomic
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "experiments" / "default.yaml"
-PAGE = ROOT / "docs" / "gate-self-test.md"
-PICTURE = ROOT / "docs" / "gate-self-test.png"
+PAGE = ROOT / "docs" / "studies" / "gate-self-test.md"
+PICTURE = PAGE.with_suffix(".png")
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP@100", "P@5")
 MAX_DROP, RUNS, SEED = 0.01, 2000, 7
 HEAD = """# Self-test of the gate
@@ -43,7 +43,7 @@ HEAD = """# Self-test of the gate
 rates on the built-in collection and on the public collections of the parity tests. `make self-test`
 renews it in a few minutes; `FUSION_BENCH_PARITY_DATA` names the public collections.
 
-[gate.md](gate.md#proof) explains the rates and the intervals.
+[gate.md](../gate.md#proof) explains the rates and the intervals.
 
 ![Power by true drop on the built-in collection, stated and measured](gate-self-test.png)
 

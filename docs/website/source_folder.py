@@ -66,7 +66,11 @@ def _write_pages(pages: Iterable[Page], folder: Path) -> None:
 
 def _list_places(made: Iterable[Page]) -> dict[str, str]:
     """Path in the repository → path in the source folder; a made page counts as one of docs."""
-    own = (path.name for path in sorted((ROOT / "docs").glob("*.md")))
+    docs = ROOT / "docs"
+    own = (
+        path.relative_to(docs).as_posix()
+        for path in sorted([*docs.glob("*.md"), *docs.glob("studies/*.md")])
+    )
     return OUTSIDE | {f"docs/{path}": path for path in (*own, *(page.path for page in made))}
 
 

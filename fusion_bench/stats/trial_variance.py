@@ -162,10 +162,12 @@ def measure_trial_spread(values: FloatArray, groups: IntArray | None = None) -> 
 
 #: With so many trials or fewer, a difference from a fixed list takes the upper limit of σ²_τ/T.
 FEW_TRIALS: Final = 3
-#: Trials of each system that keep the level of a family whatever trials do (docs/statistics.md).
+#: Trials of each system that keep the level of a family whatever trials do: see
+#: docs/studies/statistics.md.
 ENOUGH_TRIALS: Final = 6
 #: 1 − the confidence of that limit: with two or three trials, normal effects and queries, and an sd
-#: of trials from 0 to .1, it is the largest with which 95 % intervals cover (docs/statistics.md).
+#: of trials from 0 to .1, it is the largest with which 95 % intervals cover: see
+#: docs/studies/statistics.md.
 LIMIT_LEVEL: Final = 0.15
 
 

@@ -20,7 +20,8 @@ from fusion_bench.judging.llm_request import LlmJudgeConfig
 from fusion_bench.models.rerank_config import RerankConfig
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/studies/*.md")])
+PAGES = [ROOT / "README.md", *DOCS]
 #: Systems that the fragments of an experiment name.
 SYSTEMS = {
     "other": {"runs": ["bm25", "dense"]},

@@ -14,7 +14,8 @@ from tests.commands import leaf_commands, options_of
 ROOT = Path(__file__).parents[2]
 #: The front page of the site, which leads to pages that are made when it is built.
 FRONT = ROOT / "docs/index.md"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/studies/*.md")])
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 EVERY = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 #: Folders whose files a page may name; reports and files that a user writes are not there.
 FOLDERS = ("benchmarks/", "docs/", "fusion_bench/", "tests/", ".github/", ".ci/")
@@ -84,5 +85,6 @@ def is_group(word: str) -> bool:
 
 def test_every_page_stands_in_a_table_of_contents() -> None:
     listed = FRONT.read_text(encoding="utf-8").splitlines()
-    pages = [path.stem for path in (ROOT / "docs").glob("*.md") if path != FRONT]
+    docs = FRONT.parent
+    pages = [path.relative_to(docs).with_suffix("").as_posix() for path in DOCS if path != FRONT]
     assert [name for name in pages if name not in listed] == []

@@ -14,7 +14,8 @@ from fusion_bench.methods.fuse import fusions
 from fusion_bench.methods.normalize import normalizers
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/studies/*.md")])
+PAGES = [ROOT / "README.md", *DOCS]
 
 
 def listed_methods(page: Path, kind: str) -> list[str]:

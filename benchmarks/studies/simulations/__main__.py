@@ -1,4 +1,4 @@
-"""Run simulations, write their results, and renew the tables of docs/statistics.md.
+"""Run simulations, write their results, and renew the tables of docs/studies/statistics.md.
 
 python -m benchmarks.studies.simulations [NAME …] [--draws N]
 """

@@ -1,4 +1,4 @@
-"""Results of simulations: their files, and their tables in docs/statistics.md."""
+"""Results of simulations: their files, and their tables in docs/studies/statistics.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.studies.simulations.promise import Estimate, Promise
 from benchmarks.table import replace_between_marks
 
 RESULTS = Path(__file__).parent / "results"
-PAGE = Path(__file__).parents[3] / "docs" / "statistics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "studies" / "statistics.md"
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ def aligned_test_queries() -> fb.AlignedRuns:
 
 @pytest.mark.parametrize("name", ["question x2", "bonus", "rrf without hyde", "convex", "by type"])
 def test_the_page_has_the_means_that_the_experiment_gives(name: str) -> None:
-    page = (ROOT.parents[1] / "docs/referee.md").read_text(encoding="utf-8")
+    page = (ROOT.parents[1] / "docs/studies/referee.md").read_text(encoding="utf-8")
     experiment, _ = fb.read_experiment(ROOT.parents[1] / "experiments/referee.yaml")
     [scores] = fb.evaluate_systems(experiment.systems[name], aligned_test_queries(), "nDCG@10")
     assert f"| {scores.values.mean():.4f} |".replace("0.", ".") in page
