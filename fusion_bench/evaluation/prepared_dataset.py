@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -205,40 +205,36 @@ def slice_values(task: EvaluationSet) -> dict[str, tuple[str | None, ...]]:
     return values
 
 
-class _Filter(NamedTuple):
-    """A condition of the queries: field, allowed values, and where it stands."""
-
-    name: str
-    allowed: tuple[str, ...]
-    where: str
+#: The conditions of the queries: field → allowed values, and where the condition stands.
+_Filters = Mapping[str, tuple[tuple[str, ...], str]]
 
 
-def _list_filters(experiment: Experiment, source: Source) -> list[_Filter]:
+def _list_filters(experiment: Experiment, source: Source) -> _Filters:
     by_type = {"type": ("query_type",)} if experiment.query_type is not None else {}
-    return [
-        _Filter(name, allowed, source.where(by_type.get(name, ("where", name))))
+    return {
+        name: (allowed, source.where(by_type.get(name, ("where", name))))
         for name, allowed in experiment.query_filters.items()
-    ]
+    }
 
 
 def _selected(
-    runs: AlignedRuns, dataset: Dataset, split: str | None, filters: Sequence[_Filter] = ()
+    runs: AlignedRuns, dataset: Dataset, split: str | None, filters: _Filters | None = None
 ) -> AlignedRuns:
     """The queries of a split whose fields have one of these values each."""
-    keep = np.ones(len(runs.queries), dtype=bool)
+    keep, conditions = np.ones(len(runs.queries), dtype=bool), filters or {}
     if split is not None:
         known = dataset.queries
         keep &= [query in known and known[query].split == split for query in runs.queries]
-    for name, allowed, where in filters:
+    for name, (allowed, where) in conditions.items():
         values = runs.values_of(name)
         present = {value for value in values if value is not None}
         if not present.intersection(allowed):
             _refuse_value(f"{where}: {dataset.name}", name, min(allowed), present)
         keep &= [value in allowed for value in values]
     if not keep.any():
-        asked = [f"{name} {' or '.join(map(repr, allowed))}" for name, allowed, _ in filters]
-        names = [*(each.name for each in filters), "split"]
-        place = "".join(f"{each.where}: " for each in filters[:1])
+        asked = [f"{n} {' or '.join(map(repr, each))}" for n, (each, _) in conditions.items()]
+        names = [*conditions, "split"]
+        place = "".join(f"{where}: " for _, where in [*conditions.values()][:1])
         raise ConfigError(
             f"{place}{dataset.name}: no judged query of {' and '.join(asked) or 'any kind'} in "
             f"split {split!r}: choose another {' or '.join(names)} (fusion-bench dataset show "
@@ -265,26 +261,12 @@ def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> 
     raise UnknownNameError(title, value, known, where=where)
 
 
-#: Which of a trial's aligned runs are evaluated.
-SelectRuns = Callable[[EvaluationSet], AlignedRuns]
-
-
-def evaluated_runs(task: EvaluationSet) -> AlignedRuns:
-    """The runs over the evaluated queries."""
-    return task.runs
-
-
-def tuning_runs(task: EvaluationSet) -> AlignedRuns:
-    """The runs over the queries that choices are made on."""
-    return task.runs if task.tuning is None else task.tuning
-
-
 def evaluate_trials(
     task: EvaluationSet,
     systems: Sequence[System],
     measures: Sequence[Measure] | None = None,
     *,
-    select: SelectRuns = evaluated_runs,
+    is_choice: bool = False,
 ) -> tuple[Scores, ...]:
     """Evaluate systems on every trial of the lists that they read.
 
@@ -292,7 +274,7 @@ def evaluate_trials(
         task: A prepared dataset.
         systems: Any systems. Trained ones that are not fitted are fitted on each trial by itself.
         measures: M measures; by default those of ``task``.
-        select: Which queries.
+        is_choice: On the queries that choices are made on.
 
     Returns:
         One ``Scores`` a system, in the same order. Values are means over the trials that this
@@ -304,7 +286,8 @@ def evaluate_trials(
     for number, trial in enumerate(task.trials, 1):
         present = [n for n, system in enumerate(systems) if number <= task.count_trials(system)]
         fitted = [trial.fit_system(systems[n]) for n in present]
-        results = evaluate_systems(fitted, select(trial), chosen) if present else ()
+        runs = trial.tuning if is_choice and trial.tuning is not None else trial.runs
+        results = evaluate_systems(fitted, runs, chosen) if present else ()
         for n, scores in zip(present, results, strict=True):
             parts[n].append(scores)
     return tuple(_mean_scores(trials) for trials in parts)

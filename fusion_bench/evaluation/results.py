@@ -39,7 +39,6 @@ from fusion_bench.evaluation.prepared_dataset import (
     evaluate_trials,
     slice_values,
     trials_of,
-    tuning_runs,
 )
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -324,7 +323,7 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     """
     alone = [System(name=name, runs=(name,)) for name in sources]
     scores = [*sources.values()]
-    tuned = evaluate_trials(task, alone, task.measures[:1], select=tuning_runs)
+    tuned = evaluate_trials(task, alone, task.measures[:1], is_choice=True)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
