@@ -2,7 +2,7 @@
 
 The right answers of made projects are stated beside them. A slow rule, which shares no function
 with the gate, computes them in the tests; its formulas and their sources stand in
-docs/statistics.md.
+docs/studies/statistics.md.
 """
 
 from __future__ import annotations
