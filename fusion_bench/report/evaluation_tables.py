@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.checks.records import ListInfo
+from fusion_bench.checks.records import CompletionBounds, ListInfo
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, UnjudgedResult
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
@@ -187,6 +187,21 @@ def _format_tie_range(ties: TieResult) -> str:
     return "…".join(means) if ties.affected_queries else ""
 
 
+#: Of what is compared.
+SIZE_COLUMNS: tuple[Column[ComparisonResult], ...] = (
+    Column(
+        "effect size",
+        lambda item: "n/a" if item.effect_size is None else f"{item.effect_size:+.2f}",
+        legend="difference / standard deviation of the differences over queries.",
+    ),
+    Column(
+        "min. detectable",
+        lambda item: format_number(item.min_detectable_difference),
+        legend="minimum detectable difference (80 % power) by the rule of the primary table.",
+    ),
+)
+
+
 def validity_table(collection: Collection) -> Table:
     """Sizes of effects, and what could mislead: few queries, ties, unjudged documents."""
     primary = collection.primary_measure
@@ -196,19 +211,8 @@ def validity_table(collection: Collection) -> Table:
     def percent(item: ComparisonResult) -> str:
         return f"{100 * item.difference / base:+.1f}" if base else "n/a"
 
-    sizes: tuple[Column[ComparisonResult], ...] = (
-        Column("% of baseline", percent, legend="difference in percent of the baseline's mean."),
-        Column(
-            "effect size",
-            lambda item: "n/a" if item.effect_size is None else f"{item.effect_size:+.2f}",
-            legend="difference / standard deviation of the differences over queries.",
-        ),
-        Column(
-            "min. detectable",
-            lambda item: format_number(item.min_detectable_difference),
-            legend="minimum detectable difference (80 % power) by the rule of the primary table.",
-        ),
-    )
+    percents = "difference in percent of the baseline's mean."
+    sizes = (Column("% of baseline", percent, legend=percents), *SIZE_COLUMNS)
     unjudged: tuple[Column[UnjudgedResult], ...] = (
         Column(
             "judged only",
@@ -334,6 +338,8 @@ def paired_difference(
 MAX_SYSTEMS = 4
 #: What the slices of a field are called, where that is not its name.
 SLICE_TITLES = {"type": "query type"}
+#: Difference, interval and counts of what is not compared.
+NONE = ("", "", "")
 #: Differences up to this are ties, as in the comparison itself.
 NOISE = 1e-12
 
@@ -363,18 +369,12 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
     masks = {value: np.array([other == value for other in column]) for value in values}
     base, shown = collection.baseline, (collection.baseline, *candidates)
     pairs = [(value, name) for value in values for name in shown]
-    known = {
-        (item.value, name): item.bounds
-        for name in shown
-        for item in collection.system(name).slice_bounds
-        if item.field == field
-    }
+    known = _find_slice_bounds(collection, field)
     differences = {
         pair: _slice_difference_cells(report, collection, pair[1], masks[pair[0]])
         for pair in pairs
         if pair[1] != base
     }
-    none = ("", "", "")
 
     def title(pair: tuple[str | None, str]) -> str:
         return (f"(no {field})" if pair[0] is None else pair[0]) if pair[1] == base else ""
@@ -385,24 +385,33 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         Column("queries", lambda pair: f"{masks[pair[0]].sum():,}" if pair[1] == base else ""),
         Column(primary, lambda pair: _masked_mean(collection, pair[1], masks[pair[0]])),
         *judged_columns(pairs, known.get),
-        Column("difference", lambda pair: differences.get(pair, none)[0]),
-        replace(interval_column(report.alpha), cell=lambda pair: differences.get(pair, none)[1]),
-        replace(COUNTS, cell=lambda pair: differences.get(pair, none)[2]),
+        Column("difference", lambda pair: differences.get(pair, NONE)[0]),
+        replace(interval_column(report.alpha), cell=lambda pair: differences.get(pair, NONE)[1]),
+        replace(COUNTS, cell=lambda pair: differences.get(pair, NONE)[2]),
     ]
     note = (
         f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
         f"Intervals are not adjusted for the number of {'types' if field == 'type' else 'slices'}; "
         "no verdict rests on them."
     )
-    notes = (note, *describe_columns(columns))
     heading = f"{display_measure(primary)} by {SLICE_TITLES.get(field, field)}"
     return make_table(
-        heading,
-        columns,
-        pairs,
-        notes=notes,
+        *(heading, columns, pairs),
+        notes=(note, *describe_columns(columns)),
         tone=lambda pair: "baseline" if pair[1] == base else "plain",
     )
+
+
+def _find_slice_bounds(
+    collection: Collection, field: str
+) -> dict[tuple[str | None, str], CompletionBounds]:
+    """By value of the field and system."""
+    return {
+        (item.value, row.name): item.bounds
+        for row in collection.systems
+        for item in row.slice_bounds
+        if item.field == field
+    }
 
 
 def _slice_values(collection: Collection, name: str, mask: NDArray[np.bool_]) -> FloatArray:
