@@ -1,8 +1,10 @@
-"""Ways to ask an engine: client library, HTTP request, template, server or folder."""
+"""How connectors ask an engine, and read the hits of its answer, whatever form it comes in."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import urllib.parse
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -10,7 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from pydantic import Field, JsonValue, model_validator
 
+from fusion_bench.config.models import Rank
 from fusion_bench.engines.connectors import (
+    Connector,
     EngineSession,
     Hit,
     HttpConnector,
@@ -19,20 +23,330 @@ from fusion_bench.engines.connectors import (
     call_in_thread,
     make_hit,
 )
-from fusion_bench.engines.connectors._answers import (
-    FusedByDialect,
-    field_at,
-    refuse_error,
-    require_text_field,
-    rows_at,
-    signed_score,
-    sparse_vector_of,
-    value_at,
-    vector_of,
-)
+from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.dialects._search_requests import QUERY, VECTOR
-from fusion_bench.errors import FusionBenchError, ProviderError
+from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
+from fusion_bench.experiment.dialect import dialects
+from fusion_bench.experiment.system import System
+from fusion_bench.methods.fuse import Fusion
+from fusion_bench.util.digests import hash_values
 from fusion_bench.util.http_client import JsonClient
+from fusion_bench.util.json_text import malformed_error
+
+#: Hexadecimal digits of a digest in a fingerprint.
+DIGEST_DIGITS = 32
+
+
+def rows_at(data: Any, *keys: str) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON
+    """The list of objects under ``keys``.
+
+    Raises:
+        ProviderError: Kind ``malformed``: there is none.
+    """
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
+        raise malformed_error(f"it has no list of objects under {'.'.join(keys)!r}")
+    return data
+
+
+def value_at(data: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
+    """Whatever stands under ``keys``; None if nothing does."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def number_at(data: Any, *keys: str) -> int | float | None:  # noqa: ANN401 - JSON
+    """The count or the share under ``keys``; None if nothing is there.
+
+    Raises:
+        ProviderError: Kind ``malformed``: it is no number.
+    """
+    value = value_at(data, *keys)
+    if value is None or type(value) in {int, float}:  # True is no number
+        return value  # type: ignore[no-any-return]
+    raise malformed_error(f"{'.'.join(keys) or 'the count'} is no number")
+
+
+def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
+    """A digest of a JSON value, whatever the order of its keys."""
+    return hash_values(json.dumps(data, sort_keys=True))[:DIGEST_DIGITS]
+
+
+def refuse_error(client: JsonClient, data: Any, *keys: str) -> None:  # noqa: ANN401 - JSON
+    """Refuse an answer of status 200 that states an error, whatever else it holds.
+
+    Args:
+        client: Quotes what the server says.
+        data: The answer.
+        keys: Where an error stands; by default under ``error`` or ``errors``.
+
+    Raises:
+        ProviderError: Kind ``server``.
+    """
+    errors = value_at(data, *keys) if keys else value_at(data, "error") or value_at(data, "errors")
+    if errors:
+        first = errors[0] if isinstance(errors, list) else errors
+        named = value_at(first, "message") or value_at(first, "reason") or first
+        raise incomplete_error(f"the engine reports {client.quote_text(str(named))}")
+
+
+def path_of(*parts: str) -> str:
+    """The path of a URL: each part quoted."""
+    return "".join(f"/{urllib.parse.quote(part, safe=',*$')}" for part in parts)
+
+
+def vector_of(query: PullQuery, leg: str) -> list[float]:
+    """The vector that a leg searches by.
+
+    Raises:
+        ConfigError: The query has none.
+    """
+    if leg not in query.vectors:
+        raise ConfigError(f"query {query.id!r} has no vector for leg {leg!r}: see --vectors")
+    return list(query.vectors[leg])
+
+
+def sparse_vector_of(query: PullQuery, leg: str) -> Mapping[int, float]:
+    """The sparse vector that a leg searches by.
+
+    Raises:
+        ConfigError: The query has none.
+    """
+    if leg not in query.sparse_vectors:
+        raise ConfigError(f"query {query.id!r} has no sparse vector for leg {leg!r}: see --vectors")
+    return query.sparse_vectors[leg]
+
+
+def require_text_field(name: str | None, *, texts: bool) -> str | None:
+    """The field with the text of a document where texts are wanted, else None.
+
+    Raises:
+        ConfigError: Texts are wanted, and no field is configured.
+    """
+    if texts and name is None:
+        raise ConfigError("--texts: set text_field to the field that holds a document's text")
+    return name if texts else None
+
+
+def signed_score(score: object, sign: int) -> object:
+    """A score, or the negative of a distance; what is no number stays, for it is refused later.
+
+    Args:
+        score: What an engine sent.
+        sign: −1 where it is a distance, else 1.
+    """
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    return 0.0 - score if is_number and sign < 0 else score  # type: ignore[operator]
+
+
+def field_at(fields: Any, name: str) -> Any:  # noqa: ANN401 - JSON
+    """The field of a document, also where a name with dots is nested; None if there is none."""
+    value = value_at(fields, name)
+    return value if value is not None else value_at(fields, *name.split("."))
+
+
+#: Keys of a hit that is a mapping, in the order in which they are looked for.
+ID_KEYS = ("id", "_id", "document", "doc_id", "document_id")
+SCORE_KEYS = ("score", "_score", "similarity", "distance")
+TEXT_KEYS = ("text", "content", "page_content")
+
+
+def read_rows(items: Any) -> list[tuple[object, object, object]]:  # noqa: ANN401 - the user's own
+    """Id, score and text each, from ids, pairs, triples with the text, mappings, or hits.
+
+    Args:
+        items: Best first.
+
+    Raises:
+        ProviderError: Kind ``malformed``: it is nothing of that kind.
+    """
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise malformed_error(f"a list of hits is needed, given {type(items).__name__}")
+    return [_split_item(item) for item in items]
+
+
+def make_hits(
+    rows: Iterable[tuple[object, object, object]], *, is_distance: bool, texts: bool
+) -> list[Hit]:
+    """Hits from id, score and text each; None for all scores = 1/rank, only the order counts.
+
+    Args:
+        rows: Best first.
+        is_distance: Whether a smaller score is better; then its sign is turned.
+        texts: Whether texts are wanted.
+
+    Raises:
+        ProviderError: Kind ``malformed``: a value breaks a rule, or only some have a score.
+    """
+    known = list(rows)
+    unscored = sum(score is None for _, score, _ in known)
+    if unscored not in {0, len(known)}:
+        raise malformed_error(f"{unscored} of {len(known)} hits have no score: all or none")
+    sign = -1 if is_distance else 1
+    return [
+        make_hit(
+            document,
+            1 / rank if score is None else signed_score(_to_plain(score), sign),
+            text if texts else None,
+        )
+        for rank, (document, score, text) in enumerate(known, start=1)
+    ]
+
+
+def _to_plain(value: object) -> object:
+    """A number of NumPy as one of Python."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _split_item(item: Any) -> tuple[object, object, object]:  # noqa: ANN401 - the user's own
+    if isinstance(item, Hit):
+        return item.document, item.score, item.text
+    if isinstance(item, Mapping):
+        return (
+            _first_of(item, ID_KEYS),
+            _first_of(item, SCORE_KEYS),
+            _first_of(item, TEXT_KEYS),
+        )
+    if isinstance(item, tuple | list):
+        if not 1 <= len(item) <= 3:
+            raise malformed_error(f"a hit of {len(item)} values: id, score and text are allowed")
+        return (*item, None, None)[:3]
+    return _to_plain(item), None, None
+
+
+def _first_of(item: Mapping[Any, Any], keys: Iterable[str]) -> object:
+    return next((item[key] for key in keys if item.get(key) is not None), None)
+
+
+#: The name of the system that an engine's own fusion is.
+FUSED = "fused"
+#: Most documents of a list where an engine states no limit.
+MOST_DOCUMENTS = 10_000
+
+
+class FusedByDialect(Connector):
+    """A connector whose ``fused`` is a fusion of its engine's dialect, over all legs.
+
+    Attributes:
+        limit_name: What limits the depth of a list, for messages.
+        limit_advice: What to do about it.
+        window_advice: How the engine fuses fewer documents of a leg, for messages.
+        has_window_by_leg: Whether the engine fuses a number of documents that differs by leg.
+        fused: A fusion as an experiment of this dialect has it; None = no fused answer is pulled.
+        window: How many documents of each leg the engine fuses; None = the depth of the pull.
+        most_documents: The longest list that the engine returns.
+    """
+
+    limit_name: ClassVar[str] = "the engine"
+    limit_advice: ClassVar[str] = "ask for fewer, or raise it there and set most_documents"
+    has_window_by_leg: ClassVar[bool] = False
+    window_advice: ClassVar[str] = "set a smaller window"
+
+    fused: dict[str, Any] | None = None
+    window: Rank | None = Field(default=None)
+    most_documents: Rank = MOST_DOCUMENTS
+
+    @model_validator(mode="after")
+    def _check_fused(self) -> FusedByDialect:
+        if self.fused is not None:
+            try:
+                system = self.fused_system(1)
+            except ConfigError as error:
+                text = str(error)
+                prefix = "" if text.startswith(f"{FUSED}.") else f"{FUSED}."
+                raise ValueError(f"{prefix}{text}") from None
+            translation = dialects.find_plugin(self.dialect).translate(system, self._leg_roles())
+            if translation.system is None:
+                raise ValueError(f"{FUSED}.{translation.reasons[0]} (runs are legs)")
+        return self
+
+    def fused_system(self, depth: int) -> System:
+        """The engine's own fusion of the legs as a system.
+
+        Args:
+            depth: How many fused documents are wanted.
+
+        Raises:
+            ConfigError: The fusion is none of the dialect, or does not fit the legs.
+        """
+        windows = {name: self.window_of(name, depth) for name in self.legs}
+        is_common = len({*windows.values()}) == 1
+        system = System(
+            FUSED,
+            [*windows],
+            dialect=self.dialect,
+            fusion=self.fused_options(),
+            depth=next(iter(windows.values())) if is_common else windows,
+            top_k=depth,
+        )
+        return system.model_copy(update={"fusion": self._name_weights(system.fusion)})
+
+    def _name_weights(self, fusion: Fusion) -> Fusion:
+        """The fusion with a weight for each leg, where it has weights by leg or role."""
+        roles = self._leg_roles()
+        weights = fusion.source_weights([*roles], [*roles.values()]).tolist()
+        if not getattr(fusion, "weights", None):
+            return fusion
+        by_leg = dict(zip(roles, weights, strict=True))
+        for leg, weight in by_leg.items():
+            if weight == 0:
+                raise ConfigError(
+                    f"weights: 0 for leg {leg!r}: the engine would return its documents all the "
+                    "same, and a replay would not: remove the leg, or give it a weight"
+                )
+        return fusion.model_copy(update={"weights": by_leg})
+
+    def fused_options(self) -> dict[str, Any]:
+        """The fusion as the system has it: by default as it is configured."""
+        return dict(self.fused or {})
+
+    def describe_replay(self, depth: int) -> Mapping[str, Any] | None:
+        """The fusion, with the windows and the limit of the request."""
+        if self.fused is None:
+            return None
+        system = self.fused_system(depth)
+        translation = dialects.find_plugin(self.dialect).translate(system, self._leg_roles())
+        asked = translation.system or system
+        fusion = system.fusion.model_dump(mode="json")
+        return {"fusion": fusion, "depth": asked.depth, "top_k": asked.top_k}
+
+    def check_depth(self, leg: str, depth: int) -> None:
+        """Refuse what the engine does not return, and legs that are shorter than it fuses them."""
+        if depth > self.most_documents:
+            place = f"legs.{leg}" if leg else FUSED
+            raise ConfigError(
+                f"{place}: depth {depth:,} is more than the {self.most_documents:,} documents that "
+                f"{self.limit_name} allows: {self.limit_advice}"
+            )
+        if leg or self.fused is None:
+            return
+        for name, settings in self.legs.items():
+            self._check_length(name, settings.depth or depth, self.window_of(name, depth))
+
+    def _check_length(self, leg: str, length: int, window: int) -> None:
+        if length < window:
+            raise ConfigError(
+                f"legs.{leg}: the engine fuses {window:,} documents of each leg, and {length:,} of "
+                f"this one are pulled: pull {window:,}, or {self.window_advice}"
+            )
+        if length > window and self.window is None:
+            raise ConfigError(
+                f"legs.{leg}: the engine fuses {window:,} documents of each leg, and {length:,} of "
+                f"this one are pulled: set window: {window} too, or remove depth"
+            )
+
+    def window_of(self, leg: str, depth: int) -> int:
+        """How many documents of a leg the engine fuses, of so many fused ones."""
+        if not self.has_window_by_leg:
+            return self.window or depth
+        length = self.legs[leg].depth or depth
+        return min(length, self.window or length)
+
+    def _leg_roles(self) -> dict[str, frozenset[str]]:
+        return {name: frozenset(leg.roles) for name, leg in self.legs.items()}
+
 
 T = TypeVar("T")
 
@@ -179,6 +493,27 @@ class RequestConnector(FusedByDialect):
         """The fields of a document that are read: that of its id, and of its text."""
         fields = (self.id_field, require_text_field(self.text_field, texts=texts))
         return [name for name in fields if name is not None]
+
+
+class LibrarySession(Session):
+    """A database that its library opens; it does not promise that calls may run at the same time.
+
+    Args:
+        connector: Its settings.
+
+    Attributes:
+        title: Its name, for errors.
+    """
+
+    title: ClassVar[str]
+
+    def __init__(self, connector: RequestConnector) -> None:
+        super().__init__(connector)
+        self._lock = asyncio.Lock()
+
+    async def _call(self, question: Callable[[], T]) -> T:
+        async with self._lock:
+            return await call_library(self.title, question, self._connector.timeout)
 
 
 class HttpSession(Session):

@@ -10,15 +10,16 @@ from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
 from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
-from fusion_bench.engines.connectors._answers import (
+from fusion_bench.engines.connectors._base import incomplete_error
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    RequestHttpConnector,
     digest_of,
     number_at,
     path_of,
     value_at,
     vector_of,
 )
-from fusion_bench.engines.connectors._base import incomplete_error
-from fusion_bench.engines.connectors._sessions import HttpSession, RequestHttpConnector
 from fusion_bench.engines.dialects.search_servers import AZURE_FILE, AzureAISearch
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.util.http_client import KeyHeader

@@ -19,21 +19,19 @@ from fusion_bench.engines.connectors import (
     connectors,
     make_hit,
 )
-from fusion_bench.engines.connectors._answers import (
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    ServerOrFolder,
+    Session,
+    call_library,
     digest_of,
+    json_sparse,
     number_at,
     path_of,
     refuse_error,
     signed_score,
     value_at,
     vector_of,
-)
-from fusion_bench.engines.connectors._sessions import (
-    HttpSession,
-    ServerOrFolder,
-    Session,
-    call_library,
-    json_sparse,
     wrap_errors,
 )
 from fusion_bench.engines.dialects._dialect import weights_by_source, windows_by_source

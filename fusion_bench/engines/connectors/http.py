@@ -20,8 +20,12 @@ from fusion_bench.engines.connectors import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines.connectors._answers import digest_of, make_hits
-from fusion_bench.engines.connectors._sessions import fill_template, template_form
+from fusion_bench.engines.connectors._sessions import (
+    digest_of,
+    fill_template,
+    make_hits,
+    template_form,
+)
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.http_client import JsonClient, KeyHeader, open_client
 from fusion_bench.util.json_text import malformed_error

@@ -18,11 +18,13 @@ from fusion_bench.engines.connectors import (
     SearchLeg,
     connectors,
 )
-from fusion_bench.engines.connectors._answers import digest_of, signed_score, vector_of
 from fusion_bench.engines.connectors._sessions import (
     RequestConnector,
     Session,
     call_library,
+    digest_of,
+    signed_score,
+    vector_of,
     wrap_errors,
 )
 from fusion_bench.engines.dialects.pairs import LanceDB

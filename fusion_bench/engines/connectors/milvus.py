@@ -5,12 +5,11 @@ Milvus Lite 3 is a second implementation of Milvus, in Python.
 
 from __future__ import annotations
 
-import asyncio
 import importlib.metadata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
@@ -24,19 +23,16 @@ from fusion_bench.engines.connectors import (
     SearchLeg,
     connectors,
 )
-from fusion_bench.engines.connectors._answers import (
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    LibrarySession,
+    ServerOrFolder,
     digest_of,
     number_at,
     rows_at,
     sparse_vector_of,
     value_at,
     vector_of,
-)
-from fusion_bench.engines.connectors._sessions import (
-    HttpSession,
-    ServerOrFolder,
-    Session,
-    call_library,
     wrap_errors,
 )
 from fusion_bench.engines.dialects._dialect import weights_by_source, windows_by_source
@@ -120,13 +116,11 @@ class MilvusSession(HttpSession):
         )
 
 
-T = TypeVar("T")
-
 TITLE: Final = "Milvus Lite"
 PURPOSE: Final = "pull from Milvus Lite"
 
 
-class LiteSession(Session):
+class LiteSession(LibrarySession):
     """A database that is open.
 
     Args:
@@ -139,12 +133,12 @@ class LiteSession(Session):
         ProviderError: The library refuses it.
     """
 
+    title = TITLE
     _connector: MilvusConnector
 
     def __init__(self, connector: MilvusConnector, library: Any, client: Any) -> None:  # noqa: ANN401 - pymilvus's
         super().__init__(connector)
         self._library, self._client = library, client
-        self._lock = asyncio.Lock()
         name = connector.collection
         with wrap_errors(TITLE):
             if not client.has_collection(name):
@@ -220,10 +214,6 @@ class LiteSession(Session):
             "documents": stats["row_count"],
             "configuration": digest_of([stable, self._metrics]),
         }
-
-    async def _call(self, question: Callable[[], T]) -> T:
-        async with self._lock:
-            return await call_library(TITLE, question, self._connector.timeout)
 
 
 def _number_dimensions(data: Sequence[Any]) -> list[Any]:

@@ -21,13 +21,13 @@ from fusion_bench.engines.connectors import (
     connectors,
     make_hit,
 )
-from fusion_bench.engines.connectors._answers import (
+from fusion_bench.engines.connectors._sessions import (
     FusedByDialect,
+    call_library,
     digest_of,
     require_text_field,
     vector_of,
 )
-from fusion_bench.engines.connectors._sessions import call_library
 from fusion_bench.engines.dialects._dialect import windows_by_source
 from fusion_bench.engines.dialects.sql import PGVECTOR_FILE, Pgvector
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError

@@ -6,14 +6,13 @@ implementation in Python.
 
 from __future__ import annotations
 
-import asyncio
 import importlib.metadata
 import json
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
@@ -27,20 +26,18 @@ from fusion_bench.engines.connectors import (
     QueryForm,
     connectors,
 )
-from fusion_bench.engines.connectors._answers import (
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    LibrarySession,
+    ServerOrFolder,
+    Session,
     digest_of,
+    json_sparse,
     number_at,
     path_of,
     refuse_error,
     value_at,
     vector_of,
-)
-from fusion_bench.engines.connectors._sessions import (
-    HttpSession,
-    ServerOrFolder,
-    Session,
-    call_library,
-    json_sparse,
     wrap_errors,
 )
 from fusion_bench.engines.dialects.vector_databases import QDRANT_FILE, Qdrant
@@ -127,8 +124,6 @@ class QdrantSession(PointSession, HttpSession):
         }
 
 
-T = TypeVar("T")
-
 #: What a shard of Qdrant Edge has in its folder, and what a database of the local mode has.
 SHARD_FILE: Final = "edge_config.json"
 DATABASE_FILE: Final = "meta.json"
@@ -137,18 +132,18 @@ BM25: Final = "qdrant/bm25"
 PURPOSE: Final = "pull from a folder of Qdrant"
 
 
-class LocalSession(PointSession):
+class LocalSession(PointSession, LibrarySession):
     """A folder that is open.
 
     Args:
         connector: Its settings.
     """
 
+    title = Qdrant.title
     _connector: QdrantConnector
 
     def __init__(self, connector: QdrantConnector) -> None:
         super().__init__(connector)
-        self._lock = asyncio.Lock()
         self._config: dict[str, Any] = {}
         self._bm25: Any = None
 
@@ -176,10 +171,6 @@ class LocalSession(PointSession):
     def open_points(self) -> None:
         """See which legs have distances."""
         self._read_signs({"config": self._config})
-
-    async def _call(self, question: Callable[[], T]) -> T:
-        async with self._lock:  # neither library promises that calls may run at the same time
-            return await call_library(Qdrant.title, question, self._connector.timeout)
 
     def _embed_texts(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request with sparse vectors in place of texts, as a server's BM25 makes them."""

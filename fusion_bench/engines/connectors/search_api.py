@@ -11,19 +11,17 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
-from fusion_bench.engines.connectors._answers import (
-    digest_of,
-    number_at,
-    path_of,
-    value_at,
-    vector_of,
-)
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     HttpSession,
     RequestHttpConnector,
+    digest_of,
     fill_template,
+    number_at,
+    path_of,
     template_form,
+    value_at,
+    vector_of,
 )
 from fusion_bench.engines.dialects._search_requests import MOST_CANDIDATES, write_match
 from fusion_bench.engines.dialects.elasticsearch import FILE, Elasticsearch

@@ -22,8 +22,7 @@ from fusion_bench.engines.connectors import (
     connectors,
     make_hit,
 )
-from fusion_bench.engines.connectors._answers import digest_of, require_text_field
-from fusion_bench.engines.connectors._sessions import call_library
+from fusion_bench.engines.connectors._sessions import call_library, digest_of, require_text_field
 from fusion_bench.errors import ConfigError
 
 TITLE = "SQLite"

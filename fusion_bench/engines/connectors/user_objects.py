@@ -25,7 +25,7 @@ from fusion_bench.engines.connectors import (
     connectors,
     load_object,
 )
-from fusion_bench.engines.connectors._answers import make_hits, read_rows, vector_of
+from fusion_bench.engines.connectors._sessions import make_hits, read_rows, vector_of
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.util.calls import call_function

@@ -11,9 +11,16 @@ from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
 from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
-from fusion_bench.engines.connectors._answers import number_at, refuse_error, value_at, vector_of
 from fusion_bench.engines.connectors._base import incomplete_error
-from fusion_bench.engines.connectors._sessions import DEPTH, HttpSession, RequestHttpConnector
+from fusion_bench.engines.connectors._sessions import (
+    DEPTH,
+    HttpSession,
+    RequestHttpConnector,
+    number_at,
+    refuse_error,
+    value_at,
+    vector_of,
+)
 from fusion_bench.engines.dialects.search_servers import QUERY, Vespa
 from fusion_bench.util.json_text import malformed_error
 

@@ -11,7 +11,9 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
 from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
-from fusion_bench.engines.connectors._answers import (
+from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    RequestHttpConnector,
     digest_of,
     number_at,
     path_of,
@@ -20,7 +22,6 @@ from fusion_bench.engines.connectors._answers import (
     value_at,
     vector_of,
 )
-from fusion_bench.engines.connectors._sessions import HttpSession, RequestHttpConnector
 from fusion_bench.engines.dialects.pairs import WINDOW, Weaviate
 from fusion_bench.errors import ConfigError
 
