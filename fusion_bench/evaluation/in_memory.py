@@ -68,17 +68,12 @@ def make_dataset(
     """
     lists, spaces, files = rerankers or {}, score_spaces or {}, paths or {}
 
-    def spec_of(run: Run, key: str) -> dict[str, Any]:
-        facts = {"path": str(files.get(key, NO_FILE)), "roles": sorted(run.roles)}
-        condition = {} if run.switch is None else dict(run.switch.condition)
-        return {**facts, "when": condition} if condition else facts
-
     data = {
         "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "qrels",
         "qrels": str(qrels_path or NO_FILE),
-        "runs": {key: spec_of(run, key) for key, run in runs.items()},
+        "runs": {key: _list_spec(run, files.get(key)) for key, run in runs.items()},
         "rerank": {
-            key: {**spec_of(run, key), "score_space": spaces.get(key, "unbounded")}
+            key: {**_list_spec(run, files.get(key)), "score_space": spaces.get(key, "unbounded")}
             for key, run in lists.items()
         },
         **options,
@@ -110,6 +105,13 @@ def make_dataset(
         files=read,
         has_file=False,
     )
+
+
+def _list_spec(run: Run, path: Path | None) -> dict[str, Any]:
+    """What a ``dataset.yaml`` would say of a list."""
+    facts = {"path": str(path or NO_FILE), "roles": sorted(run.roles)}
+    condition = {} if run.switch is None else dict(run.switch.condition)
+    return {**facts, "when": condition} if condition else facts
 
 
 def make_experiment(
