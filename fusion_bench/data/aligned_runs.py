@@ -63,7 +63,9 @@ class ViewCache:
         """
         results = self._results.setdefault(function, {})
         if key not in results:
-            results[key] = compute()
+            results[key] = result = compute()
+            if isinstance(result, np.ndarray):
+                make_readonly(result)
             for oldest in list(results)[: max(len(results) - keep, 0)] if keep is not None else ():
                 del results[oldest]
         return cast("T", results[key])

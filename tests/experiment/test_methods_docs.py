@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.methods.fuse import fusions
-from fusion_bench.methods.fuse._score_fusion import ScoreFusion
+from fusion_bench.methods.fuse.weighted_score import ScoreFusion
 
 PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `([a-z0-9_]+)`\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL))

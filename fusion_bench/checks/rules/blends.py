@@ -26,8 +26,7 @@ from fusion_bench.checks.records import Severity
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.methods.blend import RerankBlend, RetrievalBlend
-from fusion_bench.methods.fuse.comb import CombSum
-from fusion_bench.methods.fuse.weighted_score import WeightedScore, WeightedSum
+from fusion_bench.methods.fuse.weighted_score import CombSum, WeightedScore, WeightedSum
 from fusion_bench.methods.normalize.linear import RawScores
 
 #: Lists of a witness end at this rank where the configuration sets no limit, so that fused scores

@@ -19,8 +19,7 @@ from fusion_bench.checks.lint_rule import (
 )
 from fusion_bench.checks.records import Severity
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.methods.fuse.comb import CombSum
-from fusion_bench.methods.fuse.weighted_score import WeightedScore, WeightedSum
+from fusion_bench.methods.fuse.weighted_score import CombSum, WeightedScore, WeightedSum
 
 #: A threshold that keeps documents down to this rank in all lists cuts no more than a final list.
 DEEP_ENOUGH = 10

@@ -16,7 +16,7 @@ from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import SEMANTIC, EngineForm, Fusion, Homogeneity, ScoreTerms
-from fusion_bench.methods.fuse.comb import CombSum
+from fusion_bench.methods.fuse.weighted_score import CombSum
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 from fusion_bench.methods.fuse.weighted_score import (
     TM2C2,
@@ -232,9 +232,9 @@ class Draft:
         """
         fusion = self.fusion
         if isinstance(fusion, DistributionBasedFusion):
-            fusion = fusion.weighted_sum
+            fusion = fusion.canonical
         if isinstance(fusion, TM2C2):
-            fusion = fusion.weighted_score
+            fusion = fusion.canonical
         if not isinstance(fusion, WeightedScore | WeightedSum | CombSum):
             return None
         if not isinstance(fusion, CombSum) and fusion.missing != "zero":

@@ -14,9 +14,9 @@ from fusion_bench.methods.fuse._base import WeightedMean as WeightedMean
 from fusion_bench.methods.fuse._base import best_ranks as best_ranks
 from fusion_bench.methods.fuse._base import fusions as fusions
 from fusion_bench.methods.fuse._base import name_term as name_term
-from fusion_bench.methods.fuse._rank_terms import RankTerm as RankTerm
-from fusion_bench.methods.fuse._rank_terms import RankTermFusion as RankTermFusion
 from fusion_bench.methods.fuse._trained import CrossFitted as CrossFitted
 from fusion_bench.methods.fuse._trained import FittedFusion as FittedFusion
 from fusion_bench.methods.fuse._trained import Trainable as Trainable
 from fusion_bench.methods.fuse._trained import deal_folds as deal_folds
+from fusion_bench.methods.fuse.rrf import RankTerm as RankTerm
+from fusion_bench.methods.fuse.rrf import RankTermFusion as RankTermFusion

@@ -53,9 +53,12 @@ ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
     "reciprocal_rank_fusion": {"method": "rrf"},
     "score_max": {"method": "max_score"},
     "sum": {"method": "comb_sum"},
-    "w_bordafuse": {"method": "weighted_borda"},
-    "w_condorcet": {"method": "weighted_condorcet"},
-    "weighted_bordafuse": {"method": "weighted_borda"},
+    "w_bordafuse": {"method": "borda"},
+    "w_condorcet": {"method": "condorcet"},
+    "weighted_borda": {"method": "borda"},
+    "weighted_bordafuse": {"method": "borda"},
+    "weighted_condorcet": {"method": "condorcet"},
+    "wmnz": {"method": "comb_mnz"},
     "wsum": {"method": "weighted_sum"},
 }
 
@@ -173,7 +176,11 @@ AS_GIVEN: Final = PlainSerializer(_keep_value)
 
 
 def match_sources(
-    field: str, keys: Iterable[str], sources: Sequence[str], roles: Roles
+    field: str,
+    keys: Iterable[str],
+    sources: Sequence[str],
+    roles: Roles,
+    needed: Iterable[str] = (),
 ) -> list[str | None]:
     """The key that fits each source, by its name or by one of its roles; None = no key does.
 
@@ -182,9 +189,10 @@ def match_sources(
         keys: Names and roles.
         sources: (S,).
         roles: Of each source, (S,).
+        needed: Those of the keys that must fit a source.
 
     Raises:
-        ConfigError: Two keys fit one source.
+        ConfigError: Two keys fit one source, or a needed one fits none.
     """
     listed = list(keys)
     matched: list[str | None] = []
@@ -195,58 +203,14 @@ def match_sources(
                 f"{field}: {' and '.join(map(repr, fitting))} both fit source {name!r}: keep one"
             )
         matched.append(fitting[0] if fitting else None)
-    return matched
-
-
-def refuse_unmatched(
-    field: str,
-    keys: Iterable[str],
-    matched: Iterable[str | None],
-    sources: Sequence[str],
-    roles: Roles,
-) -> None:
-    """Raise for a key that fits no source.
-
-    Args:
-        field: What the keys belong to, for the message.
-        keys: Names and roles that must fit.
-        matched: What :func:`match_sources` returned.
-        sources: (S,).
-        roles: Of each source, (S,).
-    """
-    used = set(matched)
-    for key in keys:
-        if key not in used:
+    for key in needed:
+        if key not in matched:
             known = sorted({*sources, *(role for names in roles for role in names)})
             raise ConfigError(
                 f"{field}: {key!r} fits no source in use (names and roles in use: "
                 f"{', '.join(known)})"
             )
-
-
-def numbers_by_source(
-    field: str,
-    value: float | Mapping[str, float],
-    default: float,
-    sources: Sequence[str],
-    roles: Roles,
-) -> FloatArray:
-    """(S,): the number of each source.
-
-    Args:
-        field: Its name, for the message.
-        value: One for all sources, or a mapping; a key that fits no source has no effect.
-        default: The number of a source that the mapping does not name.
-        sources: (S,).
-        roles: Of each source, (S,).
-
-    Raises:
-        ConfigError: Two keys fit one source.
-    """
-    if not isinstance(value, Mapping):
-        return np.full(len(sources), float(value))
-    matched = match_sources(field, value, sources, roles)
-    return np.array([default if key is None else value[key] for key in matched], dtype=np.float64)
+    return matched
 
 
 #: Power of a common factor of all weights that multiplies every score; None = no such power.
@@ -333,9 +297,11 @@ class Fusion(Method):
     Attributes:
         per_source: Parameter that may differ per source → the number of a source that its mapping
             does not name.
+        homogeneity: What :attr:`weight_homogeneity` says, unless parameters change it.
     """
 
     per_source: ClassVar[Mapping[str, float]] = {}
+    homogeneity: ClassVar[Homogeneity] = None
 
     @abstractmethod
     def fuse(self, runs: AlignedRuns) -> FloatArray:
@@ -368,11 +334,13 @@ class Fusion(Method):
         """(S,): the number of each source, of a parameter that :attr:`per_source` names.
 
         Raises:
-            ConfigError: Two keys fit one source.
+            ConfigError: Two keys fit one source; one that fits no source has no effect.
         """
-        return numbers_by_source(
-            field, getattr(self, field), self.per_source[field], sources, roles
-        )
+        value, default = getattr(self, field), self.per_source[field]
+        if not isinstance(value, Mapping):
+            return np.full(len(sources), float(value))
+        matched = match_sources(field, value, sources, roles)
+        return np.array([default if key is None else value[key] for key in matched], np.float64)
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
         """Refuse sources that do not fit the parameters.
@@ -387,8 +355,7 @@ class Fusion(Method):
         self.source_weights(sources, roles)
         for field in self.per_source:
             if isinstance(numbers := getattr(self, field), Mapping):
-                matched = match_sources(field, numbers, sources, roles)
-                refuse_unmatched(field, numbers, matched, sources, roles)
+                match_sources(field, numbers, sources, roles, needed=numbers)
 
     def display_scores(self, scores: FloatArray) -> FloatArray:
         """(N,): each score as it is shown and blended; ``scores`` decided the order."""
@@ -432,7 +399,7 @@ class Fusion(Method):
     @property
     def weight_homogeneity(self) -> Homogeneity:
         """Scaling all weights by f scales displayed and greatest scores by f to this power."""
-        return None
+        return self.homogeneity
 
     @property
     def weight_scale_invariant(self) -> bool:
@@ -466,9 +433,8 @@ class WeightedFusion(Fusion):
         Raises:
             ConfigError: A weight fits no source, two fit one source, or none is above 0.
         """
-        matched = match_sources("weights", self.weights, sources, roles)
         needed = [key for key, weight in self.weights.items() if weight > 0]  # 0: a source is off
-        refuse_unmatched("weights", needed, matched, sources, roles)
+        matched = match_sources("weights", self.weights, sources, roles, needed)
         weights = np.array([1.0 if key is None else self.weights[key] for key in matched])
         if not (weights > 0).any():
             raise ConfigError("weights: every source weighs 0: at least one must weigh more")
@@ -525,19 +491,39 @@ class AlphaWeightedFusion(WeightedFusion):
         return weights
 
 
-class SourceSumFusion(Fusion):
+class TermFusion(Fusion):
+    """A fusion that states its :meth:`score_terms`; the score is their sum over the divisor."""
+
+    @abstractmethod
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The terms of the score; those of a source stand in its row."""
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the correctly rounded sum of the terms, over the divisor."""
+        return self.score_terms(runs).scores
+
+
+def make_source_terms(
+    runs: AlignedRuns, terms: FloatArray, divisor: FloatArray | float = 1.0
+) -> ScoreTerms:
+    """Terms that each belong to one source.
+
+    Args:
+        runs: The view.
+        terms: (S, N).
+        divisor: One for all, or (N,).
+    """
+    divisors = np.broadcast_to(np.asarray(divisor, dtype=np.float64), (len(runs.documents),))
+    return ScoreTerms(runs.sources, tuple(range(len(runs.sources))), terms, divisors)
+
+
+class SourceSumFusion(TermFusion):
     """A fusion that states its :meth:`source_terms`; the score is their sum."""
 
     @abstractmethod
     def source_terms(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): what each source adds to the score of each candidate."""
 
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the correctly rounded sum of the terms."""
-        return self.score_terms(runs).scores
-
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """A term a source."""
-        terms = self.source_terms(runs)
-        sources = tuple(range(len(runs.sources)))
-        return ScoreTerms(runs.sources, sources, terms, np.ones(len(runs.documents)))
+        return make_source_terms(runs, self.source_terms(runs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -13,10 +13,12 @@ from pydantic import Field
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import AlignmentError
-from fusion_bench.methods.fuse._base import Fusion, ScoreTerms
+from fusion_bench.methods.fuse._base import Fusion, ScoreTerms, TermFusion
+
+M = TypeVar("M", bound="FittedFusion")
 
 
-class FittedFusion(Fusion):
+class FittedFusion(TermFusion):
     """A fusion with the numbers that it learned; made by :meth:`Trainable.fit`.
 
     Attributes:
@@ -31,16 +33,12 @@ class FittedFusion(Fusion):
     def compute_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """The terms of the score, for queries and sources that were checked."""
 
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the score that decides the order.
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The terms of the score.
 
         Raises:
             AlignmentError: A query that it learned from, or a source that it did not.
         """
-        return self.score_terms(runs).scores
-
-    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
-        """The terms of the score; errors as for :meth:`fuse`."""
         for query in runs.queries:
             if query in self.fitted_on:
                 raise AlignmentError(
@@ -82,6 +80,11 @@ class Trainable(Fusion):
         Args:
             runs: Judged queries; only sources that take part, as for :meth:`Fusion.fuse`.
         """
+
+    def make_fitted(self, kind: type[M], runs: AlignedRuns, **learned: object) -> M:
+        """A fitted fusion with what it learned from these runs."""
+        known: dict[str, Any] = {"method": self.method, "sources": runs.sources, **learned}
+        return kind(fitted_on=frozenset(runs.queries), **known)
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:  # noqa: ARG002 - it has nothing to score with
         """Refused: only a fitted fusion has scores.
@@ -128,15 +131,13 @@ class CrossFitted(Fusion):
     """A trained fusion, fitted so that no query is scored by a model that learned from it.
 
     Attributes:
-        method: The trained method.
-        settings: Its parameters, as JSON.
+        settings: The trained method's parameters, as JSON.
         fingerprint: SHA-256 over the models and the folds, which are too long to write out.
         models: The K models, each fitted without one fold; last, one fitted on all queries, for
             queries of no fold.
         fold_of_query: Query id → fold.
     """
 
-    method: str
     settings: str
     fingerprint: str
     models: tuple[FittedFusion, ...] = Field(exclude=True, repr=False)

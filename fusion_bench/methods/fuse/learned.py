@@ -80,7 +80,6 @@ class FittedLinearFusion(FittedFusion):
         weights: (F,): in the order of :func:`candidate_features`.
     """
 
-    method: str
     intercept: float
     weights: tuple[float, ...]
 
@@ -104,7 +103,7 @@ class FittedLinearFusion(FittedFusion):
         return min(self.weights) >= 0 and min(slopes) > 0
 
 
-def _reciprocals(ranks: np.typing.NDArray[np.int64], k: int) -> FloatArray:
+def _reciprocals(ranks: IntArray, k: int) -> FloatArray:
     """(n,): (k + 1) / (k + rank); 0 at rank 0."""
     values: FloatArray = np.zeros(len(ranks))
     np.divide(k + 1, k + ranks, out=values, where=ranks > 0)
@@ -163,20 +162,13 @@ class CoordinateAscent(Trainable):
         """Climb from reciprocal rank fusion."""
         features = candidate_features(runs, runs.sources)
         tenths = np.array([10 * (label == "rrf") for label in features.labels])
-        ascent = _Ascent(runs, features.values, self._parse_measure(runs))
+        measure = parse_measure(self.measure, binary_relevance=runs.binary_relevance)
+        ascent = _Ascent(runs, features.values, measure)
         for _ in range(self.rounds):
             if not ascent.climb(tenths):
                 break
-        return FittedLinearFusion(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            intercept=0.0,
-            weights=tuple((tenths / 10).tolist()),
-        )
-
-    def _parse_measure(self, runs: AlignedRuns) -> Measure:
-        return parse_measure(self.measure, binary_relevance=runs.binary_relevance)
+        weights = tuple((tenths / 10).tolist())
+        return self.make_fitted(FittedLinearFusion, runs, intercept=0.0, weights=weights)
 
 
 class _Ascent:
@@ -282,10 +274,9 @@ class LogisticRegression(Trainable):
         penalty = np.array([INTERCEPT_PENALTY, *[self.l2] * len(features)])
         fitted = fit_logistic(rows, is_relevant(runs).astype(np.float64), penalty)
         weights = fitted[1:] / spread
-        return FittedLinearFusion(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
+        return self.make_fitted(
+            FittedLinearFusion,
+            runs,
             intercept=round_digits(fitted[0] - weights @ mean),
             weights=tuple(map(round_digits, weights.tolist())),
         )
@@ -403,12 +394,7 @@ class LambdaMART(Trainable):
             **DETERMINISTIC,
         }
         booster = library.train(params, data, num_boost_round=self.trees)
-        return FittedLambdaMART(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            model=booster.model_to_string(),
-        )
+        return self.make_fitted(FittedLambdaMART, runs, model=booster.model_to_string())
 
 
 class FittedLambdaMART(FittedFusion):
@@ -418,7 +404,6 @@ class FittedLambdaMART(FittedFusion):
         model: The trees, as LightGBM writes them.
     """
 
-    method: str
     model: str
 
     def compute_terms(self, runs: AlignedRuns) -> ScoreTerms:

@@ -13,7 +13,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.errors import AlignmentError
 from fusion_bench.methods.fuse._base import Homogeneity, ScoreTerms, WeightedFusion, fusions
-from fusion_bench.methods.fuse._score_fusion import WeightedScoreFusion, returned_by
+from fusion_bench.methods.fuse.weighted_score import WeightedScoreFusion, returned_by
 from fusion_bench.methods.normalize import AnyNormalizer
 from fusion_bench.methods.normalize.squash import Logistic, sigmoid
 
@@ -45,6 +45,7 @@ class LogOdds(WeightedScoreFusion):
             PR 16410.
     """
 
+    homogeneity: ClassVar[Homogeneity] = 0
     formula: ClassVar[str] = "σ(S^a · Σ w·logit P / Σ w)"
     source: ClassVar[str] = "Apache Lucene (LogOddsFusionQuery); bayesian-bm25"
 
@@ -67,7 +68,8 @@ class LogOdds(WeightedScoreFusion):
         All evidence has one factor, (σ(L) − ½) / L for the pooled log-odds L, which makes the sum
         σ(L). Far below 0 the sum cancels out; the last term restores the digits that it loses.
         """
-        evidence = self._pooled(runs, np.where(returned_by(runs), self._evidence(runs), 0.0))
+        evidence = self._from_probabilities(runs, self.zero_filled(runs))
+        evidence = self._pooled(runs, np.where(returned_by(runs), evidence, 0.0))
         log_odds = sum_terms(evidence)
         slope: FloatArray = np.full(len(log_odds), 0.25)  # of σ at 0
         scores = sigmoid(log_odds)
@@ -97,10 +99,6 @@ class LogOdds(WeightedScoreFusion):
             evidence * (weights * (len(weights) ** self.exponent / sum_terms(weights)))
         )
 
-    def _evidence(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): of each document by each source, whatever where it was not returned."""
-        return self._from_probabilities(runs, self.zero_filled(runs))
-
     def _from_probabilities(self, runs: AlignedRuns, probabilities: FloatArray) -> FloatArray:
         for name, row in zip(runs.sources, probabilities, strict=True):
             if len(row) and not (row.min() >= 0 and row.max() <= 1):
@@ -112,11 +110,6 @@ class LogOdds(WeightedScoreFusion):
         clamped = np.clip(probabilities, CLAMP, 1 - CLAMP)
         odds = clamped / (1 - clamped)
         return np.log1p(odds) if self.gating == "softplus" else np.log(odds)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """0: the weights are divided by their sum."""
-        return 0
 
     @property
     def keeps_single_list(self) -> bool:

@@ -3,37 +3,70 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 
 from fusion_bench.config.parameters import Parameter, choice, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, sum_terms
 from fusion_bench.measures import compute_measures, parse_measure
-from fusion_bench.methods.fuse._base import ScoreTerms, fusions
+from fusion_bench.methods.fuse._base import ScoreTerms, fusions, make_source_terms
 from fusion_bench.methods.fuse._trained import FittedFusion, Trainable, is_relevant
 from fusion_bench.methods.normalize import AnyNormalizer, normalizers
 from fusion_bench.methods.normalize.linear import MinMax
 
 
-class FittedSourceSum(FittedFusion):
-    """A fitted fusion that states its :meth:`source_term`; the score is their sum."""
+class SourceRates(Trainable):
+    """A fusion that learns some numbers of each source; the score is the sum of a term a source."""
 
     @abstractmethod
-    def source_term(self, runs: AlignedRuns, s: int) -> FloatArray:
-        """(N,): what source ``s`` adds to the score of each candidate; 0 where it has it not."""
+    def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
+        """What judged queries say of source ``s``."""
+
+    @abstractmethod
+    def source_term(self, runs: AlignedRuns, s: int, learned: FloatArray) -> FloatArray:
+        """(N,): what source ``s`` adds to each score, by what was learned of it."""
+
+    def orders_list(self, learned: Mapping[str, tuple[float, ...]]) -> bool:  # noqa: ARG002 - of some
+        """Whether terms by these numbers keep the order of every single list."""
+        return False
+
+    def fit(self, runs: AlignedRuns) -> FittedRates:
+        """Learn from each source."""
+        numbers = (self.learn_source(runs, s).tolist() for s in range(len(runs.sources)))
+        learned = dict(zip(runs.sources, map(tuple, numbers), strict=True))
+        return self.make_fitted(FittedRates, runs, settings=self, learned=learned)
+
+
+class FittedRates(FittedFusion):
+    """A fusion with the numbers that it learned of each source.
+
+    Attributes:
+        settings: The fusion.
+        learned: Source → its numbers.
+    """
+
+    settings: SerializeAsAny[SourceRates]
+    learned: dict[str, tuple[float, ...]]
 
     def compute_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """A term a source."""
-        sources = tuple(range(len(runs.sources)))
-        terms = np.array([self.source_term(runs, s) for s in sources])
-        return ScoreTerms(runs.sources, sources, terms, np.ones(len(runs.documents)))
+        terms = [
+            self.settings.source_term(runs, s, np.array(self.learned[name]))
+            for s, name in enumerate(runs.sources)
+        ]
+        return make_source_terms(runs, np.array(terms))
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """As the fusion says of what was learned."""
+        return self.settings.orders_list(self.learned)
 
 
-def relevant_share_by_segment(
+def _relevant_shares(
     runs: AlignedRuns, segment: IntArray, segments: int, *, judged_only: bool = False
 ) -> FloatArray:
     """(K,): the mean over all queries of the share of relevant documents in each segment.
@@ -48,7 +81,7 @@ def relevant_share_by_segment(
     """
     shape = (len(runs.queries), segments + 1)
 
-    def count(is_counted: np.typing.NDArray[np.bool_]) -> IntArray:
+    def count(is_counted: BoolArray) -> IntArray:
         cells = (runs.query_index * shape[1] + segment)[is_counted]
         return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)[:, 1:]
 
@@ -64,7 +97,7 @@ LEAST_PROBABILITY: Final = 0.001
 
 
 @fusions.register
-class BayesFuse(Trainable):
+class BayesFuse(SourceRates):
     """``bayes_fuse``: Σ_s ln(P_s / (1 − P_s)), with P_s the precision around the document's rank.
 
     P_s(rank) is the precision of source s over the training queries within ranks 1–5, 6–10, 11–15,
@@ -80,51 +113,28 @@ class BayesFuse(Trainable):
 
     method: str = "bayes_fuse"
 
-    def fit(self, runs: AlignedRuns) -> FittedBayesFuse:
-        """Measure the precision of each source in each segment."""
-        relevant = is_relevant(runs)
+    def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
+        """The log-odds of a document that it did not return, then of each segment."""
         sizes = np.diff(BAYES_LAST_RANKS, prepend=0) * len(runs.queries)
-        odds = {}
-        for s, name in enumerate(runs.sources):
-            hits = np.bincount(rank_segments(runs.ranks[s])[relevant], minlength=len(sizes) + 1)
-            odds[name] = tuple(log_odds(np.array([0, *(hits[1:] / sizes)])).tolist())
-        return FittedBayesFuse(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            log_odds=odds,
-        )
+        segments = _rank_segments(runs.ranks[s])[is_relevant(runs)]
+        hits = np.bincount(segments, minlength=len(sizes) + 1)
+        shares = np.array([0, *(hits[1:] / sizes)])
+        bounded = np.clip(shares, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        return np.asarray(np.log(bounded / (1 - bounded)))
 
-
-class FittedBayesFuse(FittedSourceSum):
-    """``bayes_fuse`` with its log-odds.
-
-    Attributes:
-        log_odds: Source → the log-odds of a document that it did not return, then of each segment.
-    """
-
-    method: str
-    log_odds: dict[str, tuple[float, ...]]
-
-    def source_term(self, runs: AlignedRuns, s: int) -> FloatArray:
+    def source_term(self, runs: AlignedRuns, s: int, learned: FloatArray) -> FloatArray:
         """(N,): the log-odds of the segment of the document's rank."""
-        return np.array(self.log_odds[runs.sources[s]])[rank_segments(runs.ranks[s])]
+        return np.asarray(learned[_rank_segments(runs.ranks[s])])
 
 
-def rank_segments(ranks: IntArray) -> IntArray:
+def _rank_segments(ranks: IntArray) -> IntArray:
     """(n,): the segment of each rank, from 1; 0 at rank 0."""
     deepest = len(BAYES_LAST_RANKS) - 1
     return np.where(ranks > 0, np.minimum(np.searchsorted(BAYES_LAST_RANKS, ranks), deepest) + 1, 0)
 
 
-def log_odds(probabilities: FloatArray) -> FloatArray:
-    """(n,): ln(P / (1 − P)), of probabilities within .001 and .999."""
-    bounded = np.clip(probabilities, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-    return np.asarray(np.log(bounded / (1 - bounded)))
-
-
 @fusions.register
-class MAPFuse(Trainable):
+class MAPFuse(SourceRates):
     """``map_fuse``: Σ_s MAP_s / rank, over the sources that returned the document.
 
     MAP_s is the mean average precision of source s over the training queries; an unjudged document
@@ -139,49 +149,26 @@ class MAPFuse(Trainable):
 
     method: str = "map_fuse"
 
-    def fit(self, runs: AlignedRuns) -> FittedMAPFuse:
-        """Measure each source."""
+    def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
+        """(1,): its mean average precision."""
         measure = parse_measure(f"AP(rel={runs.binary_relevance})")
-        precisions = {
-            name: compute_measures([measure], runs, runs.ranks[s])[0]
-            for s, name in enumerate(runs.sources)
-        }
-        return FittedMAPFuse(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            mean_precisions={
-                name: float(sum_terms(values)) / len(values) for name, values in precisions.items()
-            },
-        )
+        values = compute_measures([measure], runs, runs.ranks[s])[0]
+        return np.array([float(sum_terms(values)) / len(values)])
 
-
-class FittedMAPFuse(FittedSourceSum):
-    """``map_fuse`` with its weights.
-
-    Attributes:
-        mean_precisions: Source → its mean average precision.
-    """
-
-    method: str
-    mean_precisions: dict[str, float]
-
-    def source_term(self, runs: AlignedRuns, s: int) -> FloatArray:
+    def source_term(self, runs: AlignedRuns, s: int, learned: FloatArray) -> FloatArray:
         """(N,): the mean average precision of the source over the rank."""
         values: FloatArray = np.zeros(len(runs.documents))
         ranks = runs.ranks[s]
-        weight = self.mean_precisions[runs.sources[s]]
-        np.divide(weight, ranks, out=values, where=ranks > 0)
+        np.divide(learned[0], ranks, out=values, where=ranks > 0)
         return values
 
-    @property
-    def keeps_single_list(self) -> bool:
+    def orders_list(self, learned: Mapping[str, tuple[float, ...]]) -> bool:
         """Unless a source never returned a relevant document: all its terms are 0."""
-        return all(value > 0 for value in self.mean_precisions.values())
+        return all(value > 0 for (value,) in learned.values())
 
 
 @fusions.register
-class PosFuse(Trainable):
+class PosFuse(SourceRates):
     """``pos_fuse``: Σ_s P_s(rank), the share of training queries with a relevant document there.
 
     P_s(p) = queries whose document at position p of source s is relevant / queries for which the
@@ -197,35 +184,17 @@ class PosFuse(Trainable):
 
     method: str = "pos_fuse"
 
-    def fit(self, runs: AlignedRuns) -> FittedPosFuse:
-        """Count relevant documents at each position of each source."""
-        return FittedPosFuse(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            probabilities={
-                name: tuple(position_probabilities(runs, s).tolist())
-                for s, name in enumerate(runs.sources)
-            },
-        )
+    def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
+        """(D,): the share of relevant documents at each position."""
+        return _position_probabilities(runs, s)
+
+    def source_term(self, runs: AlignedRuns, s: int, learned: FloatArray) -> FloatArray:
+        """(N,): the probability at the document's position; 0 beyond the last one."""
+        table = np.concatenate(([0.0], learned, [0.0]))
+        return np.asarray(table[np.minimum(runs.ranks[s], len(learned) + 1)])
 
 
-class FittedPosFuse(FittedSourceSum):
-    """``pos_fuse`` with its probabilities.
-
-    Attributes:
-        probabilities: Source → the probability at each position, the first one first.
-    """
-
-    method: str
-    probabilities: dict[str, tuple[float, ...]]
-
-    def source_term(self, runs: AlignedRuns, s: int) -> FloatArray:
-        """(N,): the probability at the document's position."""
-        return values_at(np.array(self.probabilities[runs.sources[s]]), runs.ranks[s])
-
-
-def position_probabilities(runs: AlignedRuns, s: int) -> FloatArray:
+def _position_probabilities(runs: AlignedRuns, s: int) -> FloatArray:
     """(D,): the share of relevant documents at each rank of source ``s``, from rank 1 on."""
     ranks = runs.ranks[s]
     depth = int(ranks.max(initial=0)) + 1
@@ -234,14 +203,8 @@ def position_probabilities(runs: AlignedRuns, s: int) -> FloatArray:
     return np.asarray(relevant / np.maximum(returned, 1))
 
 
-def values_at(values: FloatArray, ranks: IntArray) -> FloatArray:
-    """(N,): the value of each rank, from rank 1 on; 0 at rank 0 and beyond the last value."""
-    table = np.concatenate(([0.0], values, [0.0]))
-    return np.asarray(table[np.minimum(ranks, len(values) + 1)])
-
-
 @fusions.register
-class SlideFuse(Trainable):
+class SlideFuse(SourceRates):
     """``slide_fuse``: Σ_s mean of P_s over the positions at most ``window`` away.
 
     P_s(p) is that of ``pos_fuse``: the share of training queries whose document at position p of
@@ -266,46 +229,22 @@ class SlideFuse(Trainable):
         """The window."""
         return (integer("window", 1, 100, log=True),)
 
-    def fit(self, runs: AlignedRuns) -> FittedSlideFuse:
-        """Count relevant documents at each position of each source."""
-        return FittedSlideFuse(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            window=self.window,
-            probabilities={
-                name: tuple(position_probabilities(runs, s).tolist())
-                for s, name in enumerate(runs.sources)
-            },
-        )
+    def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
+        """(D,): the share of relevant documents at each position."""
+        return _position_probabilities(runs, s)
 
-
-class FittedSlideFuse(FittedSourceSum):
-    """``slide_fuse`` with its probabilities.
-
-    Attributes:
-        window: Positions on either side.
-        probabilities: Source → the probability at each position, the first one first.
-    """
-
-    method: str
-    window: int
-    probabilities: dict[str, tuple[float, ...]]
-
-    def source_term(self, runs: AlignedRuns, s: int) -> FloatArray:
+    def source_term(self, runs: AlignedRuns, s: int, learned: FloatArray) -> FloatArray:
         """(N,): the mean probability over the window around the document's position."""
-        ranks = runs.ranks[s]
-        probabilities = self.probabilities[runs.sources[s]]
-        sums = np.concatenate(([0.0], np.cumsum(probabilities)))  # what is deeper adds nothing
+        ranks, deepest = runs.ranks[s], len(learned)
+        sums = np.concatenate(([0.0], np.cumsum(learned)))  # what is deeper adds nothing
         first = np.maximum(ranks - self.window, 1)
         last = np.minimum(ranks + self.window, runs.lengths[s][runs.query_index])
-        deepest = len(probabilities)
         total = sums[np.minimum(last, deepest)] - sums[np.minimum(first - 1, deepest)]
         return np.where(ranks > 0, total / np.maximum(last - first + 1, 1), 0.0)
 
 
 @fusions.register
-class ProbFuse(Trainable):
+class ProbFuse(SourceRates):
     """``prob_fuse``: Σ_s P_s(segment) / segment; the segments of a list are equally long.
 
     A list of n documents has segments of ⌈n / x⌉ documents each, the first is number 1. P_s(k) is
@@ -333,55 +272,25 @@ class ProbFuse(Trainable):
         """The number of segments, and how unjudged documents count."""
         return (integer("segments", 2, 100, log=True), choice("unjudged", "not_relevant", "skip"))
 
-    def fit(self, runs: AlignedRuns) -> FittedProbFuse:
-        """Count relevant documents in each segment of each source."""
-        return FittedProbFuse(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            segments=self.segments,
-            probabilities={
-                name: tuple(
-                    relevant_share_by_segment(
-                        runs,
-                        list_segments(runs, s, self.segments),
-                        self.segments,
-                        judged_only=self.unjudged == "skip",
-                    ).tolist()
-                )
-                for s, name in enumerate(runs.sources)
-            },
-        )
+    def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
+        """(x,): the share of relevant documents in each segment."""
+        segment, is_skipped = self._list_segments(runs, s), self.unjudged == "skip"
+        return _relevant_shares(runs, segment, self.segments, judged_only=is_skipped)
 
-
-class FittedProbFuse(FittedSourceSum):
-    """``prob_fuse`` with its probabilities.
-
-    Attributes:
-        segments: x.
-        probabilities: Source → the probability of each segment.
-    """
-
-    method: str
-    segments: int
-    probabilities: dict[str, tuple[float, ...]]
-
-    def source_term(self, runs: AlignedRuns, s: int) -> FloatArray:
+    def source_term(self, runs: AlignedRuns, s: int, learned: FloatArray) -> FloatArray:
         """(N,): the probability of the document's segment over the segment's number."""
-        numbers = np.arange(1, self.segments + 1)
-        values = np.array(self.probabilities[runs.sources[s]]) / numbers
-        return np.concatenate(([0.0], values))[list_segments(runs, s, self.segments)]
+        values = learned / np.arange(1, self.segments + 1)
+        return np.concatenate(([0.0], values))[self._list_segments(runs, s)]
 
+    def _list_segments(self, runs: AlignedRuns, s: int) -> IntArray:
+        """(N,): the segment of each document in its list of source ``s``, from 1; 0 = not returned.
 
-def list_segments(runs: AlignedRuns, s: int, segments: int) -> IntArray:
-    """(N,): the segment of each document in its list of source ``s``, from 1; 0 = not returned.
-
-    A rank beyond the length of the list, as where only part of a list is given, is in the last one.
-    """
-    size = -(-runs.lengths[s] // segments)[runs.query_index]
-    ranks = runs.ranks[s]
-    segment = np.minimum((ranks - 1) // np.maximum(size, 1) + 1, segments)
-    return np.where(ranks > 0, segment, 0)
+        A rank beyond the length of the list, as where only part of it is given, is in the last one.
+        """
+        size = -(-runs.lengths[s] // self.segments)[runs.query_index]
+        ranks = runs.ranks[s]
+        segment = np.minimum((ranks - 1) // np.maximum(size, 1) + 1, self.segments)
+        return np.where(ranks > 0, segment, 0)
 
 
 #: Sizes 5, 15, 35, … reach beyond rank 10,000,000.
@@ -391,7 +300,7 @@ GROWING_LAST_RANKS = np.cumsum(10 * 2 ** np.arange(SEGMENTS) - 5)
 
 
 @fusions.register
-class SegFuse(Trainable):
+class SegFuse(SourceRates):
     """``seg_fuse``: Σ_s P_s(segment)·(x_s + 1), with the normalized score x_s of source s.
 
     Segment k holds 10·2^(k−1) − 5 documents: ranks 1–5, 6–20, 21–55, 56–130, … P_s(k) is the mean
@@ -416,43 +325,17 @@ class SegFuse(Trainable):
         built_in = normalizers.load_built_in()
         return (choice("normalize.method", *(n for n, m in built_in.items() if m.searched)),)
 
-    def fit(self, runs: AlignedRuns) -> FittedSegFuse:
-        """Count relevant documents in each segment of each source."""
-        return FittedSegFuse(
-            method=self.method,
-            sources=runs.sources,
-            fitted_on=frozenset(runs.queries),
-            normalize=self.normalize,
-            probabilities={
-                name: tuple(
-                    relevant_share_by_segment(
-                        runs, growing_segments(runs.ranks[s]), SEGMENTS
-                    ).tolist()
-                )
-                for s, name in enumerate(runs.sources)
-            },
-        )
+    def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
+        """(K,): the share of relevant documents in each segment."""
+        return _relevant_shares(runs, _growing_segments(runs.ranks[s]), SEGMENTS)
 
-
-class FittedSegFuse(FittedSourceSum):
-    """``seg_fuse`` with its probabilities.
-
-    Attributes:
-        normalize: How each list's scores are scaled first.
-        probabilities: Source → the probability of each segment.
-    """
-
-    method: str
-    normalize: AnyNormalizer
-    probabilities: dict[str, tuple[float, ...]]
-
-    def source_term(self, runs: AlignedRuns, s: int) -> FloatArray:
+    def source_term(self, runs: AlignedRuns, s: int, learned: FloatArray) -> FloatArray:
         """(N,): the probability of the document's segment times its score and 1."""
         scores = np.nan_to_num(self.normalize.normalize_scores(runs)[s])
-        table = np.array([0.0, *self.probabilities[runs.sources[s]]])
-        return np.asarray(table[growing_segments(runs.ranks[s])] * (scores + 1))
+        table = np.concatenate(([0.0], learned))
+        return np.asarray(table[_growing_segments(runs.ranks[s])] * (scores + 1))
 
 
-def growing_segments(ranks: IntArray) -> IntArray:
+def _growing_segments(ranks: IntArray) -> IntArray:
     """(n,): the segment of each rank, from 1; 0 at rank 0."""
     return np.where(ranks > 0, np.searchsorted(GROWING_LAST_RANKS, ranks) + 1, 0)

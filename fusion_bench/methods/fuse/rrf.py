@@ -1,8 +1,11 @@
-"""Reciprocal rank fusion: version 1, version 2, weighted by a softmax of the scores."""
+"""Fusions of ranks: reciprocal ranks, inverse squares, a centroid of patient users."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, ClassVar, Final, Literal, NamedTuple
 
@@ -18,17 +21,173 @@ from fusion_bench.methods.fuse._base import (
     AS_GIVEN,
     AlphaWeightedFusion,
     Homogeneity,
+    RankSum,
+    ScoreTerms,
     SourceSumFusion,
+    TermFusion,
     WeightedFusion,
+    best_ranks,
     fusions,
 )
-from fusion_bench.methods.fuse._rank_terms import (
-    DEFAULT_K,
-    RankConstants,
-    RankTerm,
-    RankTermFusion,
-    common_number,
-)
+
+#: k of reciprocal rank fusion, where nothing else is said.
+DEFAULT_K = 60
+RankConstant = Annotated[float, Field(ge=0, le=1000)]
+#: One k for all sources, or a mapping by source name or role.
+RankConstants = Annotated[RankConstant | dict[str, RankConstant], AS_GIVEN]
+
+
+@dataclass(frozen=True)
+class RankTerm:
+    """One summand of a score.
+
+    Attributes:
+        label: What it is.
+        source: The row of the source that it belongs to; None = of no single source.
+        columns: Rows of the sources that it looks at; it goes by the best rank among them.
+        value_at: Shape (n,) ranks → (n,) what is added; 0 at rank 0, which means not returned.
+        greatest: What it adds for a document that every source ranks first, or its greatest value.
+    """
+
+    label: str
+    source: int | None
+    columns: tuple[int, ...]
+    value_at: Callable[[IntArray], FloatArray]
+    greatest: float
+
+
+class RankSumFusion(WeightedFusion, TermFusion):
+    """A fusion that states its :meth:`rank_terms`; all else follows from them."""
+
+    homogeneity: ClassVar[Homogeneity] = 1
+
+    @abstractmethod
+    def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
+        """The terms of the sum."""
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """Each term at the rank of each candidate."""
+        terms = self.rank_terms(runs)
+        values = np.empty((len(terms), len(runs.documents)))
+        for row, term in zip(values, terms, strict=True):
+            s = term.columns[0] if term.columns else 0
+            some = runs.ranks[s : s + 1] if len(term.columns) == 1 else runs.ranks[[*term.columns]]
+            row[:] = term.value_at(best_ranks(some))
+        return ScoreTerms(
+            tuple(term.label for term in terms),
+            tuple(term.source for term in terms),
+            values,
+            np.full(len(runs.documents), self.score_divisor(runs, terms)),
+        )
+
+    def engine_form(self, runs: AlignedRuns) -> RankSum:
+        """Each term at every rank there is."""
+        terms = self.rank_terms(runs)
+        ranks = np.arange(runs.max_rank + 1)
+        return RankSum(
+            columns=tuple(term.columns for term in terms),
+            tables=np.array([term.value_at(ranks) for term in terms]),
+            divisor=self.score_divisor(runs, terms),
+            ceiling=self.score_ceiling,
+        )
+
+    def display_scores(self, scores: FloatArray) -> FloatArray:
+        """(N,): clamped to the ceiling, if there is one."""
+        return scores if self.score_ceiling == np.inf else np.minimum(scores, self.score_ceiling)
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the score of a document that every source ranks first."""
+        terms = self.rank_terms(runs)
+        greatest = _greatest_sum(terms) / self.score_divisor(runs, terms)
+        return np.full(len(runs.queries), min(greatest, self.score_ceiling))
+
+    @property
+    def score_ceiling(self) -> float:
+        """Displayed scores are clamped to it."""
+        return np.inf
+
+    def score_divisor(
+        self,
+        runs: AlignedRuns,  # noqa: ARG002 - of some
+        terms: tuple[RankTerm, ...],  # noqa: ARG002 - of some
+    ) -> float:
+        """What the sum of the terms is divided by; above 0."""
+        return 1.0
+
+
+class RankTermFusion(RankSumFusion):
+    """A sum of terms of ranks that a constant k flattens.
+
+    Attributes:
+        k: Flattens the difference between neighboring ranks. One for all sources, or a mapping by
+            source name or role; a source that it does not name has 60.
+        normalize: ``none``; ``max_possible`` = divide by the sum of the terms' greatest values;
+            ``three_lists`` = divide by 3/(k+1) whatever the number of lists and clamp to 1, the
+            order being decided before the clamp. It needs one k for all sources.
+    """
+
+    per_source: ClassVar[Mapping[str, float]] = {"k": DEFAULT_K}
+
+    k: RankConstants = DEFAULT_K
+    normalize: Literal["none", "max_possible", "three_lists"] = "none"
+
+    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
+        """Refuse weights and k that fit no source, and ``three_lists`` without one k for all.
+
+        Raises:
+            ConfigError: The sources do not fit.
+        """
+        super().check_sources(sources, roles)
+        if self.normalize == "three_lists":
+            weights = self.source_weights(sources, roles)
+            k = self.source_numbers("k", sources, roles)
+            _three_lists_divisor(k[weights > 0])
+
+    @property
+    def weight_homogeneity(self) -> Homogeneity:
+        """1; 0 where the weights are divided out; None where a clamp bends the scale."""
+        if not self.weight_scale_invariant or self.normalize == "three_lists":
+            return None
+        return 0 if self.normalize == "max_possible" else 1
+
+    @property
+    def weight_scale_invariant(self) -> bool:
+        """True: all terms have the weight of a source as a factor."""
+        return True
+
+    @property
+    def score_ceiling(self) -> float:
+        """1 under ``three_lists``."""
+        return 1.0 if self.normalize == "three_lists" else np.inf
+
+    def score_divisor(self, runs: AlignedRuns, terms: tuple[RankTerm, ...]) -> float:
+        """What the sum of the terms is divided by, as ``normalize`` says."""
+        if self.normalize == "max_possible":
+            return _greatest_sum(terms)
+        if self.normalize == "three_lists":
+            return _three_lists_divisor(self.source_numbers("k", runs.sources, runs.roles))
+        return 1.0
+
+
+def _greatest_sum(terms: tuple[RankTerm, ...]) -> float:
+    """The sum of the terms' greatest values."""
+    return float(sum_terms(np.array([term.greatest for term in terms])))
+
+
+def _common_number(numbers: FloatArray) -> float | None:
+    """The number that all sources share; None = they differ."""
+    return float(numbers[0]) if (numbers == numbers[0]).all() else None
+
+
+def _three_lists_divisor(k: FloatArray) -> float:
+    shared = _common_number(k)
+    if shared is None:
+        listed = ", ".join(f"{value:g}" for value in k)
+        raise ConfigError(
+            f"normalize: three_lists divides by 3/(k+1), which needs one k for all sources, given "
+            f"{listed}: give them one k, or use normalize: max_possible"
+        )
+    return 3 / (shared + 1)
 
 
 @fusions.register
@@ -54,14 +213,14 @@ class RRF(AlphaWeightedFusion, RankTermFusion):
         weights = self.source_weights(runs.sources, runs.roles).tolist()
         constants = self.source_numbers("k", runs.sources, runs.roles).tolist()
         return tuple(
-            RankTerm(name, s, (s,), partial(reciprocal_ranks, weight, k), weight / (k + 1))
+            RankTerm(name, s, (s,), partial(_reciprocal_ranks, weight, k), weight / (k + 1))
             for s, (name, weight, k) in enumerate(
                 zip(runs.sources, weights, constants, strict=True)
             )
         )
 
 
-def reciprocal_ranks(weight: float, k: float, ranks: IntArray) -> FloatArray:
+def _reciprocal_ranks(weight: float, k: float, ranks: IntArray) -> FloatArray:
     """(n,): w / (k + rank); 0 at rank 0."""
     values: FloatArray = np.zeros(len(ranks))
     np.divide(weight, k + ranks, out=values, where=ranks > 0)
@@ -177,7 +336,7 @@ class RRFv2(RankTermFusion):
         """What an entry of the table is multiplied by, for a bonus of sources with these k."""
         if self.bonus_unit == "absolute":
             return 1.0
-        k = common_number(constants) if isinstance(self.k, Mapping) else self.k
+        k = _common_number(constants) if isinstance(self.k, Mapping) else self.k
         if k is None:
             listed = ", ".join(f"{value:g}" for value in constants)
             raise ConfigError(
@@ -227,6 +386,7 @@ class SoftmaxRRF(WeightedFusion, SourceSumFusion):
     has the default.
     """
 
+    homogeneity: ClassVar[Homogeneity] = 1
     formula: ClassVar[str] = "Σ w·softmax(score/t − a·rank)/(k + rank)"
     source: ClassVar[str] = "dacai-academic/Distribution-Aware-Rank-Fusion on GitHub"
     per_source: ClassVar[Mapping[str, float]] = {
@@ -280,11 +440,6 @@ class SoftmaxRRF(WeightedFusion, SourceSumFusion):
         greatest = weights / (self.source_numbers("k", runs.sources, runs.roles) + 1)
         return np.full(len(runs.queries), float(sum_terms(greatest[:, None])[0]))
 
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """1: all terms have the weight of a source as a factor."""
-        return 1
-
 
 class _ListRows(NamedTuple):
     """The candidates that one source returned, list by list.
@@ -317,3 +472,164 @@ def _softmax(exponents: FloatArray, lists: _ListRows) -> FloatArray:
         powers = np.exp(np.maximum(exponents - greatest, LEAST_EXPONENT))
     totals = np.bincount(lists.owner, weights=powers)  # adds one after another
     return np.asarray(powers / totals[lists.owner])
+
+
+class InverseSquareRank(WeightedFusion, SourceSumFusion):
+    """A sum of inverse square ranks, times a factor of how many sources returned the document.
+
+    The weights are an extension; the paper's formula has a weight of 1 for each list.
+    """
+
+    homogeneity: ClassVar[Homogeneity] = 1
+    source: ClassVar[str] = "Mourão, Martins, Magalhães 2015"
+
+    @abstractmethod
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): the factor for each number of sources that returned a document."""
+
+    def source_terms(self, runs: AlignedRuns) -> FloatArray:
+        """(S, N): the factor times w / rank²; 0 where a source did not return the document."""
+        weights = self.source_weights(runs.sources, runs.roles)
+        factors = self.hit_factors(np.arange(len(runs.sources) + 1))[_count_hits(runs)]
+        terms: FloatArray = np.empty(runs.ranks.shape)
+        for row, weight, ranks in zip(terms, weights, runs.ranks, strict=True):
+            np.take(_terms_by_rank(weight, runs.max_rank), ranks, out=row, mode="clip")
+            row *= factors
+        return terms
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the score of a document that every source ranks first."""
+        weights = self.source_weights(runs.sources, runs.roles)
+        factor = self.hit_factors(np.array([len(weights)]))
+        return np.full(len(runs.queries), float(sum_terms((weights * factor)[:, None])[0]))
+
+
+def _terms_by_rank(weight: float, max_rank: int) -> FloatArray:
+    """(max_rank + 1,): w / rank²; 0 at rank 0, of a document that a source did not return."""
+    ranks = np.arange(1, max_rank + 1, dtype=np.int64)
+    return np.concatenate(([0.0], weight / (ranks * ranks)))
+
+
+@cached_by_view()
+def _count_hits(runs: AlignedRuns) -> IntArray:
+    """(N,): how many sources returned each document."""
+    hits: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
+    for ranks in runs.ranks:
+        hits += ranks > 0
+    return hits
+
+
+@fusions.register
+class ISR(InverseSquareRank):
+    """``isr``: n · Σ_s w_s / r_s², where n sources returned the document.
+
+    A document that two lists rank 1 and 2 scores 2 · (1 + 1/4) = 2.5.
+
+    Source: Mourão, Martins and Magalhães, "Multimodal medical information retrieval with
+    unsupervised rank fusion", Computerized Medical Imaging and Graphics 39, 2015.
+    """
+
+    formula: ClassVar[str] = "n·Σ w/rank², n sources returned it"
+
+    method: str = "isr"
+
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): n."""
+        return hits.astype(np.float64)
+
+
+@fusions.register
+class LogISR(InverseSquareRank):
+    """``log_isr``: ln(n) · Σ_s w_s / r_s², where n sources returned the document.
+
+    A document of a single list scores 0, whatever its rank: below every document of two lists, and
+    tied with all others of its kind. ``logn_isr`` tells them apart.
+
+    Source: as of ``isr``.
+    """
+
+    formula: ClassVar[str] = "ln(n)·Σ w/rank², n sources returned it"
+
+    method: str = "log_isr"
+
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): ln n."""
+        return np.array([math.log(max(n, 1)) for n in hits.tolist()])
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """No: every document of a single list scores 0."""
+        return False
+
+
+@fusions.register
+class LogNISR(InverseSquareRank):
+    """``logn_isr``: ln(n + σ) · Σ_s w_s / r_s², where n sources returned the document.
+
+    Source: as of ``isr``; σ = 0.01 as in ranx.
+
+    Attributes:
+        sigma: σ, what keeps a document of a single list above 0; at 0 this is ``log_isr``.
+    """
+
+    formula: ClassVar[str] = "ln(n + σ)·Σ w/rank², n sources returned it"
+
+    method: str = "logn_isr"
+    sigma: Annotated[float, Field(ge=0, le=1)] = 0.01
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """σ and the weights."""
+        return (real("sigma", 0.01, 1.0), *super().space(sources))
+
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): ln(n + σ)."""
+        return np.array([math.log(max(n, 1) + self.sigma) for n in hits.tolist()])
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """Only where σ is above 0, so that ln(1 + σ) is."""
+        return math.log(1 + self.sigma) > 0
+
+
+#: Values that a search tries: readers of 2 to 100 documents on average.
+PATIENCE = (0.5, 0.99)
+
+
+@fusions.register
+class RankBiasedCentroid(RankSumFusion):
+    """``rbc``: Σ_s w_s · (1 − φ) · φ^(r_s − 1), over the sources that returned the document.
+
+    A document at rank r of a list counts as a user reads it who goes on to the next document with
+    probability φ, as in rank-biased precision: 1/(1 − φ) documents on average.
+    For φ = 0.5, the first document of a list adds .5, the second .25, the third .125.
+
+    Source: Bailey, Moffat, Scholer and Thomas, "Retrieval consistency in the presence of query
+    variations", SIGIR 2017. The paper has no weights, which is a weight of 1 for each list, and no
+    single φ.
+
+    Attributes:
+        phi: φ, the patience of the user.
+    """
+
+    formula: ClassVar[str] = "Σ w·(1 − φ)·φ^(rank − 1)"
+    source: ClassVar[str] = "Bailey, Moffat, Scholer, Thomas 2017"
+
+    method: str = "rbc"
+    phi: Annotated[float, Field(gt=0, lt=1)] = 0.9
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """φ and the weights."""
+        return (real("phi", *PATIENCE), *super().space(sources))
+
+    def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
+        """How likely the user reads the document in each source, times the weight."""
+        weights = self.source_weights(runs.sources, runs.roles).tolist()
+        return tuple(
+            RankTerm(name, s, (s,), partial(self._discounts, weight), weight * (1 - self.phi))
+            for s, (name, weight) in enumerate(zip(runs.sources, weights, strict=True))
+        )
+
+    def _discounts(self, weight: float, ranks: IntArray) -> FloatArray:
+        """(n,): w·(1 − φ)·φ^(rank − 1); 0 at rank 0."""
+        powers = np.array([self.phi**n for n in range(int(ranks.max(initial=1)))])
+        return np.where(ranks > 0, weight * (1 - self.phi) * powers[ranks - 1], 0.0)

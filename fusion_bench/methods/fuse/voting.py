@@ -12,27 +12,30 @@ from numpy.typing import NDArray
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.methods.fuse._base import (
-    Fusion,
     Homogeneity,
     ScoreTerms,
     SourceSumFusion,
+    TermFusion,
     WeightedFusion,
     fusions,
 )
 
 
 @fusions.register
-class Borda(SourceSumFusion):
-    """``borda``: Σ_s points_s: |C| − r_s + 1 for a document at rank r_s of a list.
+class Borda(WeightedFusion, SourceSumFusion):
+    """``borda``: Σ_s w_s · points_s: |C| − r_s + 1 for a document at rank r_s of a list.
 
     C are the documents that any source returned for the query. A list of n documents has points
     for |C|, and divides what its documents leave among the others: (|C| − n + 1)/2 for each.
     Of four documents, a list of two gives 4, 3, and 1.5 for each of the other two.
 
-    Source: Aslam and Montague, "Models for metasearch", SIGIR 2001 (Borda-fuse).
+    Source: Aslam and Montague, "Models for metasearch", SIGIR 2001 (Borda-fuse). The
+    paper's weights are the average precision of each system on training queries, here they are
+    given or tuned.
     """
 
-    formula: ClassVar[str] = "Σ points: |C| − rank + 1, or an equal share of the rest"
+    homogeneity: ClassVar[Homogeneity] = 1
+    formula: ClassVar[str] = "Σ w·points: |C| − rank + 1, or an equal share of the rest"
     source: ClassVar[str] = "Aslam, Montague 2001"
 
     method: str = "borda"
@@ -51,32 +54,17 @@ class Borda(SourceSumFusion):
         return sum_terms(weights[:, None] * np.maximum(np.diff(runs.offsets), 1))
 
 
-@fusions.register
-class WeightedBorda(WeightedFusion, Borda):
-    """``weighted_borda``: Σ_s w_s · points_s, with the points of ``borda``.
-
-    Source: as of ``borda``; the paper's weights are the average precision of each system on
-    training queries, here they are given or tuned.
-    """
-
-    formula: ClassVar[str] = "Σ w·points, with the points of borda"
-
-    method: str = "weighted_borda"
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """1: all terms have the weight of a source as a factor."""
-        return 1
-
-
 #: All votes together, where they are weighted: votes are counted in whole units.
 ALL_VOTES: Final = 1 << 40
+#: Votes are rounded to a millionth of a millionth of all votes: nearer ones tie, so that neither
+#: the order of the sources nor the scale of the weights decides a tie.
+UNDECIDED_VOTES: Final = 64
 #: Pairs of documents that are compared at once, to bound the memory.
 PAIRS_AT_ONCE: Final = 1 << 20
 
 
 @fusions.register
-class Condorcet(Fusion):
+class Condorcet(WeightedFusion, TermFusion):
     """``condorcet``: 1 + the documents that it beats + half of those that it ties with.
 
     Of two documents, one beats the other if more lists rank it above. A list that returned one of
@@ -93,20 +81,16 @@ class Condorcet(Fusion):
     a and b score 1 + 2 + 1/2, c and d score 1 + 1/2.
 
     Source: Montague and Aslam, "Condorcet fusion for improved retrieval", CIKM 2002 (the votes);
-    Copeland, "A reasonable social welfare function", 1951 (the order).
+    Copeland, "A reasonable social welfare function", 1951 (the order). The paper's weights, which
+    each vote counts, are the average precision of each system on training queries, here they are
+    given or tuned.
     """
 
+    homogeneity: ClassVar[Homogeneity] = 0
     formula: ClassVar[str] = "1 + documents it beats + ½·documents it ties with, by majority"
     source: ClassVar[str] = "Montague, Aslam 2002; Copeland 1951"
 
-    #: A document beats another by more votes than this, in units.
-    undecided_units: ClassVar[int] = 0
-
     method: str = "condorcet"
-
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the Copeland scores."""
-        return self.score_terms(runs).scores
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """1, the documents that it beats, and half of those that it ties with."""
@@ -119,13 +103,17 @@ class Condorcet(Fusion):
         """(Q,): the number of candidates, all but one of them beaten."""
         return np.maximum(np.diff(runs.offsets), 1).astype(np.float64)
 
-    def vote_units(self, runs: AlignedRuns) -> IntArray:
-        """(S,): what each source's vote counts, in whole units."""
-        return np.ones(len(runs.sources), dtype=np.int64)
+    def _count_votes(self, runs: AlignedRuns) -> tuple[IntArray, int]:
+        """(S,): what each source's vote counts, in whole units; how many of them decide nothing."""
+        weights = self.source_weights(runs.sources, runs.roles)
+        if (weights == weights[0]).all():
+            return np.ones(len(weights), dtype=np.int64), 0
+        shares = weights / math.fsum(weights.tolist())
+        return np.rint(shares * ALL_VOTES).astype(np.int64), UNDECIDED_VOTES
 
     def _count_pairs(self, runs: AlignedRuns) -> tuple[IntArray, IntArray]:
         """(N,) each: how many documents of its query each candidate beats, and ties with."""
-        units = self.vote_units(runs)
+        units, undecided = self._count_votes(runs)
         units = units.astype(np.min_scalar_type(-int(units.sum()) - 1))
         places = np.where(runs.ranks > 0, runs.ranks, runs.max_rank + 1)
         places = places.astype(np.min_scalar_type(runs.max_rank + 1))
@@ -135,38 +123,10 @@ class Condorcet(Fusion):
             for first in range(start, stop, rows):
                 block = slice(first, min(first + rows, stop))
                 margins = _vote_margins(places[:, block], places[:, start:stop], units)
-                wins[block] = np.count_nonzero(margins > self.undecided_units, axis=1)
-                losses = np.count_nonzero(margins < -self.undecided_units, axis=1)
+                wins[block] = np.count_nonzero(margins > undecided, axis=1)
+                losses = np.count_nonzero(margins < -undecided, axis=1)
                 ties[block] = stop - start - 1 - wins[block] - losses
         return wins, ties
-
-
-@fusions.register
-class WeightedCondorcet(WeightedFusion, Condorcet):
-    """``weighted_condorcet``: as ``condorcet``, where the vote of each list counts its weight.
-
-    Source: as of ``condorcet``; the paper's weights are the average precision of each system on
-    training queries, here they are given or tuned.
-    """
-
-    formula: ClassVar[str] = "condorcet, where the vote of a list counts its weight"
-
-    #: Votes are rounded to a millionth of a millionth of all votes: nearer ones tie, so that
-    #: neither the order of the sources nor the scale of the weights decides a tie.
-    undecided_units: ClassVar[int] = 64
-
-    method: str = "weighted_condorcet"
-
-    def vote_units(self, runs: AlignedRuns) -> IntArray:
-        """(S,): the weights as shares of all votes."""
-        weights = self.source_weights(runs.sources, runs.roles)
-        shares = weights / math.fsum(weights.tolist())
-        return np.rint(shares * ALL_VOTES).astype(np.int64)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """0: only the ratio of the weights counts."""
-        return 0
 
 
 def _vote_margins(

@@ -1,40 +1,389 @@
-"""Weighted scores: mean, sum, distribution-based fusion, TM2C2, sums times the number of lists."""
+"""Fusions of normalized scores: sums, means, and one score that stands for all."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.parameters import Parameter, choice
-from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, sum_terms
+from fusion_bench.config.parameters import Parameter, choice, real
+from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, sum_terms
 from fusion_bench.methods.fuse._base import (
     AlphaWeightedFusion,
+    EngineForm,
+    Fusion,
     Homogeneity,
     ScoreTerms,
+    TermFusion,
     WeightedFusion,
     WeightedMean,
     fusions,
-)
-from fusion_bench.methods.fuse._score_fusion import (
-    WeightedScoreFusion,
-    check_normalizer,
-    fill_missing,
-    greatest_scores,
-    list_counts,
-    returned_by,
-    source_counts,
+    make_source_terms,
+    match_sources,
 )
 from fusion_bench.methods.normalize import AnyNormalizer, search_parameters
-from fusion_bench.methods.normalize.linear import DBSF, MinMax, RawScores, TheoreticalMinMax
+from fusion_bench.methods.normalize.linear import (
+    DBSF,
+    BySource,
+    MinMax,
+    RawScores,
+    TheoreticalMinMax,
+)
+
+#: Normalizers for which a view remembers the greatest score of each list.
+TOPS_KEPT = 4
+
+
+class ScoreFusion(TermFusion):
+    """A fusion of normalized scores.
+
+    Attributes:
+        normalize: How each list's scores are scaled first.
+    """
+
+    normalize: AnyNormalizer = RawScores()
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """What the method has, and the normalizer with its space."""
+        return (*super().space(sources), *search_parameters("normalize"))
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """As the normalizer does: an inverted or a flattened scale loses the order."""
+        return self.normalize.keeps_order
+
+    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
+        """Refuse sources that do not fit the parameters, a normalizer for each source among them.
+
+        Args:
+            sources: All of a system's sources, (S,).
+            roles: Of each source, (S,).
+
+        Raises:
+            ConfigError: A weight or a normalizer fits no source, or two fit one.
+        """
+        super().check_sources(sources, roles)
+        if isinstance(self.normalize, BySource):
+            keys = self.normalize.sources
+            match_sources("normalize.sources", keys, sources, roles, needed=keys)
+
+    def zero_filled(self, runs: AlignedRuns) -> FloatArray:
+        """(S, N): normalized scores; 0 where a source did not return the document."""
+        return _zero_filled(runs, self.normalize)
+
+    def greatest_scores(self, runs: AlignedRuns) -> FloatArray:
+        """(S, Q): the greatest normalized score of each list; NaN for an empty one."""
+        return _greatest_scores(runs, self.normalize)
+
+    def greatest_parts(self, runs: AlignedRuns) -> FloatArray:
+        """(S, Q): what a list adds to a sum at most: its greatest score, or 0 by being absent."""
+        return np.fmax(self.greatest_scores(runs), 0.0)
+
+
+class WeightedScoreFusion(ScoreFusion, WeightedFusion):
+    """A fusion of normalized scores whose sources have weights that multiply its score."""
+
+    homogeneity: ClassVar[Homogeneity] = 1
+
+    def weight_column(self, runs: AlignedRuns) -> FloatArray:
+        """(S, 1): the weights."""
+        return self.source_weights(runs.sources, runs.roles)[:, None]
+
+
+@cached_by_view()
+def returned_by(runs: AlignedRuns) -> BoolArray:
+    """(S, N): which source returned which document."""
+    return np.asarray(runs.ranks > 0)
+
+
+@cached_by_view()
+def _source_counts(runs: AlignedRuns) -> IntArray:
+    """(N,): n, how many sources returned each document."""
+    return np.asarray(returned_by(runs).sum(axis=0))
+
+
+@cached_by_view()
+def _list_counts(runs: AlignedRuns) -> IntArray:
+    """(Q,): how many sources returned anything, the most that n can be."""
+    return np.asarray((runs.lengths > 0).sum(axis=0))
+
+
+@cached_by_view(keep=TOPS_KEPT, key=lambda normalizer: normalizer.model_dump_json())
+def _zero_filled(runs: AlignedRuns, normalizer: AnyNormalizer) -> FloatArray:
+    return np.where(returned_by(runs), normalizer.normalize_scores(runs), 0.0)
+
+
+@cached_by_view(keep=TOPS_KEPT, key=lambda normalizer: normalizer.model_dump_json())
+def _greatest_scores(runs: AlignedRuns, normalizer: AnyNormalizer) -> FloatArray:
+    """(S, Q): the greatest normalized score of each list; NaN for an empty one."""
+    return _list_extremes(runs, normalizer.normalize_scores(runs), np.fmax)
+
+
+def _list_extremes(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> FloatArray:
+    """(S, Q): the least or greatest score of each list, NaN for an empty one.
+
+    Args:
+        runs: The view.
+        scores: (S, N); NaN where a source did not return the document.
+        keep: ``np.fmin`` or ``np.fmax``.
+    """
+    out: FloatArray = np.full((len(scores), len(runs.queries)), np.nan)
+    for s, row in enumerate(scores):
+        keep.at(out[s], runs.query_index, row)
+    return out
+
+
+def _fill_missing(runs: AlignedRuns, scores: FloatArray, missing: str) -> FloatArray:
+    """(S, N): scores with what counts for a document that a source did not return.
+
+    Args:
+        runs: The view.
+        scores: (S, N); NaN where a source did not return the document.
+        missing: ``skip`` = nothing, which stays NaN; ``zero`` = 0; ``min`` = the least score of
+            the source's list (NaN where it returned nothing for the query).
+    """
+    if missing == "zero":
+        return np.where(np.isnan(scores), 0.0, scores)
+    if missing == "min":
+        low = _list_extremes(runs, scores, np.fmin)[:, runs.query_index]
+        return np.where(np.isnan(scores), low, scores)
+    return scores
+
+
+FOX_SHAW = "Fox, Shaw, Combination of multiple searches, TREC-2 1994"
+#: Greatest exponent that a search tries.
+GREATEST_GAMMA = 2.0
 
 
 @fusions.register
-class WeightedScore(AlphaWeightedFusion):
+class CombSum(ScoreFusion):
+    """``comb_sum``: Σ_s x_s over the sources that returned the document.
+
+    Source: Fox and Shaw, "Combination of multiple searches", TREC-2 1994. They add the scores as
+    they are; where the lists differ in scale, set ``normalize``.
+
+    Example: a document with .8 and .5 in two lists of three has 1.3.
+    """
+
+    formula: ClassVar[str] = "Σ score"
+    source: ClassVar[str] = FOX_SHAW
+
+    method: str = "comb_sum"
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The score in each source."""
+        return make_source_terms(runs, self.zero_filled(runs))
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the sum of the greatest scores."""
+        return np.asarray(sum_terms(self.greatest_parts(runs)))
+
+
+@fusions.register
+class CombGmnz(ScoreFusion):
+    """``comb_gmnz``: n^γ · Σ_s x_s, n = how many sources returned the document.
+
+    Source: Lee, "Analyses of multiple evidence combination", SIGIR 1997, whose γ weighs how many
+    lists agree: 0 = ``comb_sum``, 1 = ``comb_mnz``.
+
+    Example: γ = 2 makes 4 · 1.3 = 5.2 of .8 and .5 in two lists of three.
+
+    Attributes:
+        gamma: γ, at least 0.
+    """
+
+    formula: ClassVar[str] = "n^γ · Σ score"
+    source: ClassVar[str] = "Lee, Analyses of multiple evidence combination, SIGIR 1997"
+
+    method: str = "comb_gmnz"
+    gamma: Annotated[float, Field(ge=0, le=100)] = 1.0
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """γ, and the normalizer."""
+        return (real("gamma", 0.0, GREATEST_GAMMA), *super().space(sources))
+
+    def _factors(self, runs: AlignedRuns) -> FloatArray:
+        """(S+1,): n^γ for each n."""
+        return np.asarray(np.arange(len(runs.sources) + 1, dtype=np.float64) ** self.gamma)
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The score in each source times the factor."""
+        factors = self._factors(runs)[_source_counts(runs)]
+        return make_source_terms(runs, self.zero_filled(runs) * factors)
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the sum of the greatest scores, found by every source that returned anything."""
+        factors = self._factors(runs)[_list_counts(runs)]
+        return np.asarray(sum_terms(self.greatest_parts(runs) * factors))
+
+
+class SelectedScore(ScoreFusion):
+    """A fusion that chooses among a document's scores, or averages them."""
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the greatest score of any list."""
+        return np.asarray(np.fmax.reduce(self.greatest_scores(runs), axis=0))
+
+
+@fusions.register
+class CombAnz(SelectedScore):
+    """``comb_anz``: Σ_s x_s / n, n = how many sources returned the document.
+
+    Source: Fox and Shaw 1994, as for ``comb_sum``. It equals ``weighted_score`` with equal weights
+    and ``missing: skip``: a document of one list beats one of two lists with a lower mean.
+
+    Example: .8 and .5 in two lists of three give .65.
+    """
+
+    formula: ClassVar[str] = "Σ score / n"
+    source: ClassVar[str] = FOX_SHAW
+
+    method: str = "comb_anz"
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The score in each source, over how many returned the document."""
+        counts = _source_counts(runs).astype(np.float64)
+        return make_source_terms(runs, self.zero_filled(runs), counts)
+
+
+def keep_rows(scores: FloatArray, rows: IntArray) -> FloatArray:
+    """(S, N): the scores of one source a document, 0 elsewhere.
+
+    Args:
+        scores: (S, N).
+        rows: (N,): the source.
+    """
+    terms: FloatArray = np.zeros(scores.shape)
+    np.put_along_axis(terms, rows[None], np.take_along_axis(scores, rows[None], axis=0), axis=0)
+    return terms
+
+
+@fusions.register
+class CombMax(SelectedScore):
+    """``comb_max``: max_s x_s over the sources that returned the document.
+
+    Source: Fox and Shaw 1994, as for ``comb_sum``. The list with the largest scale decides, unless
+    ``normalize`` is set.
+
+    Example: .8 and .5 in two lists of three give .8.
+    """
+
+    formula: ClassVar[str] = "max score"
+    source: ClassVar[str] = FOX_SHAW
+
+    method: str = "comb_max"
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the greatest score."""
+        return np.asarray(np.fmax.reduce(self.normalize.normalize_scores(runs), axis=0))
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The greatest score, in the row of the source that gives it."""
+        scores = np.where(returned_by(runs), self.zero_filled(runs), -np.inf)
+        return make_source_terms(runs, keep_rows(self.zero_filled(runs), np.argmax(scores, axis=0)))
+
+
+@fusions.register
+class CombMin(SelectedScore):
+    """``comb_min``: min_s x_s over the sources that returned the document.
+
+    Source: Fox and Shaw 1994, as for ``comb_sum``. A document of one list has no other score to be
+    less than that one.
+
+    Example: .8 and .5 in two lists of three give .5.
+    """
+
+    formula: ClassVar[str] = "min score"
+    source: ClassVar[str] = FOX_SHAW
+
+    method: str = "comb_min"
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the least score."""
+        return np.asarray(np.fmin.reduce(self.normalize.normalize_scores(runs), axis=0))
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The least score, in the row of the source that gives it."""
+        scores = np.where(returned_by(runs), self.zero_filled(runs), np.inf)
+        return make_source_terms(runs, keep_rows(self.zero_filled(runs), np.argmin(scores, axis=0)))
+
+
+@fusions.register
+class CombMed(SelectedScore):
+    """``comb_med``: the median of x_s over the sources that returned the document.
+
+    Source: Fox and Shaw 1994, as for ``comb_sum``. Of an even number it is the mean of the middle
+    two, so that with two lists it equals ``comb_anz``.
+
+    Example: .8 and .5 in two lists of three give .65; .8, .5 and .1 in all three give .5.
+    """
+
+    formula: ClassVar[str] = "median score"
+    source: ClassVar[str] = FOX_SHAW
+
+    method: str = "comb_med"
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the median score, the same as the terms give, without looking for its source."""
+        rows = list(np.where(returned_by(runs), self.zero_filled(runs), np.inf))  # absent ones last
+        for last in range(len(rows) - 1, 0, -1):  # numpy sorts many short columns far slower
+            for s in range(last):
+                low = np.minimum(rows[s], rows[s + 1])
+                rows[s], rows[s + 1] = low, np.maximum(rows[s], rows[s + 1])
+        counts, columns = _source_counts(runs), np.arange(len(runs.documents))
+        ordered = np.array(rows)
+        return np.asarray((ordered[(counts - 1) // 2, columns] + ordered[counts // 2, columns]) / 2)
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The middle score or two, in the rows of the sources that give them."""
+        scores = np.where(returned_by(runs), self.zero_filled(runs), np.inf)  # absent ones last
+        order = np.argsort(scores, axis=0, kind="stable")
+        counts = _source_counts(runs)
+        lower, upper = (
+            np.take_along_axis(order, place[None], axis=0)[0]
+            for place in ((counts - 1) // 2, counts // 2)
+        )
+        terms = keep_rows(self.zero_filled(runs), lower)
+        is_pair = lower != upper
+        terms += np.where(is_pair, keep_rows(self.zero_filled(runs), upper), 0.0)
+        return make_source_terms(runs, terms, np.where(is_pair, 2.0, 1.0))
+
+
+@fusions.register
+class MaxScore(WeightedScoreFusion):
+    """``max_score``: max_s w_s·x_s over the sources that returned the document, x scaled.
+
+    Source: ``score_max`` of openJiuwen (pull request 322), which scales each list first; with
+    equal weights it is CombMAX (Fox and Shaw 1994) of min-max scores.
+
+    Example: .8 at weight 1 and .5 at weight 2 give 1.
+    """
+
+    formula: ClassVar[str] = "max w·score"
+    source: ClassVar[str] = "openJiuwen; Fox, Shaw 1994"
+
+    method: str = "max_score"
+    normalize: AnyNormalizer = MinMax()
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The greatest weighted score, in the row of the source that gives it."""
+        weighted = self.weight_column(runs) * self.zero_filled(runs)
+        rows = np.argmax(np.where(returned_by(runs), weighted, -np.inf), axis=0)
+        return make_source_terms(runs, keep_rows(weighted, rows))
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the greatest weighted score of any list."""
+        weighted = self.weight_column(runs) * self.greatest_scores(runs)
+        return np.asarray(np.fmax.reduce(weighted, axis=0))
+
+
+@fusions.register
+class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
     """``weighted_score``: Σ w_s·x_s / Σ w_s over the sources that returned the document.
 
     Source: with ``missing: zero`` and min-max it is the convex combination of Bruch, Gai and
@@ -48,6 +397,7 @@ class WeightedScore(AlphaWeightedFusion):
             it returned no document for the query).
     """
 
+    homogeneity: ClassVar[Homogeneity] = 0
     formula: ClassVar[str] = "Σ w·score / Σ w"
     source: ClassVar[str] = "Bruch, Gai, Ingber 2023; CONV-07-05"
 
@@ -55,52 +405,16 @@ class WeightedScore(AlphaWeightedFusion):
     normalize: AnyNormalizer = RawScores()
     missing: Literal["skip", "zero", "min"] = "skip"
 
-    @property
-    def keeps_single_list(self) -> bool:
-        """As the normalizer does: an inverted or a flattened scale loses the order."""
-        return self.normalize.keeps_order
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """0: a mean has its weights divided out."""
-        return 0
-
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """The weights, the normalizer with its space, and how absence counts."""
-        return (
-            *super().space(sources),
-            *search_parameters("normalize"),
-            choice("missing", "skip", "zero", "min"),
-        )
-
-    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
-        """Refuse sources that do not fit the weights, or the normalizer of each source.
-
-        Args:
-            sources: All of a system's sources, (S,).
-            roles: Of each source, (S,).
-
-        Raises:
-            ConfigError: A weight or a normalizer fits no source, or two fit one.
-        """
-        super().check_sources(sources, roles)
-        check_normalizer(self.normalize, sources, roles)
-
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the weighted mean."""
-        return self.score_terms(runs).scores
+        return (*super().space(sources), choice("missing", "skip", "zero", "min"))
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """A term a source, over the sum of the weights that count."""
-        weights = self.source_weights(runs.sources, runs.roles)[:, None]
-        scores = self._filled_scores(runs)
+        weights, scores = self.weight_column(runs), self._filled_scores(runs)
         present = ~np.isnan(scores)
-        return ScoreTerms(
-            runs.sources,
-            tuple(range(len(runs.sources))),
-            np.where(present, weights * scores, 0.0),
-            sum_terms(np.where(present, weights, 0.0)),
-        )
+        divisor = sum_terms(np.where(present, weights, 0.0))
+        return make_source_terms(runs, np.where(present, weights * scores, 0.0), divisor)
 
     def engine_form(self, runs: AlignedRuns) -> WeightedMean:
         """The weights, and the score of each document in each source."""
@@ -110,12 +424,12 @@ class WeightedScore(AlphaWeightedFusion):
 
     def _filled_scores(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the score of each document in each source; NaN = it does not count."""
-        return fill_missing(runs, self.normalize.normalize_scores(runs), self.missing)
+        return _fill_missing(runs, self.normalize.normalize_scores(runs), self.missing)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): from the greatest score of each list; NaN for a query without candidates."""
-        weights = self.source_weights(runs.sources, runs.roles)[:, None]
-        tops = greatest_scores(runs, self.normalize)
+        weights = self.weight_column(runs)
+        tops = _greatest_scores(runs, self.normalize)
         if self.missing == "skip":
             return np.asarray(np.fmax.reduce(tops, axis=0))
         if self.missing == "zero":
@@ -157,9 +471,9 @@ class WeightedSum(WeightedScoreFusion, AlphaWeightedFusion):
         """The weighted score in each source."""
         scores = self.zero_filled(runs)
         if self.missing == "min":
-            filled = fill_missing(runs, self.normalize.normalize_scores(runs), "min")
+            filled = _fill_missing(runs, self.normalize.normalize_scores(runs), "min")
             scores = np.where(np.isnan(filled), 0.0, filled)
-        return self.source_terms(runs, self.weight_column(runs) * scores)
+        return make_source_terms(runs, self.weight_column(runs) * scores)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): the sum of the weighted greatest scores, or of 0 where being absent gives more."""
@@ -169,8 +483,33 @@ class WeightedSum(WeightedScoreFusion, AlphaWeightedFusion):
         return np.asarray(sum_terms(self.weight_column(runs) * parts))
 
 
+class _CanonicalFusion(WeightedFusion):
+    """A fusion that is another one with some parameters fixed."""
+
+    @property
+    @abstractmethod
+    def canonical(self) -> Fusion:
+        """The other one."""
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): its scores."""
+        return self.canonical.fuse(runs)
+
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """Its terms."""
+        return self.canonical.score_terms(runs)
+
+    def engine_form(self, runs: AlignedRuns) -> EngineForm | None:
+        """Its form."""
+        return self.canonical.engine_form(runs)
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): as for the other one."""
+        return self.canonical.max_possible(runs)
+
+
 @fusions.register
-class DistributionBasedFusion(WeightedFusion):
+class DistributionBasedFusion(_CanonicalFusion):
     """``dbsf``: Σ_s w_s·x_s, x the score on [mean − 3·sd, mean + 3·sd] of its list, as 0 to 1.
 
     Source: distribution-based score fusion as in Qdrant (``lib/segment/src/common/score_fusion.rs``
@@ -183,6 +522,7 @@ class DistributionBasedFusion(WeightedFusion):
         clip: Whether scores beyond three standard deviations become 0 and 1.
     """
 
+    homogeneity: ClassVar[Homogeneity] = 1
     formula: ClassVar[str] = "Σ w·(score − (mean − 3·sd)) / (6·sd)"
     source: ClassVar[str] = "Mazzeschi 2023; Qdrant"
 
@@ -190,26 +530,9 @@ class DistributionBasedFusion(WeightedFusion):
     clip: bool = False
 
     @property
-    def weighted_sum(self) -> WeightedSum:
+    def canonical(self) -> WeightedSum:
         """The weighted sum that it is."""
         return WeightedSum(weights=self.weights, normalize=DBSF(constant=0.5, clip=self.clip))
-
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the weighted sum of the scaled scores."""
-        return self.score_terms(runs).scores
-
-    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
-        """The weighted, scaled score in each source."""
-        return self.weighted_sum.score_terms(runs)
-
-    def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): the sum of the weighted greatest scores."""
-        return self.weighted_sum.max_possible(runs)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """1: weights are factors of every term."""
-        return 1
 
     @property
     def keeps_single_list(self) -> bool:
@@ -218,7 +541,7 @@ class DistributionBasedFusion(WeightedFusion):
 
 
 @fusions.register
-class TM2C2(AlphaWeightedFusion):
+class TM2C2(_CanonicalFusion, AlphaWeightedFusion):
     """``tm2c2``: α·φ(semantic) + (1 − α)·φ(keyword), φ(x) = (x − lo) / (max − lo).
 
     Source: theoretical min-max convex combination of Bruch, Gai and Ingber, "An analysis of fusion
@@ -233,6 +556,7 @@ class TM2C2(AlphaWeightedFusion):
         lo: Least possible score by source name or role.
     """
 
+    homogeneity: ClassVar[Homogeneity] = 0
     formula: ClassVar[str] = "Σ w·(score − lo)/(max − lo) / Σ w"
     source: ClassVar[str] = "Bruch, Gai, Ingber, An analysis of fusion functions, TOIS 2023"
 
@@ -242,7 +566,7 @@ class TM2C2(AlphaWeightedFusion):
     )
 
     @property
-    def weighted_score(self) -> WeightedScore:
+    def canonical(self) -> WeightedScore:
         """The weighted mean that it is."""
         return WeightedScore(
             weights=self.weights,
@@ -250,27 +574,6 @@ class TM2C2(AlphaWeightedFusion):
             normalize=TheoreticalMinMax(lo=self.lo),
             missing="zero",
         )
-
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the weighted mean of the scaled scores."""
-        return self.weighted_score.fuse(runs)
-
-    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
-        """The weighted, scaled score in each source."""
-        return self.weighted_score.score_terms(runs)
-
-    def engine_form(self, runs: AlignedRuns) -> WeightedMean:
-        """The weights, and the scaled score of each document in each source."""
-        return self.weighted_score.engine_form(runs)
-
-    def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): from the greatest score of each list; NaN for a query without candidates."""
-        return self.weighted_score.max_possible(runs)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """0: a mean has its weights divided out."""
-        return 0
 
 
 WU_CRESTANI = "Wu, Crestani, Data fusion with estimated weights, CIKM 2002"
@@ -293,32 +596,37 @@ class Mixed(WeightedScoreFusion):
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """The weighted score in each source, times √n."""
         weighted = self.weight_column(runs) * self.zero_filled(runs)
-        return self.source_terms(runs, weighted * np.sqrt(source_counts(runs)))
+        return make_source_terms(runs, weighted * np.sqrt(_source_counts(runs)))
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): the sum of the greatest scores, found by every source that returned anything."""
         weighted = self.weight_column(runs) * self.greatest_parts(runs)
-        return np.asarray(sum_terms(weighted * np.sqrt(list_counts(runs))))
+        return np.asarray(sum_terms(weighted * np.sqrt(_list_counts(runs))))
 
 
 @fusions.register
-class WMNZ(WeightedScoreFusion):
-    """``wmnz``: (Σ_s w_s) · Σ_s x_s, both over the sources that returned the document.
+class CombMnz(WeightedScoreFusion):
+    """``comb_mnz``: (Σ_s w_s) · Σ_s x_s, both over the sources that returned the document.
 
-    Source: Wu and Crestani 2002, as for ``mixed``. With equal weights it is ``comb_mnz``.
+    With equal weights that is n · Σ_s x_s, n = how many sources returned the document.
 
-    Example: .8 at weight 2 and .5 at weight 1 in two lists of three give 3 · 1.3 = 3.9.
+    Source: Fox and Shaw 1994, as for ``comb_sum``. Lee, "Analyses of multiple evidence
+    combination", SIGIR 1997, finds it best after min-max normalization. Negative scores are
+    punished for being found twice. The weights are those of ``wmnz``: Wu and Crestani 2002, as for
+    ``mixed``.
+
+    Example: .8 and .5 in two lists of three give 2.6; with weights 2 and 1 they give 3.9.
     """
 
-    formula: ClassVar[str] = "Σ w · Σ score"
-    source: ClassVar[str] = WU_CRESTANI
+    formula: ClassVar[str] = "Σ w · Σ score, n · Σ score with equal weights"
+    source: ClassVar[str] = f"{FOX_SHAW}; {WU_CRESTANI}"
 
-    method: str = "wmnz"
+    method: str = "comb_mnz"
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """The score in each source, times the sum of the weights of all that returned it."""
         share = sum_terms(np.where(returned_by(runs), self.weight_column(runs), 0.0))
-        return self.source_terms(runs, self.zero_filled(runs) * share)
+        return make_source_terms(runs, self.zero_filled(runs) * share)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): the sum of the greatest scores, times the weights of all that returned anything."""
