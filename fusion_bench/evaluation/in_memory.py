@@ -22,7 +22,7 @@ from fusion_bench.io.cached_loader import FileRequest
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.load_records import load_qrels, load_run
-from fusion_bench.io.query_groups import find_and_assign_groups, join_identical
+from fusion_bench.io.query_groups import join_groups
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout, strip_suffixes
 from fusion_bench.util.file_paths import resolve_path
 
@@ -85,10 +85,7 @@ def make_dataset(
             "groups: without a dataset.yaml it is 'identical', 'auto' or 'none', not "
             f"{spec.groups!r}: give each query its group in the queries"
         )
-    if spec.grouping == "auto":
-        known = find_and_assign_groups(known, [*runs.values()], qrels, name)
-    elif spec.grouping == "identical":
-        known = join_identical(known, [*runs.values()], qrels)
+    known = join_groups(spec.grouping, known, [*runs.values()], qrels, name)
     read = {
         f"{kind}/{name}": FileRequest(files[name], name, layout=layout)
         for kind, names in (("runs", runs), ("rerank", lists))

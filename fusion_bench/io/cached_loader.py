@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -14,7 +14,7 @@ from fusion_bench.data.alignment import align, query_fields, source_switches
 from fusion_bench.data.grouped_rows import IdVocabulary, count_within_queries
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Query, ScoreSpace, Switch
+from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.dataset_cache import Array, Cache, StoredArrays, hash_key
@@ -46,6 +46,7 @@ class FileRequest:
 
     Attributes:
         later_paths: The files of the second and later trials of the same list.
+        trial: Which of its trials this file is, from 0.
     """
 
     path: Path
@@ -55,6 +56,7 @@ class FileRequest:
     score_space: ScoreSpace | None = None
     layout: FileLayout = DEFAULT_LAYOUT
     later_paths: tuple[Path, ...] = ()
+    trial: int = 0
 
     @property
     def kind(self) -> str:
@@ -87,6 +89,11 @@ class FileRequest:
         kind = "run" if self.read_options else "qrels"
         options = self.read_options, self.score_space, self.layout
         return cache.file_key(self.path, kind, *options)
+
+    def split_trials(self) -> list[FileRequest]:
+        """The files of the second and later trials, each alone."""
+        files = enumerate(self.later_paths, start=1)
+        return [replace(self, path=path, later_paths=(), trial=number) for number, path in files]
 
 
 def load_tables(
@@ -135,38 +142,6 @@ def _read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
         yield tables.pop(0)  # and forgets it: it is large
     if failure is not None:
         raise failure
-
-
-def switch_run(run: Run, key: str | None, switch: Switch) -> tuple[Run, str | None]:
-    """A run that is empty where it is off, and its key in the cache.
-
-    Args:
-        run: As it was read.
-        key: Of the file in the cache; None = it is not kept.
-        switch: Of the run.
-    """
-    on = sorted(switch.queries.intersection(run.queries))
-    return run.switched(switch), None if key is None else hash_key("on", key, on)
-
-
-def switch_runs(
-    files: Sequence[FileRequest],
-    tables: list[Table],
-    keys: list[str | None],
-    switches: Mapping[str, Switch],
-) -> None:
-    """Put the switched run in the place of each run with a switch; rerank lists have none.
-
-    Args:
-        files: What was asked for beside the judgments.
-        tables: The judgments, then what ``files`` hold; changed in place.
-        keys: Of the tables in the cache; changed likewise.
-        switches: By the name of the run.
-    """
-    for n, file in enumerate(files, start=1):
-        table = tables[n]
-        if file.kind == "runs" and isinstance(table, Run) and table.name in switches:
-            tables[n], keys[n] = switch_run(table, keys[n], switches[table.name])
 
 
 def load_aligned(

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import chain, islice
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, TypeVar, cast
 
+from fusion_bench._version import ENGINE
+from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
+from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run
-from fusion_bench.errors import UnknownNameError
-from fusion_bench.io.cached_loader import FileRequest, load_aligned, load_tables, switch_runs
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.io.cached_loader import FileRequest, load_aligned, load_tables
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
-from fusion_bench.io.dataset_config import DatasetSpec, make_switches, read_spec
-from fusion_bench.io.dataset_paths import DatasetPaths, request_judges, request_lists, request_qrels
-from fusion_bench.io.fingerprints import (
-    Fingerprint,
-    fingerprint_judgments,
-    fingerprint_lists,
-    fingerprint_queries,
-)
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
+from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import resolve_groups
+from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: What no judgments are kept under in the cache.
 EMPTY_KEY: Final = hash_key("no judgments")
 
 
-def add_unjudged(
+def _add_unjudged(
     qrels: Qrels, key: str | None, known: Mapping[str, Query], lists: Iterable[Qrels | Run]
 ) -> tuple[Qrels, str | None]:
     """The judgments with the queries of the queries file and of the lists, and their key.
@@ -49,23 +48,107 @@ def add_unjudged(
     return whole, None if key is None else hash_key("every query", key, list(whole.queries))
 
 
-def later_requests(files: Sequence[FileRequest]) -> list[list[FileRequest]]:
-    """For the second and each later trial, the files of the lists that have so many.
+def _request_qrels(
+    spec: DatasetSpec, paths: DatasetPaths, *, optional: bool = False
+) -> list[FileRequest]:
+    """The file of the judgments; an empty list where there is none.
 
     Args:
-        files: Of the first trial.
+        spec: What the ``dataset.yaml`` says.
+        paths: Resolves its paths.
+        optional: Whether there may be none.
+
+    Raises:
+        ConfigError: There is none, and it is needed.
     """
-    return [
-        [
-            replace(file, path=file.later_paths[t], later_paths=())
-            for file in files
-            if t < len(file.later_paths)
-        ]
-        for t in range(max((len(file.later_paths) for file in files), default=0))
-    ]
+    if spec.qrels is None:
+        if optional:
+            return []
+        file = paths.source.path
+        raise ConfigError(
+            f"{file}: no judgments, and they are needed here: make some with 'fusion-bench judge "
+            f"{quote(str(file))}', or name a file of them as 'qrels'"
+        )
+    location = ("qrels",) if isinstance(paths.source.data["qrels"], str) else ("qrels", "path")
+    return [FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)]
 
 
-def list_fields(
+def _make_switches(
+    spec: DatasetSpec, source: Source, qrels: Qrels, queries: Mapping[str, Query]
+) -> dict[str, Switch]:
+    """The switch of each run with a condition, by the run's name.
+
+    Args:
+        spec: What the ``dataset.yaml`` says.
+        source: Where it says it.
+        qrels: The judgments; a judged query of which nothing else is known counts too.
+        queries: What is known of the queries, by id.
+
+    Raises:
+        ConfigError: A condition, and no queries file; or a field of lists or objects.
+        UnknownNameError: A field that no query has.
+    """
+    conditions = {name: run.when for name, run in spec.runs.items() if run.when is not None}
+    every = [*queries.values(), *(Query(q) for q in qrels.queries if q not in queries)]
+    switches = {}
+    for name, condition in conditions.items():
+        where = source.where(("runs", name, "when"))
+        if spec.queries is None:
+            raise ConfigError(
+                f"{where}: a run is on by fields of the queries, and there are none: name their "
+                "file as 'queries'"
+            )
+        for query_field in condition:
+            check_field(query_field, queries.values(), where)
+        switches[name] = Switch.for_queries(condition, every)
+    return switches
+
+
+def _switch_run(run: Run, key: str | None, switch: Switch) -> tuple[Run, str | None]:
+    """A run that is empty where it is off, and its key in the cache.
+
+    Args:
+        run: As it was read.
+        key: Of the file in the cache; None = it is not kept.
+        switch: Of the run.
+    """
+    on = sorted(switch.queries.intersection(run.queries))
+    return run.switched(switch), None if key is None else hash_key("on", key, on)
+
+
+#: Fields of a query that decide values by themselves, without being named in an experiment.
+DECIDING_FIELDS: Final = (*COMPARED_FIELDS, PREDICTED_TYPE, PREDICTED_CONFIDENCE)
+
+
+def _fingerprint_queries(
+    qrels: Qrels, queries: Mapping[str, Query], *, all_fields: bool = False
+) -> Fingerprint:
+    """What is known of the judged queries, a part for each field that any of them has.
+
+    Args:
+        qrels: The judgments.
+        queries: What is known, by id.
+        all_fields: With the number of words of each text, and the fields that only an experiment
+            or a policy gives a meaning.
+    """
+    known = [queries[query] for query in sorted(qrels.queries) if query in queries]
+    names = dict.fromkeys(name for query in known for name in query.compared_fields)
+    chosen = sorted(names) if all_fields else [n for n in DECIDING_FIELDS if n in names]
+    columns = {name: [query.value_of(name) for query in known] for name in chosen}
+    if all_fields and any(query.text for query in known):
+        columns["words"] = [None if q.text is None else str(len(q.text.split())) for q in known]
+    return Fingerprint(
+        {
+            f"queries.{name}": hash_values(
+                [q.id for q, value in zip(known, values, strict=True) if value is not None],
+                [value for value in values if value is not None],
+            )
+            for name, values in columns.items()
+        }
+    )
+
+
+def _list_fields(
     lists: Iterable[tuple[FileRequest, Run]], judges: Mapping[str, FileRequest]
 ) -> dict[str, Any]:
     """The fields of a ``Dataset`` that say which lists it has.
@@ -85,27 +168,6 @@ def list_fields(
         "provenance": {name: meta for name, meta in metas.items() if meta is not None},
         "files": {**{file.key: file for file, _ in pairs}, **judges},
     }
-
-
-def later_fields(
-    lists: Sequence[tuple[FileRequest, Run]], count: int, judges: Mapping[str, FileRequest]
-) -> Iterator[dict[str, Any]]:
-    """The same fields for the second and each later trial.
-
-    A list that has fewer files stands there with its first one, as lists of one file do.
-
-    Args:
-        lists: Those of the first trial, then those of the second that have so many files, ….
-        count: How many belong to the first.
-        judges: The other files, by key.
-    """
-    first = {file.key: (replace(file, later_paths=()), run) for file, run in lists[:count]}
-    numbers = [len(file.later_paths) for file, _ in lists[:count]]
-    later = iter(lists[count:])
-    for t in range(max(numbers, default=0)):
-        files = islice(later, sum(t < number for number in numbers))
-        trial = {file.key: (file, run) for file, run in files}
-        yield list_fields((first | trial).values(), judges)
 
 
 T = TypeVar("T", Qrels, Run)
@@ -292,35 +354,47 @@ class Dataset(TableView):
 
         Of groups those that were declared: found ones follow from the other parts.
         """
-        known = fingerprint_queries(self.qrels, self.declared)
+        known = _fingerprint_queries(self.qrels, self.declared)
         parts = {"qrels": self.qrels.digest(), **known.parts}
-        parts |= {f"runs/{name}": run.digest() for name, run in self.runs.items()}
-        parts |= {f"rerank/{name}": run.digest() for name, run in self.rerankers.items()}
-        parts |= {name: run.digest() for name, run in self._later_lists()}
+        for name, run in (*self._lists().items(), *self._later_lists()):
+            parts[name] = run.digest()
         return parts if self.refined is None else parts | self.refined.refined_digests()
+
+    def _lists(self) -> dict[str, Run]:
+        """``runs/NAME`` and ``rerank/NAME`` → the list."""
+        lists = {f"runs/{name}": run for name, run in self.runs.items()}
+        return lists | {f"rerank/{name}": run for name, run in self.rerankers.items()}
 
     def refined_digests(self) -> dict[str, str]:
         """SHA-256 of the lists of refined queries, where these were read in place of the others."""
         specs = {f"runs/{name}": spec.refined for name, spec in self.spec.runs.items()}
         specs |= {f"rerank/{name}": spec.refined for name, spec in self.spec.rerank.items()}
-        runs = {f"runs/{name}": run for name, run in self.runs.items()}
-        runs |= {f"rerank/{name}": run for name, run in self.rerankers.items()}
-        return {f"{key} refined": run.digest() for key, run in runs.items() if specs[key]}
+        return {f"{key} refined": run.digest() for key, run in self._lists().items() if specs[key]}
 
     def _later_lists(self) -> Iterator[tuple[str, Run]]:
         """The lists of later trials, each named by its list and trial: ``runs/NAME trial 2``."""
         for number, trial in enumerate(self.later_trials, 2):
-            lists = {f"runs/{name}": run for name, run in trial.runs.items()}
-            lists |= {f"rerank/{name}": run for name, run in trial.rerankers.items()}
-            present = [key for key in lists if number <= self.trial_counts.get(key, 1)]
-            yield from ((f"{key} trial {number}", lists[key]) for key in present)
+            for key, run in trial._lists().items():
+                if number <= self.trial_counts.get(key, 1):
+                    yield f"{key} trial {number}", run
 
     @cached_property
     def contents(self) -> Fingerprint:
         """Everything loaded that a value can depend on: contents, and how they are read."""
-        whole = fingerprint_judgments(self.spec, self.qrels)
-        whole |= fingerprint_queries(self.qrels, self.queries, all_fields=True)
-        whole |= fingerprint_lists(self.spec, self.runs, self.rerankers)
+        whole = Fingerprint.of_table("qrels", self.qrels)
+        whole |= Fingerprint.of_settings(
+            {
+                "judgments": self.spec.judgments,
+                "binary_relevance": self.spec.binary_relevance,
+                "engine": ENGINE,
+            }
+        )
+        whole |= _fingerprint_queries(self.qrels, self.queries, all_fields=True)
+        for key, run in self._lists().items():
+            settings = {"roles": sorted(run.roles), **asdict(run.read_options)}
+            if key.startswith("rerank/"):
+                settings["score_space"] = self.spec.rerank[run.name].score_space
+            whole |= Fingerprint.of_table(key, run) | Fingerprint.of_settings({key: settings})
         for name, run in self._later_lists():
             whole |= Fingerprint.of_table(name, run)
         if self.refined is not None:
@@ -363,29 +437,35 @@ def load_dataset(
     paths = DatasetPaths(source)
     documents = None if spec.documents is None else paths(spec.documents, "documents")
     is_whole = spec.qrels is None if every_query is None else every_query
-    qrels_files = request_qrels(spec, paths, optional=is_whole)
+    qrels_files = _request_qrels(spec, paths, optional=is_whole)
     run_files, rerank_files = request_lists(spec, paths, runs, rerankers, refined=refined)
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     store = cache if isinstance(cache, Cache) else None
     if cache is True:
         store = open_cache(path.parent, spec.list_paths(path.parent))
-    count = len(run_files) + len(rerank_files)
-    later = later_requests([*run_files, *rerank_files])
-    requests = [*run_files, *rerank_files, *chain.from_iterable(later)]
+    first = [*run_files, *rerank_files]
+    requests = [*first, *(later for file in first for later in file.split_trials())]
     tables, keys = load_tables([*qrels_files, *requests], store)
     if not qrels_files:
         tables, keys = [Qrels.without_judgments(()), *tables], [EMPTY_KEY, *keys]
     qrels = cast("Qrels", tables[0])
     known = {} if queries is None else load_known_queries(queries, qrels)
     if is_whole:
-        tables[0], keys[0] = add_unjudged(qrels, keys[0], known, tables[1:])
+        tables[0], keys[0] = _add_unjudged(qrels, keys[0], known, tables[1:])
         qrels = cast("Qrels", tables[0])
     read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
     declared, known = resolve_groups(spec, paths, known, qrels, read, store, groups)
-    switches = make_switches(spec, source, qrels, known)
-    switch_runs(requests, tables, keys, switches)
+    switches = _make_switches(spec, source, qrels, known)
+    for n, file in enumerate(requests, start=1):
+        if file.kind == "runs" and file.name in switches:
+            tables[n], keys[n] = _switch_run(cast("Run", tables[n]), keys[n], switches[file.name])
     lists = [*zip(requests, cast("list[Run]", tables[1:]), strict=True)]
-    judges = request_judges(spec, paths)
+    judges = {
+        f"judges/{name}": FileRequest(
+            paths.existing(judge.path, "judges", name, "path"), name, layout=judge.layout
+        )
+        for name, judge in spec.judges.items()
+    }
     dataset = Dataset(
         spec=spec,
         qrels=qrels,
@@ -394,7 +474,12 @@ def load_dataset(
         documents=documents,
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
-        **list_fields(lists[:count], judges),
+        **_list_fields(lists[: len(first)], judges),
     )
-    trials = tuple(replace(dataset, **fields) for fields in later_fields(lists, count, judges))
-    return replace(dataset, later_trials=trials) if trials else dataset
+    # A list that has fewer files stands in a later trial with its first one.
+    alone = {file.key: (replace(file, later_paths=()), run) for file, run in lists[: len(first)]}
+    trials = []
+    for number in range(1, max((file.trial for file in requests), default=0) + 1):
+        read_again = {file.key: (file, run) for file, run in lists if file.trial == number}
+        trials.append(replace(dataset, **_list_fields((alone | read_again).values(), judges)))
+    return replace(dataset, later_trials=tuple(trials)) if trials else dataset

@@ -79,10 +79,9 @@ class FileStamps:
         return last + self.min_age < time.time_ns()
 
     def _write_stamp(self, stamp: Path, state: State, value: str) -> None:
-        text = json.dumps([state, value])
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            replace_file(stamp, json.dumps([zlib.crc32(text.encode()), text]).encode())
+            replace_file(stamp, _seal([state, value]))
         except OSError:
             return  # a folder that cannot be written to keeps nothing
 
@@ -99,11 +98,28 @@ def _file_state(path: Path) -> State:
 
 def _read_stamp(stamp: Path) -> tuple[State, str] | None:
     try:
-        checksum, text = json.loads(stamp.read_bytes())
-        state, value = json.loads(text)
-        return (state, value) if zlib.crc32(text.encode()) == checksum else None
+        state, value = _unseal(stamp)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
+    return state, value
+
+
+def _seal(data: object) -> bytes:
+    """Data as JSON, with its checksum."""
+    text = json.dumps(data)
+    return json.dumps([zlib.crc32(text.encode()), text]).encode()
+
+
+def _unseal(path: Path) -> Any:  # noqa: ANN401 - JSON
+    """What was sealed into a file.
+
+    Raises:
+        ValueError: It does not agree with its checksum.
+    """
+    checksum, text = json.loads(path.read_bytes())
+    if zlib.crc32(text.encode()) != checksum:
+        raise ValueError(f"{path.name} does not agree with its checksum")
+    return json.loads(text)
 
 
 def hash_contents(path: Path) -> str:
@@ -158,8 +174,7 @@ def write_arrays(
             np.save(draft / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
         hashes = {path.stem: hash_contents(path) for path in draft.iterdir()}
         contents = {**_versions(), "key": key, "facts": dict(facts), "arrays": hashes}
-        text = json.dumps(contents)
-        (draft / CONTENTS).write_text(json.dumps([zlib.crc32(text.encode()), text]))
+        (draft / CONTENTS).write_bytes(_seal(contents))
         _replace_folder(draft, folder)
 
 
@@ -176,10 +191,7 @@ def _versions() -> dict[str, str]:
 
 
 def _read_contents(folder: Path, key: str) -> dict[str, Any]:
-    checksum, text = json.loads((folder / CONTENTS).read_bytes())
-    if zlib.crc32(text.encode()) != checksum:
-        raise ValueError(f"{CONTENTS} does not agree with its checksum")
-    contents: dict[str, Any] = json.loads(text)
+    contents: dict[str, Any] = _unseal(folder / CONTENTS)
     for name, needed in (_versions() | {"key": key}).items():
         if contents[name] != needed:
             raise ValueError(f"{name} is {contents[name]!r}, and {needed!r} is needed")

@@ -13,12 +13,11 @@ from pydantic import AfterValidator, Field, field_serializer, field_validator, m
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.query_types import FieldConditions
 from fusion_bench.config.yaml_files import Source, read_yaml
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Query, ScoreSpace, Switch, check_field
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.formats import check_format
+from fusion_bench.io.formats import FORMATS
 from fusion_bench.io.raw_files import FileLayout
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -67,9 +66,11 @@ class FileSpec(StrictModel):
     @classmethod
     def _check_format(cls, value: str | None) -> str | None:
         try:
-            return None if value is None else check_format(value)
+            if value is not None:
+                FORMATS.find_plugin(value)
         except ConfigError as error:
             raise ValueError(str(error)) from None
+        return value
 
     @property
     def layout(self) -> FileLayout:
@@ -378,34 +379,3 @@ def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
     """What a ``dataset.yaml`` says, and where it says it."""
     source = read_yaml(path)
     return parse_model(DatasetSpec, source.data, source.where), source
-
-
-def make_switches(
-    spec: DatasetSpec, source: Source, qrels: Qrels, queries: Mapping[str, Query]
-) -> dict[str, Switch]:
-    """The switch of each run with a condition, by the run's name.
-
-    Args:
-        spec: What the ``dataset.yaml`` says.
-        source: Where it says it.
-        qrels: The judgments; a judged query of which nothing else is known counts too.
-        queries: What is known of the queries, by id.
-
-    Raises:
-        ConfigError: A condition, and no queries file; or a field of lists or objects.
-        UnknownNameError: A field that no query has.
-    """
-    conditions = {name: run.when for name, run in spec.runs.items() if run.when is not None}
-    every = [*queries.values(), *(Query(q) for q in qrels.queries if q not in queries)]
-    switches = {}
-    for name, condition in conditions.items():
-        where = source.where(("runs", name, "when"))
-        if spec.queries is None:
-            raise ConfigError(
-                f"{where}: a run is on by fields of the queries, and there are none: name their "
-                "file as 'queries'"
-            )
-        for field in condition:
-            check_field(field, queries.values(), where)
-        switches[name] = Switch.for_queries(condition, every)
-    return switches

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from shlex import quote
 
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import Document, ScoreSpace
@@ -225,31 +224,6 @@ class DatasetPaths:
         )
 
 
-def request_qrels(
-    spec: DatasetSpec, paths: DatasetPaths, *, optional: bool = False
-) -> list[FileRequest]:
-    """The file of the judgments; an empty list where there is none.
-
-    Args:
-        spec: What the ``dataset.yaml`` says.
-        paths: Resolves its paths.
-        optional: Whether there may be none.
-
-    Raises:
-        ConfigError: There is none, and it is needed.
-    """
-    if spec.qrels is None:
-        if optional:
-            return []
-        file = paths.source.path
-        raise ConfigError(
-            f"{file}: no judgments, and they are needed here: make some with 'fusion-bench judge "
-            f"{quote(str(file))}', or name a file of them as 'qrels'"
-        )
-    location = ("qrels",) if isinstance(paths.source.data["qrels"], str) else ("qrels", "path")
-    return [FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)]
-
-
 def request_lists(
     spec: DatasetSpec,
     paths: DatasetPaths,
@@ -296,16 +270,6 @@ def request_lists(
         if rerankers is None or name in rerankers
     ]
     return run_files, rerank_files
-
-
-def request_judges(spec: DatasetSpec, paths: DatasetPaths) -> dict[str, FileRequest]:
-    """The files of the further judges: ``judges/NAME`` → the file, which must be there."""
-    return {
-        f"judges/{name}": FileRequest(
-            paths.existing(judge.path, "judges", name, "path"), name, layout=judge.layout
-        )
-        for name, judge in spec.judges.items()
-    }
 
 
 def documents_of(path: Path) -> dict[str, Document]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.query_groups import MAX_SHARE, QueryGroups, find_query_groups
+from fusion_bench.data.query_groups import MAX_SHARE, Grouping, QueryGroups, find_query_groups
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, DataError
@@ -69,21 +69,42 @@ def write_groups(groups: QueryGroups, path: Path, *, is_owned: bool = False) -> 
     return len(records)
 
 
-def find_and_assign_groups(
-    records: Mapping[str, Query], runs: Sequence[Run], qrels: Qrels, where: str
+def join_groups(
+    grouping: Grouping,
+    records: Mapping[str, Query],
+    runs: Sequence[Run],
+    qrels: Qrels,
+    where: str,
+    load_all: Callable[[], Sequence[Run]] | None = None,
 ) -> dict[str, Query]:
     """The queries with the declared groups, joined where queries of two of them are linked.
 
+    ``identical`` ones stay as they are where the groups found are not usable as they are; reports
+    warn then.
+
     Args:
+        grouping: ``identical``, ``auto``, or one that joins nothing.
         records: What is known of the queries, by id.
-        runs: All runs of the dataset: which ones an experiment uses changes no group.
+        runs: The lists that were read.
         qrels: The judgments.
         where: Prefix of a message.
+        load_all: Reads all runs of the dataset, so that the systems of an experiment change no
+            group; ``identical`` asks for them where the lists alone would join queries. None =
+            these are all.
 
     Raises:
-        ConfigError: One joined group would hold more than a fifth of the queries.
+        ConfigError: One group of ``auto`` would hold more than a fifth of the queries.
     """
-    groups = find_query_groups(qrels.queries, records, runs, qrels)
+    is_strict = grouping == "identical"
+    if not is_strict and grouping != "auto":
+        return dict(records)
+    if load_all is not None and not is_strict:
+        runs = load_all()
+    groups = find_query_groups(qrels.queries, records, runs, qrels, identical=is_strict)
+    if is_strict:
+        if load_all is not None and any(link.reason == "same lists" for link in groups.links):
+            groups = find_query_groups(qrels.queries, records, load_all(), qrels, identical=True)
+        return assign_groups(records, groups.joined_names if groups.is_usable else {})
     if groups.is_too_large:
         raise ConfigError(
             f"{where}: the largest group found would hold {groups.sizes.max():,} of "
@@ -92,29 +113,6 @@ def find_and_assign_groups(
             f"--write-groups FILE), then name that file here, or say 'none'"
         )
     return assign_groups(records, groups.joined_names)
-
-
-def join_identical(
-    records: Mapping[str, Query],
-    runs: Sequence[Run],
-    qrels: Qrels,
-    load_all: Callable[[], Sequence[Run]] | None = None,
-) -> dict[str, Query]:
-    """The queries with the declared groups, joined where queries of two of them are identical.
-
-    They stay as they are where the groups found are not usable as they are; reports warn then.
-
-    Args:
-        records: What is known of the queries, by id.
-        runs: The lists that were read.
-        qrels: The judgments.
-        load_all: Reads all runs of the dataset. It is called where the lists alone would join
-            queries, so that the systems of an experiment change no group; None = these are all.
-    """
-    groups = find_query_groups(qrels.queries, records, runs, qrels, identical=True)
-    if load_all is not None and any(link.reason == "same lists" for link in groups.links):
-        groups = find_query_groups(qrels.queries, records, load_all(), qrels, identical=True)
-    return assign_groups(records, groups.joined_names if groups.is_usable else {})
 
 
 def assign_groups(records: Mapping[str, Query], groups: Mapping[str, str]) -> dict[str, Query]:
@@ -157,8 +155,6 @@ def resolve_groups(
         declared = assign_groups(records, read_groups(file, qrels))
     if sealed is not None:
         return declared, assign_groups(declared, sealed)
-    if spec.grouping in {"none", "file"}:
-        return declared, declared
     known = {run.name: run for run in read}
 
     def load_all() -> list[Run]:
@@ -168,7 +164,5 @@ def resolve_groups(
         others = {run.name: run for run in tables}
         return [(known | others)[name] for name in spec.runs]
 
-    if spec.grouping == "identical":
-        return declared, join_identical(declared, read, qrels, load_all)
     where = paths.source.where(("groups",))
-    return declared, find_and_assign_groups(declared, load_all(), qrels, where)
+    return declared, join_groups(spec.grouping, declared, read, qrels, where, load_all)

@@ -195,3 +195,18 @@ class RawTable:
     ranks: Sequence[str | int] | NDArray[np.number] | None
     lines: Sequence[int | str]
     bare: Mapping[str, str] = field(default_factory=dict)
+
+
+def tabulate(
+    column: Mapping[str, Sequence[Any]], lines: Sequence[int | str], *, has_ranks: bool = True
+) -> RawTable:
+    """The table of ``query``, ``document`` and perhaps ``value`` and ``rank``.
+
+    Args:
+        column: What it holds → its cells.
+        lines: As :class:`RawTable` has them.
+        has_ranks: Whether ranks are needed beside values.
+    """
+    needs_ranks = has_ranks or "value" not in column
+    ranks = column.get("rank") if needs_ranks else None
+    return RawTable(column["query"], column["document"], column.get("value"), ranks, lines)

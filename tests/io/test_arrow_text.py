@@ -11,7 +11,7 @@ from fusion_bench.data.grouped_rows import CategoricalIds
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text
-from fusion_bench.io.formats.trec import COLUMNS
+from fusion_bench.io.formats.text_tables import COLUMNS
 from fusion_bench.io.load_records import load_qrels, load_run
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.formats._base import FORMATS, Format, register_format
-from fusion_bench.io.formats.trec import looks_like_trec
+from fusion_bench.io.formats.text_tables import looks_like_trec
 from fusion_bench.io.raw_files import (
     DEFAULT_LAYOUT,
     FileLayout,
@@ -22,8 +22,8 @@ from fusion_bench.io.raw_files import (
 )
 
 __all__ = [
+    "FORMATS",
     "Format",
-    "check_format",
     "find_distribution",
     "read_raw_table",
     "register_format",
@@ -57,16 +57,6 @@ def read_raw_table(
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table if layout.format is None else replace(table, bare={})
-
-
-def check_format(name: str) -> str:
-    """The name of a format, which must be known.
-
-    Raises:
-        UnknownNameError: It is not.
-    """
-    FORMATS.find_plugin(name)
-    return name
 
 
 def find_distribution(path: Path, layout: FileLayout = DEFAULT_LAYOUT) -> str | None:

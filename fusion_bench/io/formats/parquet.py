@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.data.document_rows import ID_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import find_columns, register_format
-from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable
+from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, tabulate
 from fusion_bench.util.files import check_regular
 
 
@@ -40,13 +41,8 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     if regular is not None:
         return regular
     column = {role: _list_values(array, role, path) for role, array in arrays.items()}
-    return RawTable(
-        queries=_list_ids(column["query"], "query", path),
-        documents=_list_ids(column["document"], "document", path),
-        values=column.get("value"),
-        ranks=column.get("rank"),
-        lines=range(1, table.num_rows + 1),
-    )
+    column |= {role: _list_ids(column[role], role, path) for role in ID_ROLES}
+    return tabulate(column, range(1, table.num_rows + 1))
 
 
 def _list_values(column: Any, role: str, path: Path) -> list[Any]:  # noqa: ANN401 - a column of pyarrow, which has no types

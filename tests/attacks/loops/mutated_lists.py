@@ -12,7 +12,7 @@ from unittest.mock import patch
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io import json_objects
-from fusion_bench.io.formats import json_file, trec
+from fusion_bench.io.formats import json_file, text_tables
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.raw_files import Kind
 from tests.attacks.mutated_tables import SUFFIXES, format_table, make_table, misspell_cell, mutate
@@ -96,7 +96,7 @@ def describe_file(path: Path, kind: Kind, options: ReadOptions, name: str = "") 
 @contextmanager
 def fast_readers() -> Iterator[None]:
     """Files of any size are read by columns where they can be."""
-    with patch.object(trec, "LARGE_FILE", 1):
+    with patch.object(text_tables, "LARGE_FILE", 1):
         yield
 
 
@@ -104,7 +104,7 @@ def fast_readers() -> Iterator[None]:
 def only_plain_readers() -> Iterator[None]:
     """Every file is read line by line, and every object by itself."""
     with ExitStack() as stack:
-        stack.enter_context(patch.object(trec, "LARGE_FILE", 1 << 62))
+        stack.enter_context(patch.object(text_tables, "LARGE_FILE", 1 << 62))
         stack.enter_context(patch.object(json_objects, "parse_together", lambda _text: None))
         stack.enter_context(patch.object(json_file, "read_uniform_objects", lambda *_, **__: None))
         yield

@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, UnknownNameError
-from fusion_bench.io.formats import trec
+from fusion_bench.io.formats import text_tables
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
@@ -70,7 +70,7 @@ def test_a_trec_file_of_another_name_is_read(tmp_path: Path) -> None:
 def test_scores_that_count_down_are_never_taken_for_ranks(
     name: str, large_file: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trec, "LARGE_FILE", large_file)
+    monkeypatch.setattr(text_tables, "LARGE_FILE", large_file)
     lines = ["q1,d1,2", "q1,d2,1", "q2,d3,1"]
     text = "".join(f"{line}\n" for line in lines)
     path = written(tmp_path / name, text if name == "r.csv" else text.replace(",", "\t"))

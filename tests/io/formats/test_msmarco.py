@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError
-from fusion_bench.io.formats import trec
+from fusion_bench.io.formats import text_tables
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
@@ -30,7 +30,7 @@ def test_a_run_of_three_columns(name: str, separator: str, tmp_path: Path) -> No
 
 
 def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trec, "LARGE_FILE", 1)
+    monkeypatch.setattr(text_tables, "LARGE_FILE", 1)
     for name, separator in (("run.txt", "\t"), ("run.txt", " "), ("run.tsv", "\t")):
         path = written(tmp_path / name, RUN.replace("\t", separator))
         assert load_run(path).to_dict() == FOUND
@@ -50,7 +50,7 @@ def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
 def test_three_columns_with_scores(
     name: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trec, "LARGE_FILE", limit)
+    monkeypatch.setattr(text_tables, "LARGE_FILE", limit)
     separator = {"run.csv": ",", "run.tsv": "\t"}.get(name, " ")
     text = "1 700 2\n1 900 2.5\n2 5 1e-3\n".replace(" ", separator)
     path = written(tmp_path / name, text)

@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.io.formats import trec
+from fusion_bench.io.formats import text_tables
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
@@ -249,7 +249,7 @@ def test_a_whole_number_with_a_point_is_a_grade(grade: str, whole: int, tmp_path
 def test_a_large_file_reads_the_same_in_every_spelling(
     spelling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trec, "LARGE_FILE", 1)
+    monkeypatch.setattr(text_tables, "LARGE_FILE", 1)
     path = written(tmp_path / "run.trec", SPELLINGS[spelling](RUN))
     assert load_run(path).to_dict() == FOUND
     assert load_qrels(written(path, SPELLINGS[spelling](QRELS))).to_dict() == GRADES

@@ -17,7 +17,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, DataError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_cache import Cache
-from fusion_bench.io.json_shapes import SHAPES
+from fusion_bench.io.formats.json_file import SHAPES
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
@@ -371,7 +371,7 @@ def test_each_answer_is_of_one_shape() -> None:
     answers: list[Any] = [*ENGINES.values(), *RERANKERS.values(), {"q": FOUND}, {"q": ["d"]}]
     answers.append({"documents": ["a"], **VOYAGE})
     for answer in answers:
-        shapes = [name for name, shape in SHAPES.load_built_in().items() if shape(answer)]
+        shapes = [shape.__name__ for shape in SHAPES if shape(answer)]
         assert len(shapes) == 1, (answer, shapes)
 
 

@@ -73,7 +73,7 @@ def test_greatest_possible_scores(config: object, greatest: float) -> None:
         ({"method": "rbc", "phi": "0.5"}, "phi: input should be a valid number"),
         ({"method": "logn_isr", "sigma": 1.1}, "sigma: input should be less than or equal to 1"),
         ({"method": "isr", "k": 60}, "unknown key 'k'"),
-        ({"method": "borda", "weights": {"a": 1}}, "unknown key 'weights'"),
+        ({"method": "pos_fuse", "weights": {"a": 1}}, "unknown key 'weights'"),
     ],
 )
 def test_values_that_break_a_rule(config: dict[str, Any], message: str) -> None:
@@ -87,9 +87,7 @@ def test_what_a_search_may_change() -> None:
         "isr": weights,
         "logn_isr": (real("sigma", 0.01, 1.0), *weights),
         "rbc": (real("phi", 0.5, 0.99), *weights),
-        "borda": (),
-        "weighted_borda": weights,
-        "condorcet": (),
-        "weighted_condorcet": weights,
+        "borda": weights,
+        "condorcet": weights,
     }
     assert {name: fusions.build(name).space(SOURCES) for name in spaces} == spaces

@@ -152,7 +152,7 @@ def test_refuses(options: dict[str, Any], message: str) -> None:
 
 
 def test_weights_need_a_weighted_fusion() -> None:
-    system = System("s", ["bm25", "dense"], fusion="borda", policy="entropy_alpha")
+    system = System("s", ["bm25", "dense"], fusion="comb_max", policy="entropy_alpha")
     with pytest.raises(ConfigError, match="system 's': policy 'entropy_alpha' sets weights, and"):
         list(plain_systems(system, runs_of()))
 

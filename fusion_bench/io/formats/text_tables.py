@@ -1,21 +1,36 @@
-"""TREC or MS MARCO files: columns between blanks or tabs, without a header.
+"""Tables of text: the columns of TREC and MS MARCO, CSV and TSV.
 
-A TREC run has six columns, ``query Q0 document rank score tag``; qrels have four, ``query 0
-document grade``. A run may have three: ``query document rank`` as MS MARCO's, or ``query document
-score``. A tag may hold blanks. Lines that start with ``#`` are comments.
+A TREC run has six columns between blanks or tabs, ``query Q0 document rank score tag``; qrels have
+four, ``query 0 document grade``. A run may have three: ``query document rank`` as MS MARCO's, or
+``query document score``. A tag may hold blanks. Lines that start with ``#`` are comments.
+
+Other tables have cells between commas, semicolons, tabs or bars, mostly with a header.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from fusion_bench.data.document_rows import ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
-from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, decode_text, read_bytes
+from fusion_bench.io.formats._base import find_columns, match_columns, register_format
+from fusion_bench.io.raw_files import (
+    NO_COLUMNS,
+    ColumnNames,
+    Kind,
+    RawTable,
+    decode_text,
+    read_bytes,
+    read_text,
+    tabulate,
+)
 from fusion_bench.util.formatting import is_decimal, is_whole, parse_whole
 
 COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
@@ -28,14 +43,14 @@ MS_MARCO: Final = ("query", "document", "rank")
 SCORED: Final = ("query", "document", "score")
 
 
-def select_names(kind: Kind, width: int) -> tuple[str, ...]:
+def _select_names(kind: Kind, width: int) -> tuple[str, ...]:
     """The columns of a file whose first line has so many cells."""
     return MS_MARCO if kind == "run" and width == len(MS_MARCO) else COLUMNS[kind]
 
 
-def fits_columns(cells: Sequence[str], kind: Kind) -> bool:
+def _fits_columns(cells: Sequence[str], kind: Kind) -> bool:
     """Whether a line has the columns of its kind, with numbers where numbers belong."""
-    names = select_names(kind, len(cells))
+    names = _select_names(kind, len(cells))
     if len(cells) != len(names):
         return False
     columns = dict(zip(names, cells, strict=True))
@@ -45,7 +60,7 @@ def fits_columns(cells: Sequence[str], kind: Kind) -> bool:
     return all(map(is_whole, wholes)) and is_decimal(columns.get("score", "0"))
 
 
-def tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]]) -> RawTable:
+def _tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]]) -> RawTable:
     """The rows of numbered lines; the first decides which columns there are.
 
     Raises:
@@ -53,24 +68,21 @@ def tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]
     """
     if not lines:
         return RawTable([], [], [], None, [])
-    names = select_names(kind, len(lines[0][1]))
+    names = _select_names(kind, len(lines[0][1]))
     for number, cells in lines:
         if len(cells) != len(names):
             raise DataError(
                 f"{path}:{number}: {len(cells)} columns, and {_describe_columns(kind, names)}"
             )
     column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
+    value = VALUE_ROLES[kind]
     if names == MS_MARCO and _holds_scores(column["rank"]):
-        column["score"] = column.pop("rank")
+        value = "rank"
     elif names == MS_MARCO:
         _check_ranks(path, lines)
-    return RawTable(
-        queries=column["query"],
-        documents=column["document"],
-        values=column.get("score", column.get("grade")),
-        ranks=column.get("rank"),
-        lines=[number for number, _ in lines],
-    )
+    if value in column:
+        column["value"] = column.pop(value)
+    return tabulate(column, [number for number, _ in lines])
 
 
 def _holds_scores(third: Sequence[str]) -> bool:
@@ -149,7 +161,7 @@ def split_trec_lines(path: Path, kind: Kind, text: str) -> Iterator[tuple[int, l
             continue
         if not cells[0].startswith(COMMENT):
             yield number, _join_tag(cells, kind)
-        elif fits_columns(_join_tag(cells, kind), kind):
+        elif _fits_columns(_join_tag(cells, kind), kind):
             raise DataError(
                 f"{path}:{number}: starts with '#' as a comment does, and has the columns of a "
                 f"{kind}: delete the line, or, if the query id starts with '#', write a .tsv file "
@@ -167,7 +179,7 @@ def _join_tag(cells: list[str], kind: Kind) -> list[str]:
     if kind != "run" or len(cells) <= width or is_decimal(cells[width - 1]):
         return cells
     joined = [*cells[: width - 1], " ".join(cells[width - 1 :])]
-    return joined if fits_columns(joined, kind) else cells
+    return joined if _fits_columns(joined, kind) else cells
 
 
 def looks_like_trec(path: Path, kind: Kind, lines: Sequence[str]) -> bool:
@@ -179,7 +191,7 @@ def looks_like_trec(path: Path, kind: Kind, lines: Sequence[str]) -> bool:
         lines: Its first lines.
     """
     rows = [cells for _, cells in split_trec_lines(path, kind, "\n".join(lines))]
-    return bool(rows) and all(fits_columns(cells, kind) for cells in rows)
+    return bool(rows) and all(_fits_columns(cells, kind) for cells in rows)
 
 
 #: Bytes from which on importing pyarrow costs less than reading line by line.
@@ -188,7 +200,7 @@ LARGE_FILE = 1 << 20
 
 @register_format("msmarco")
 @register_format("trec", ".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
-def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
+def read_trec(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
     """Read a TREC run or qrels file, or an MS MARCO run; skips blank lines and comments."""
     if columns:
         raise DataError(
@@ -200,17 +212,8 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
         table = _read_large(data, kind, has_ranks=has_ranks)
         if table is not None:
             return table
-    return read_lines(path, kind, decode_text(path, data))
-
-
-def read_lines(path: Path, kind: Kind, text: str) -> RawTable:
-    """The rows of a file's text, line by line.
-
-    Raises:
-        DataError: A line has more columns than the first, or fewer; or starts with ``#`` and
-            would be a row.
-    """
-    return tabulate_cells(path, kind, [*split_trec_lines(path, kind, text)])
+    lines = [*split_trec_lines(path, kind, decode_text(path, data))]
+    return _tabulate_cells(path, kind, lines)
 
 
 def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
@@ -221,12 +224,108 @@ def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
 
     if b" " not in data:
         data = data.replace(b"\t", b" ")
-    names = select_names(kind, len(data[: data.find(b"\n")].split()))
+    names = _select_names(kind, len(data[: data.find(b"\n")].split()))
     if names == MS_MARCO:
         ranked = parse_ranked_text(data, names)
         scored = None if ranked else parse_regular_text(data, SCORED, "score", has_ranks=False)
         if scored is None or not (np.asarray(scored.values) % 1).any():
             return ranked
         return scored
-    value = "score" if kind == "run" else "grade"
-    return parse_regular_text(data, names, value, has_ranks=has_ranks)
+    return parse_regular_text(data, names, VALUE_ROLES[kind], has_ranks=has_ranks)
+
+
+DELIMITERS: Final = (",", ";", "\t", "|")
+#: What may stand around a cell.
+BLANKS: Final = " \t\r"
+
+
+@register_format("tsv", ".tsv")
+@register_format("csv", ".csv")
+def read_delimited(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
+    """Read a table whose first line names its columns; BEIR's qrels are one.
+
+    The delimiter is the one that splits the header into the names that are looked for. A file
+    without a header is read if its first line holds what a TREC file or an MS MARCO run does,
+    numbers included.
+    """
+    text = read_text(path)
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    delimiter = _find_delimiter(first, kind, columns)
+    is_split_by_blanks = (delimiter == "\t" and " " not in text) or delimiter not in first
+    if not columns and is_split_by_blanks and _is_data(first.split(), kind):
+        return read_trec(path, kind, has_ranks=has_ranks, columns=columns)
+    lines = list(_split_lines(path, text, delimiter))
+    if not lines:
+        return RawTable([], [], [], None, [])
+    (number, header), *rows = lines
+    if not columns and _is_data(header, kind):
+        return _tabulate_cells(path, kind, lines)
+    if not _count_names(header, kind, columns):
+        _refuse_numbers(header, f"{path}:{number}", kind)
+    names = find_columns(header, kind, f"{path}:{number}", columns)
+    for row_number, row in rows:
+        if len(row) != len(header):
+            raise DataError(
+                f"{path}:{row_number}: {len(row)} columns, and the header names {len(header)}: "
+                f"{', '.join(header)}"
+            )
+    column = {
+        role: [row[at] for _, row in rows]
+        for role, name in names.items()
+        for at in [header.index(name)]
+    }
+    return tabulate(column, [row_number for row_number, _ in rows], has_ranks=has_ranks)
+
+
+def _is_data(cells: Sequence[str], kind: Kind) -> bool:
+    """Whether a first line is no header, but that of a file in fixed columns."""
+    return _fits_columns(cells, kind) and not _count_names(cells, kind, NO_COLUMNS)
+
+
+def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:
+    """What splits the first line into most of the names, or into the cells of a TREC line."""
+
+    def rate_delimiter(delimiter: str) -> tuple[int, bool, int]:
+        try:
+            (cells,) = csv.reader([line], delimiter=delimiter)
+        except csv.Error:
+            return 0, False, 0
+        cells = [cell.strip() for cell in cells]
+        return _count_names(cells, kind, columns), _fits_columns(cells, kind), len(cells)
+
+    return max(DELIMITERS, key=rate_delimiter)  # the first of equals
+
+
+def _count_names(header: Sequence[str], kind: Kind, columns: ColumnNames) -> int:
+    """How many of the columns that are looked for a header names."""
+    present = {role: name for role, name in columns.items() if name in header}
+    return len(match_columns(header, (*ID_ROLES, VALUE_ROLES[kind]), "", present))
+
+
+def _refuse_numbers(header: Sequence[str], where: str, kind: Kind) -> None:
+    """Raise where the first line holds a number: it names no columns."""
+    for cell in header:
+        if re.fullmatch(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", cell, re.IGNORECASE):
+            raise DataError(
+                f"{where}: the first line is no header, since {cell!r} names no column: add one, "
+                f"such as query,document,{VALUE_ROLES[kind]}"
+            )
+
+
+def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Each line that is not blank: its number and its cells, without blanks around them."""
+    table = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    before = 0
+    try:
+        for row in table:
+            number, before = before + 1, table.line_num
+            if table.line_num > number:
+                raise DataError(
+                    f"{path}:{number}: a quoted cell runs on to line {table.line_num}: end it with "
+                    'a quotation mark, and write one that belongs to it twice, as in """a"""'
+                )
+            cells = [cell.strip(BLANKS) for cell in row]
+            if len(cells) > 1 or any(cells):
+                yield number, cells
+    except csv.Error as error:
+        raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
