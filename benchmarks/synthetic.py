@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.cases import Size
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import encode_ids, to_offsets
-from fusion_bench.io.cached_loader import ALIGNED_FIELDS
+from fusion_bench.io.load_records import ALIGNED_FIELDS
 
 #: Queries that are made at a time: bounds the memory that takes.
 BLOCK = 2_000

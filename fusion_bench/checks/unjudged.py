@@ -16,12 +16,11 @@ import numpy as np
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure, collect_returned, compute_measures
-from fusion_bench.ranking.final_lists import cut_positions
 from fusion_bench.ranking.fitting import fit_system
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import (
     IdVocabulary,
-    count_retrieved,
-    cut_sources,
     query_of_rows,
     to_offsets,
 )
@@ -29,7 +28,7 @@ from fusion_bench.data.ordering import (
     make_readonly,
 )
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query, ScoreSpace, Switch, mark_switched_off
+from fusion_bench.data.records import Query, ScoreSpace, Switch
 from fusion_bench.errors import AlignmentError, UnknownNameError
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -95,6 +94,42 @@ def cached_by_view(
 
     return decorate
 
+
+N = TypeVar("N", bound=np.generic)
+
+
+def _cut_sources(
+    ranks: IntArray, scores: FloatArray, rows: Sequence[int], cuts: Sequence[int | None]
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The candidates that some sources return up to their cuts: (n,), ranks and scores (s, n).
+
+    Args:
+        ranks: Shape (S, N), 1-based; 0 = not retrieved.
+        scores: Shape (S, N); NaN = not retrieved.
+        rows: The s sources.
+        cuts: The greatest rank of each to keep; None = all, (s,).
+    """
+    is_kept = np.zeros(ranks.shape[1], dtype=bool)
+    for row, cut in zip(rows, cuts, strict=True):
+        is_kept |= ranks[row] > 0 if cut is None else (ranks[row] > 0) & (ranks[row] <= cut)
+    kept = np.flatnonzero(is_kept)
+    kept_ranks, kept_scores = _take_columns(ranks, rows, kept), _take_columns(scores, rows, kept)
+    for row_ranks, row_scores, cut in zip(kept_ranks, kept_scores, cuts, strict=True):
+        if cut is not None:
+            is_beyond = row_ranks > cut
+            row_ranks[is_beyond], row_scores[is_beyond] = 0, np.nan
+    return kept, kept_ranks, kept_scores
+
+
+def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> NDArray[N]:
+    taken = np.empty((len(rows), len(columns)), dtype=table.dtype)
+    for row, values in zip(rows, taken, strict=True):
+        np.take(table[row], columns, out=values, mode="clip")  # "raise" would copy twice
+    return taken
+
+
+#: Fields with an entry for each query; the last two may be left out.
+QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "words", "records")
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 
@@ -199,7 +234,11 @@ class AlignedRuns(TableView):
     @cached_property
     def lengths(self) -> IntArray:
         """(S, Q): how many documents each source returned for each query."""
-        return count_retrieved(self.ranks, self.query_index, len(self.queries))
+        size = len(self.queries)
+        counts = [np.bincount(self.query_index[row > 0], minlength=size) for row in self.ranks]
+        lengths = np.array(counts, dtype=np.int64).reshape(len(self.ranks), size)
+        make_readonly(lengths)
+        return lengths
 
     @cached_property
     def max_rank(self) -> int:
@@ -214,7 +253,12 @@ class AlignedRuns(TableView):
     @cached_property
     def off(self) -> BoolArray:
         """(S, Q): whether a source is switched off for a query."""
-        return mark_switched_off(self.switches or (None,) * len(self.sources), self.queries)
+        off = np.zeros((len(self.sources), len(self.queries)), dtype=bool)
+        for row, switch in zip(off, self.switches, strict=False):  # no switches: all are on
+            if switch is not None:
+                row[:] = [query not in switch.queries for query in self.queries]
+        make_readonly(off)
+        return off
 
     def values_of(self, name: str) -> tuple[str | None, ...]:
         """(Q,): the value of a field of each query, as text; None = absent."""
@@ -256,7 +300,7 @@ class AlignedRuns(TableView):
     @cached_by_view()
     def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
         index = self.rows(sources)
-        kept, ranks, scores = cut_sources(self.ranks, self.scores, index, cuts)
+        kept, ranks, scores = _cut_sources(self.ranks, self.scores, index, cuts)
         if self.ties == "first_seen":
             order = first_seen_order(ranks, self.query_index[kept])
             kept, ranks, scores = kept[order], ranks[:, order], scores[:, order]
@@ -310,6 +354,11 @@ class AlignedRuns(TableView):
             scores=np.vstack([self.scores, scores]),
         )
 
+    def _take_queries(self, index: Sequence[int]) -> dict[str, tuple[Any, ...]]:
+        """What is known of these queries only."""
+        columns = {name: getattr(self, name) for name in QUERY_FIELDS}
+        return {name: tuple(map(c.__getitem__, index)) if c else c for name, c in columns.items()}
+
     def _take_candidates(self, rows: slice | IntArray) -> dict[str, Any]:
         """The arrays of these candidates only; a slice copies nothing."""
         return {
@@ -326,14 +375,9 @@ class AlignedRuns(TableView):
         ideal = slice(int(self.ideal_offsets[start]), int(self.ideal_offsets[stop]))
         return replace(
             self,
-            queries=self.queries[start:stop],
-            types=self.types[start:stop],
-            confidences=self.confidences[start:stop],
-            groups=self.groups[start:stop],
-            words=self.words[start:stop],
-            records=self.records[start:stop],
-            offsets=self.offsets[start : stop + 1] - rows.start,
+            **self._take_queries(range(start, stop)),
             **self._take_candidates(rows),
+            offsets=self.offsets[start : stop + 1] - rows.start,
             ideal_offsets=self.ideal_offsets[start : stop + 1] - ideal.start,
             ideal_grades=self.ideal_grades[ideal],
         )
@@ -351,14 +395,9 @@ class AlignedRuns(TableView):
         ideal = np.flatnonzero(keep[query_of_rows(self.ideal_offsets)])
         return replace(
             self,
-            queries=tuple(self.queries[q] for q in index),
-            types=tuple(self.types[q] for q in index),
-            confidences=tuple(self.confidences[q] for q in index),
-            groups=tuple(self.groups[q] for q in index),
-            words=tuple(self.words[q] for q in index) if self.words else (),
-            records=tuple(self.records[q] for q in index) if self.records else (),
-            offsets=to_offsets(np.diff(self.offsets)[index]),
+            **self._take_queries(index.tolist()),
             **self._take_candidates(kept),
+            offsets=to_offsets(np.diff(self.offsets)[index]),
             ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),
             ideal_grades=self.ideal_grades[ideal],
         )

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import IdVocabulary, query_of_rows, query_slices
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import DataError
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import TableView
@@ -314,17 +314,3 @@ def write_trec(lines: Iterator[tuple[object, ...]], path: Path | str | None) -> 
     if path is not None:
         write_atomic(Path(path), text.encode())
     return text
-
-
-def trec_scores(scores: FloatArray, documents: IntArray, offsets: IntArray) -> FloatArray:
-    """(N,): scores that give each list its order in any tool that reads TREC runs.
-
-    The scores themselves where their order is that of the ranks (equal scores: the greater
-    document id first); otherwise, for the whole run, the number of documents from here down.
-    """
-    same_query = np.diff(query_of_rows(offsets)) == 0
-    falls = np.diff(scores) < 0
-    is_tie = (np.diff(scores) == 0) & (np.diff(documents) < 0)
-    if (falls | is_tie | ~same_query).all():
-        return scores
-    return np.repeat(offsets[1:], np.diff(offsets)).astype(np.float64) - np.arange(len(scores))

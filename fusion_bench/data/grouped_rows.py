@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import IntArray, make_readonly
 from fusion_bench.errors import DataError
 from fusion_bench.util.digests import hash_values
 
@@ -341,47 +341,3 @@ def hash_table(
     for part in parts:
         values += part.encode_texts() if isinstance(part, IdVocabulary) else [part[rows]]
     return hash_values(*values)
-
-
-def cut_sources(
-    ranks: IntArray, scores: FloatArray, rows: Sequence[int], cuts: Sequence[int | None]
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """The candidates that some sources return up to their cuts: (n,), ranks and scores (s, n).
-
-    Args:
-        ranks: Shape (S, N), 1-based; 0 = not retrieved.
-        scores: Shape (S, N); NaN = not retrieved.
-        rows: The s sources.
-        cuts: The greatest rank of each to keep; None = all, (s,).
-    """
-    is_kept = np.zeros(ranks.shape[1], dtype=bool)
-    for row, cut in zip(rows, cuts, strict=True):
-        is_kept |= ranks[row] > 0 if cut is None else (ranks[row] > 0) & (ranks[row] <= cut)
-    kept = np.flatnonzero(is_kept)
-    kept_ranks, kept_scores = _take(ranks, rows, kept), _take(scores, rows, kept)
-    for row_ranks, row_scores, cut in zip(kept_ranks, kept_scores, cuts, strict=True):
-        if cut is not None:
-            is_beyond = row_ranks > cut
-            row_ranks[is_beyond], row_scores[is_beyond] = 0, np.nan
-    return kept, kept_ranks, kept_scores
-
-
-def _take(table: NDArray[T], rows: Sequence[int], columns: IntArray) -> NDArray[T]:
-    taken = np.empty((len(rows), len(columns)), dtype=table.dtype)
-    for row, values in zip(rows, taken, strict=True):
-        np.take(table[row], columns, out=values, mode="clip")  # "raise" would copy twice
-    return taken
-
-
-def count_retrieved(ranks: IntArray, query: IntArray, queries: int) -> IntArray:
-    """(S, Q): how many documents each source returned for each query, read-only.
-
-    Args:
-        ranks: Shape (S, N), 1-based; 0 = not retrieved by that source.
-        query: The query that owns each candidate, shape (N,).
-        queries: Q.
-    """
-    counts = [np.bincount(query[row > 0], minlength=queries) for row in ranks]
-    lengths = np.array(counts, dtype=np.int64).reshape(len(ranks), queries)
-    make_readonly(lengths)
-    return lengths

@@ -171,6 +171,11 @@ def positions(
     return placed
 
 
+def cut_positions(positions: IntArray, limit: int | None) -> IntArray:
+    """The positions, 0 beyond the limit; None = none."""
+    return positions if limit is None else np.where(positions > limit, 0, positions)
+
+
 def already_sorted(
     scores: FloatArray, offsets: IntArray, *, tie_order: IntArray | None = None
 ) -> NDArray[np.bool_]:

@@ -7,10 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
 from fusion_bench.config.query_types import type_of
-from fusion_bench.data.ordering import BoolArray, make_readonly
 from fusion_bench.errors import ConfigError, UnknownNameError
 
 #: What the numbers of a rerank list mean; ``order`` = only which is greater.
@@ -107,24 +104,6 @@ class Switch:
             if switch_value(query, name) not in allowed
         )
         return " and ".join(failed) or "all of its sources are off"
-
-
-def mark_switched_off(switches: Sequence[Switch | None], queries: Sequence[str]) -> BoolArray:
-    """(S, Q): whether each source is switched off for each query.
-
-    Args:
-        switches: The switch of each source, None = on for all queries, (S,).
-        queries: Query ids, (Q,).
-
-    Returns:
-        A read-only array.
-    """
-    off = np.zeros((len(switches), len(queries)), dtype=bool)
-    for row, switch in zip(off, switches, strict=True):
-        if switch is not None:
-            row[:] = [query not in switch.queries for query in queries]
-    make_readonly(off)
-    return off
 
 
 def meets_condition(query: Query, condition: Condition) -> bool:

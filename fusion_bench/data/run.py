@@ -13,30 +13,123 @@ from fusion_bench.data.document_rows import (
     DocumentTable,
     name_row,
     read_rows,
-    trec_scores,
     write_trec,
 )
 from fusion_bench.data.grouped_rows import (
     CategoricalIds,
+    GroupedRows,
     IdVocabulary,
     count_within_queries,
+    find_repeats,
     group_rows,
     hash_table,
     query_of_rows,
+    refuse_duplicates,
     refuse_ragged,
+    rows_of,
     to_offsets,
 )
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import (
+    FloatArray,
+    IntArray,
+    already_sorted,
+    make_readonly,
+    positions,
+)
 from fusion_bench.data.read_options import (
     ReadOptions,
-    assign_ranks,
-    drop_rows,
-    order_by_rank,
+    order_by_value,
     parse_scores,
+    parse_whole_numbers,
 )
 from fusion_bench.data.records import Switch
+from fusion_bench.errors import DataError
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, pluralize
+
+
+def _assign_ranks(
+    grouped: GroupedRows,
+    scores: FloatArray,
+    ranks: Sequence[int] | IntArray | None,
+    read_options: ReadOptions,
+) -> IntArray | None:
+    """The place of every grouped row inside its query, by score or by the file's rank column.
+
+    None = 1, 2, 3 … as they stand.
+    """
+    if read_options.rank_from == "column":
+        return _column_ranks(grouped, ranks)
+    # Greater document id first; the row breaks the tie of a duplicate, which comes later.
+    ties = None if read_options.source_ties == "file" else ~grouped.documents
+    loose = np.flatnonzero(~already_sorted(scores, grouped.offsets, tie_order=ties))
+    if len(loose) == 0:  # most files are written best first, and only some queries need sorting
+        return None
+    places = count_within_queries(grouped.offsets)
+    rows = rows_of(grouped.offsets, loose)
+    lengths = to_offsets(np.diff(grouped.offsets)[loose])
+    places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
+    return places
+
+
+def _order_by_rank(
+    place: IntArray | None, offsets: IntArray, read_options: ReadOptions
+) -> IntArray | slice:
+    """The rows of each query in the order of their places; all as they stand where they do."""
+    if place is None:
+        return slice(None)
+    if read_options.rank_from == "column":
+        return order_by_value(place, offsets)
+    here = count_within_queries(offsets)
+    moved = np.flatnonzero(place != here)  # mostly few
+    order = np.arange(len(place))
+    order[moved + (place[moved] - here[moved])] = moved
+    return order
+
+
+def _column_ranks(grouped: GroupedRows, ranks: Sequence[int] | IntArray | None) -> IntArray:
+    """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
+    if ranks is None:
+        raise DataError("rank_from: column was asked for, but there is no rank column")
+    column = grouped.take_column(parse_whole_numbers(ranks, "rank"))
+    if (column < 0).any():
+        first = int(np.flatnonzero(column < 0)[0])
+        raise DataError(
+            f"rank {column[first]} is negative; ranks start at 0 or 1",
+            row=grouped.original_row(first),
+        )
+    column = column + int(column.min() == 0)
+    query = query_of_rows(grouped.offsets)
+    order = np.lexsort((column, query))
+    same = (np.diff(query[order]) == 0) & (np.diff(column[order]) == 0)
+    if same.any():
+        again = order[np.flatnonzero(same)[0] + 1]
+        raise DataError(
+            f"rank {column[again]} is given twice for query {grouped.queries[query[again]]!r}",
+            row=grouped.original_row(int(again)),
+        )
+    return column
+
+
+#: What a list with a repeated document needs; other repeats are errors of judgments.
+KEEP_BEST = "keep one row, or write 'on_duplicate: best_rank' beside its path in dataset.yaml"
+
+
+def _drop_rows(
+    grouped: GroupedRows, values: FloatArray, order: IntArray | slice, read_options: ReadOptions
+) -> tuple[IntArray | slice, int]:
+    """The rows that the options keep, in order, and how many duplicates they drop."""
+    if read_options.drop_zero_scores and not values.all():
+        order = np.arange(len(values))[order]
+        order = order[values[order] != 0]
+    if read_options.on_duplicate == "error":
+        refuse_duplicates(grouped, KEEP_BEST)
+        return order, 0
+    is_repeat = find_repeats(grouped, order)
+    duplicates = int(is_repeat.sum())
+    if duplicates:
+        order = np.arange(len(values))[order][~is_repeat]
+    return order, duplicates
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,9 +194,9 @@ class Run(DocumentTable):
         values = parse_scores(scores)
         grouped = group_rows(queries, documents, "ranked document")
         values = grouped.take_column(values)
-        place = assign_ranks(grouped, values, ranks, read_options)
-        order = order_by_rank(place, grouped.offsets, read_options)
-        order, duplicates = drop_rows(grouped, values, order, read_options)
+        place = _assign_ranks(grouped, values, ranks, read_options)
+        order = _order_by_rank(place, grouped.offsets, read_options)
+        order, duplicates = _drop_rows(grouped, values, order, read_options)
         offsets = grouped.offsets
         if not isinstance(order, slice) and len(order) < len(values):
             owner = query_of_rows(offsets)[order]
@@ -200,7 +293,7 @@ class Run(DocumentTable):
         Where the scores alone would give another order, they count down instead.
         """
         ids, tag = self._id_columns(None), "_".join(self.name.split()) or "run"
-        scores = trec_scores(self.scores, self.documents, self.offsets).tolist()
+        scores = _trec_scores(self.scores, self.documents, self.offsets).tolist()
         rows = zip(ids["query"], ids["document"], self.ranks.tolist(), scores, strict=True)
         return write_trec(((q, "Q0", d, rank, score, tag) for q, d, rank, score in rows), path)
 
@@ -224,3 +317,17 @@ class Run(DocumentTable):
                 digest = hash_values(digest, sorted(self.switch.queries))
             self.remember_digest(digest)
         return cast("str", self._digest)
+
+
+def _trec_scores(scores: FloatArray, documents: IntArray, offsets: IntArray) -> FloatArray:
+    """(N,): scores that give each list its order in any tool that reads TREC runs.
+
+    The scores themselves where their order is that of the ranks (equal scores: the greater
+    document id first); otherwise, for the whole run, the number of documents from here down.
+    """
+    same_query = np.diff(query_of_rows(offsets)) == 0
+    falls = np.diff(scores) < 0
+    is_tie = (np.diff(scores) == 0) & (np.diff(documents) < 0)
+    if (falls | is_tie | ~same_query).all():
+        return scores
+    return np.repeat(offsets[1:], np.diff(offsets)).astype(np.float64) - np.arange(len(scores))

@@ -18,14 +18,13 @@ from fusion_bench.checks.source_ties import SourceTies, find_source_ties
 from fusion_bench.checks.unjudged import RankedPart, UnjudgedEvidence, find_evidence, mean_evidence
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, positions
+from fusion_bench.data.ordering import FloatArray, cut_positions, positions
 from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.details.relevant_ranks import Observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records import NarrowingResult, TrialsResult
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
-from fusion_bench.ranking.final_lists import cut_positions
 from fusion_bench.ranking.fitting import fit_system
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
 import yaml
@@ -143,7 +145,7 @@ def _expand_system(spec: Any, source: Source, name: object) -> list[tuple[Any, C
     if location is None:
         return [(spec, ())]
     where = source.where(("systems", str(name), *location))
-    values = _value_at(spec, location)
+    values = reduce(getitem, location, spec)
     if not values:
         raise ConfigError(f"{where}: an empty list: one value, or a list to sweep, is needed")
     variants: list[tuple[Any, Choices]] = []
@@ -165,12 +167,6 @@ def _too_many(source: Source) -> ConfigError:
         f"{source.where(('systems',))}: the lists stand for more than {MOST_SYSTEMS} systems: "
         "shorten them, or search with 'fusion-bench tune'"
     )
-
-
-def _value_at(data: Any, location: Location) -> Any:  # noqa: ANN401 - as YAML says it
-    for key in location:
-        data = data[key]
-    return data
 
 
 def _with_value(data: Any, location: Location, value: object) -> Any:  # noqa: ANN401 - as above

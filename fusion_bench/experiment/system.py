@@ -82,18 +82,6 @@ class PerTypeConfig(StrictModel):
     blend: AnyBlend = NoBlend()
 
 
-def refuse_together(model: StrictModel, *groups: Sequence[str]) -> None:
-    """Refuse a model of which two fields of one group are given.
-
-    Raises:
-        ValueError: Names them.
-    """
-    for group in groups:
-        stated = [name for name in group if getattr(model, name) is not None]
-        if len(stated) > 1:
-            raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
-
-
 def name_stages(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
     """Stages as YAML says them, each with the name that its key states."""
     if not isinstance(data, Mapping):
@@ -102,26 +90,6 @@ def name_stages(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
         name: {**stage, "name": str(name)} if isinstance(stage, Mapping) else stage
         for name, stage in data.items()
     }
-
-
-def check_stages(system: System) -> None:
-    """Refuse stages that nothing reads.
-
-    Raises:
-        ValueError: A stage that ``runs`` does not name.
-    """
-    for name in system.stages or ():
-        if name not in system.runs:
-            raise ValueError(
-                f"stage {name!r} is no source of the system: name it in runs, or remove it"
-            )
-
-
-def base_runs(system: System) -> tuple[str, ...]:
-    """The dataset's runs that a system and its stages read, each once."""
-    stages = system.stages or {}
-    names = (base_runs(stages[run]) if run in stages else (run,) for run in system.runs)
-    return tuple(dict.fromkeys(name for some in names for name in some))
 
 
 def source_roles(system: System, roles: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
@@ -179,34 +147,6 @@ def _resolve_stages(
 Misfits: TypeAlias = Iterator[tuple[Location, Exception]]
 
 
-def find_misfits(
-    system: System, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
-) -> Misfits:
-    """What does not fit a dataset, each with the path of the offending value.
-
-    Args:
-        system: Any system.
-        roles: Roles by name of every run of the dataset.
-        rerankers: Names of its rerank lists.
-    """
-    known = {*roles, *(system.stages or {})}
-    for i, name in enumerate(system.runs):
-        if name not in known:
-            yield ("runs", i), UnknownNameError("run", name, known)
-        elif len(system.runs) > 1 and FINAL_ROLE in roles.get(name, ()):
-            problem = f"{name!r} is an engine's final list (role {FINAL_ROLE}), and no source"
-            yield ("runs", i), ConfigError(f"{problem}: leave it out, or make it a system alone")
-    yield from _find_stage_misfits(system, roles, rerankers)
-    if isinstance(system.depth, dict):
-        for name in system.depth:
-            if name not in system.runs:
-                yield ("depth", name), UnknownNameError("run", name, system.runs)
-    for reranker in sorted(system.reranker_names.difference(rerankers)):
-        yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
-    if roles.keys() >= {*base_runs(system)}:
-        yield from _find_source_misfits(system, [*source_roles(system, roles).values()])
-
-
 def _find_stage_misfits(
     system: System, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
 ) -> Misfits:
@@ -215,31 +155,25 @@ def _find_stage_misfits(
         if name in roles:
             problem = f"stage {name!r} has the name of a run of the dataset: rename it"
             yield ("stages", name), ConfigError(problem)
-        for location, error in find_misfits(stage, roles, rerankers):
+        for location, error in stage.find_misfits(roles, rerankers):
             yield ("stages", name, *location), error
 
 
 def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Misfits:
-    """Weights and numbers that fit no source, of the fusion or of each class of queries."""
-    yield from _find_policy_misfits(system, roles)
+    """What fits no source: of the policy, of the fusion, or of that of each class of queries."""
+    try:
+        if system.policy is not None:
+            system.policy.check_sources(system.runs, roles)
+            for variant in system.policy.fixed_variants():
+                system.with_variant(variant).fusion.check_sources(system.runs, roles)
+    except ConfigError as error:
+        yield ("policy",), error
     for name in system.query_classes or ("",):
         location = (system.class_field, name) if name else ("fusion",)
         try:
             system.of_class(name).fusion.check_sources(system.runs, roles)
         except ConfigError as error:
             yield location, error
-
-
-def _find_policy_misfits(system: System, roles: Sequence[frozenset[str]]) -> Misfits:
-    """Sources that the policy, or a variant that it names, does not fit."""
-    if system.policy is None:
-        return
-    try:
-        system.policy.check_sources(system.runs, roles)
-        for variant in system.policy.fixed_variants():
-            system.with_variant(variant).fusion.check_sources(system.runs, roles)
-    except ConfigError as error:
-        yield ("policy",), error
 
 
 #: Keys that are left out of what is written while they are None.
@@ -346,9 +280,16 @@ class System(StrictModel):
 
     @model_validator(mode="after")
     def _check_types(self) -> System:
-        check_stages(self)
+        for name in self.stages or ():
+            if name not in self.runs:
+                raise ValueError(
+                    f"stage {name!r} is no source of the system: name it in runs, or remove it"
+                )
         by_class = ("weights_by_type", *CLASS_KEYS)
-        refuse_together(self, by_class, ("types", "by_intent"), ("types", "policy"))
+        for group in (by_class, ("types", "by_intent"), ("types", "policy")):
+            stated = [name for name in group if getattr(self, name) is not None]
+            if len(stated) > 1:
+                raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
         return self
@@ -434,8 +375,10 @@ class System(StrictModel):
 
     @property
     def base_runs(self) -> tuple[str, ...]:
-        """The dataset's runs that it reads, its stages included."""
-        return base_runs(self)
+        """The dataset's runs that it and its stages read, each once."""
+        stages = self.stages or {}
+        names = (stages[run].base_runs if run in stages else (run,) for run in self.runs)
+        return tuple(dict.fromkeys(name for some in names for name in some))
 
     @property
     def list_keys(self) -> frozenset[str]:
@@ -445,9 +388,29 @@ class System(StrictModel):
 
     def find_misfits(
         self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
-    ) -> Iterator[tuple[Location, Exception]]:
-        """What does not fit a dataset; see :mod:`~fusion_bench.experiment.system`."""
-        return find_misfits(self, roles, rerankers)
+    ) -> Misfits:
+        """What does not fit a dataset, each with the path of the offending value.
+
+        Args:
+            roles: Roles by name of every run of the dataset.
+            rerankers: Names of its rerank lists.
+        """
+        known = {*roles, *(self.stages or {})}
+        for i, name in enumerate(self.runs):
+            if name not in known:
+                yield ("runs", i), UnknownNameError("run", name, known)
+            elif len(self.runs) > 1 and FINAL_ROLE in roles.get(name, ()):
+                problem = f"{name!r} is an engine's final list (role {FINAL_ROLE}), and no source"
+                remedy = "leave it out, or make it a system alone"
+                yield ("runs", i), ConfigError(f"{problem}: {remedy}")
+        yield from _find_stage_misfits(self, roles, rerankers)
+        for name in self.depth if isinstance(self.depth, dict) else ():
+            if name not in self.runs:
+                yield ("depth", name), UnknownNameError("run", name, self.runs)
+        for reranker in sorted(self.reranker_names.difference(rerankers)):
+            yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
+        if roles.keys() >= {*self.base_runs}:
+            yield from _find_source_misfits(self, [*source_roles(self, roles).values()])
 
     def of_class(self, name: str) -> System:
         """The plain system for queries of this type or intent."""

@@ -35,7 +35,7 @@ from fusion_bench.io.dataset_paths import make_dataset_name
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.raw_files import format_suffix
-from fusion_bench.io.write_run import RunRows, write_run
+from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
 from fusion_bench.schema import RRFConfig, SearchResultItem, SearchStrategy, calculate_rrf_score
 from fusion_bench.util.file_paths import resolve_path
@@ -186,7 +186,7 @@ def write_folder(
     require_free(folder, (*contents, *(str(path.relative_to(folder)) for path in lists)))
     with remove_on_failure() as new:
         new += [*lists, *map(folder.joinpath, contents)]
-        files = [write_run(path, rows) for path, rows in lists.items()]
+        files = [write_atomic(path, encode_run(path, rows)) for path, rows in lists.items()]
         written = [write_atomic(folder / key, data) for key, data in contents.items()]
         return [*written, *files]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import Document, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
-from fusion_bench.io.cached_loader import FileRequest
 from fusion_bench.io.dataset_config import (
     FILE,
     DatasetSpec,
@@ -23,6 +22,7 @@ from fusion_bench.io.dataset_config import (
     read_spec,
 )
 from fusion_bench.io.json_objects import load_documents
+from fusion_bench.io.load_records import FileRequest
 from fusion_bench.util.file_paths import resolve_path
 from fusion_bench.util.files import explain_error
 

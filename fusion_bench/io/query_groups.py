@@ -12,11 +12,11 @@ from fusion_bench.data.query_groups import MAX_SHARE, Grouping, QueryGroups, fin
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, DataError
-from fusion_bench.io.cached_loader import load_tables
 from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
 from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.io.load_records import load_tables
 from fusion_bench.io.outputs import write_output
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.raw_files import format_suffix
-from fusion_bench.util.files import write_atomic
 from fusion_bench.util.json_text import encode_json_lines
 
 
@@ -50,20 +49,14 @@ class RunRows:
         return columns
 
 
-def write_run(path: Path, rows: RunRows) -> Path:
-    """Write ranked lists in the format that the suffix names; ``.gz`` packs text.
+def encode_run(path: Path, rows: RunRows) -> bytes:
+    """Ranked lists in the format that the suffix names; ``.gz`` packs text.
 
     Raises:
         UnknownNameError: No format has that suffix.
         ConfigError: The format has no room for sources.
         DataError: The format cannot hold an id.
-        FusionBenchError: The file cannot be written.
     """
-    return write_atomic(path, encode_run(path, rows))
-
-
-def encode_run(path: Path, rows: RunRows) -> bytes:
-    """What :func:`write_run` writes; raises what it raises before the file is touched."""
     data = find_writer(path)(rows)
     return gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data
 
@@ -103,26 +96,19 @@ def _encode_trec(rows: RunRows) -> bytes:
 
 
 def _encode_json_lines(rows: RunRows) -> bytes:
-    return encode_json_lines(_objects(rows))
-
-
-def _objects(rows: RunRows) -> Iterator[dict[str, Any]]:
     """One object a row; ``sources`` holds those that have the document."""
+    objects: list[dict[str, Any]] = []
     pairs = zip(rows.queries, rows.documents, rows.ranks, rows.scores, strict=True)
     for n, (query, document, rank, score) in enumerate(pairs):
-        item: dict[str, Any] = {
-            "query": query,
-            "document": document,
-            "rank": rank,
-            "score": score,
-        }
+        item: dict[str, Any] = {"query": query, "document": document, "rank": rank, "score": score}
         if rows.sources:
             item["sources"] = {
                 name: {"rank": ranks[n], "score": scores[n]}
                 for name, (ranks, scores) in rows.sources.items()
                 if ranks[n] is not None
             }
-        yield item
+        objects.append(item)
+    return encode_json_lines(objects)
 
 
 def _encode_delimited(rows: RunRows, delimiter: str) -> bytes:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.external_measures import ExternalMeasure, evaluate_externally
@@ -141,7 +141,7 @@ def tie_sensitivity(
     others = [m for m, measure in enumerate(measures) if measure.required_ranks == "all"]
     if others:
         group = [measures[m] for m in others]
-        given = compute_measures(group, runs, _cut_positions(positions, limit), qrels=qrels)
+        given = compute_measures(group, runs, cut_positions(positions, limit), qrels=qrels)
         values = np.stack([minimum[others], maximum[others], given])
         minimum[others], maximum[others] = values.min(axis=0), values.max(axis=0)
     differs = (minimum != maximum) & ~(np.isnan(minimum) & np.isnan(maximum))
@@ -177,12 +177,7 @@ def _reorder_ties(
     rows, head = rows[ordered], head[ordered]
     positions = order.positions.copy()
     positions[rows] = order.firsts[rows] + count_in_groups(head) - 1
-    return _cut_positions(positions, order.limit)
-
-
-def _cut_positions(positions: IntArray, limit: int | None) -> IntArray:
-    """The same positions, 0 beyond the limit."""
-    return positions if limit is None else np.where(positions > limit, 0, positions)
+    return cut_positions(positions, order.limit)
 
 
 def _expected_values(measure: Measure, order: _TiedOrder, queries: BoolArray) -> FloatArray:

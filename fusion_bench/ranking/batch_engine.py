@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import Ranking, ranked_rows, relevant_candidates
@@ -395,5 +395,5 @@ class _RelevantRanking(Ranking):
 
     def __init__(self, runs: AlignedRuns, placed: IntArray, limit: int | None) -> None:
         super().__init__(runs, placed, judged_only=False)
-        kept = placed if limit is None else np.where(placed > limit, 0, placed)
+        kept = cut_positions(placed, limit)
         self._relevant[1] = ranked_rows(runs, relevant_candidates(runs), kept)

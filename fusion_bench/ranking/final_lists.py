@@ -15,7 +15,12 @@ from fusion_bench.data.grouped_rows import (
     query_of_rows,
     to_offsets,
 )
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import (
+    FloatArray,
+    IntArray,
+    cut_positions,
+    make_readonly,
+)
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
@@ -45,11 +50,6 @@ def list_parts(
         view, (before_cut, _) = ranked_lists(plain, part, spaces)
         parts.append((index, view, cut_positions(before_cut, plain.top_k)))
     return parts
-
-
-def cut_positions(before_cut: IntArray, top_k: int | None) -> IntArray:
-    """The same positions, 0 beyond ``top_k``; None = no cut."""
-    return before_cut if top_k is None else np.where(before_cut > top_k, 0, before_cut)
 
 
 def rank_queries(
@@ -195,8 +195,7 @@ def _ranked_rows(
         names: Of the S lists; one that took no part has rank 0 everywhere.
     """
     runs = ranking.runs
-    rows = np.flatnonzero(ranking.positions > 0)
-    rows = rows[np.lexsort((ranking.positions[rows], runs.query_index[rows]))]
+    rows = ranking.list_rows()
     ranks = np.zeros((len(names), len(rows)), dtype=np.int64)
     scores = np.full((len(names), len(rows)), np.nan)
     tables = (

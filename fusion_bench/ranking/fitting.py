@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from fusion_bench.config.query_types import ClassKey, TypeSource
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
@@ -17,13 +18,13 @@ from fusion_bench.methods.policies import CrossFittedPolicy, TrainablePolicy, Va
 from fusion_bench.ranking.batch_engine import SystemSpec, Unsupported, evaluate_batch
 from fusion_bench.ranking.plain_systems import (
     query_features,
-    runs_of_class,
+    resolve_classes,
+    runs_of_resolved_class,
     runs_with_stages,
     split_by_switches,
 )
 from fusion_bench.ranking.system_ranking import (
     fused_list,
-    name_owner_in_errors,
     name_system_in_errors,
 )
 
@@ -130,6 +131,26 @@ def _refuse_training_on_trained(system: System) -> None:
         )
 
 
+def _runs_of_class(
+    runs: AlignedRuns,
+    name: str,
+    key: ClassKey,
+    known: tuple[str, ...],
+    types: TypeSource | None = None,
+) -> AlignedRuns | None:
+    """The queries that get the numbers of a class; None = there are none.
+
+    Args:
+        runs: Aligned runs.
+        name: One of the known classes.
+        key: What decides.
+        known: The classes that have numbers.
+        types: Which types count; see :func:`resolve_classes`.
+    """
+    is_present = (resolve_classes(runs, key, known, types) == name).any()
+    return runs_of_resolved_class(runs, name, key, known, types) if is_present else None
+
+
 def fit_system(
     system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
 ) -> System:
@@ -155,7 +176,7 @@ def fit_system(
     if system.stages is not None:
         stages = {}
         for name, stage in system.stages.items():
-            with name_owner_in_errors(system):
+            with name_system_in_errors(system, is_owner=True):
                 stages[name] = fit_system(stage, runs, spaces)
         system = system.model_copy(update={"stages": stages})
         runs = runs_with_stages(system, runs, spaces)
@@ -166,7 +187,7 @@ def fit_system(
         return fit_policy(system, runs)
     parts = dict(configs)
     for name, part in parts.items():
-        members = runs_of_class(runs, name, key, tuple(parts), system.types)
+        members = _runs_of_class(runs, name, key, tuple(parts), system.types)
         if isinstance(part.fusion, Trainable) and members is not None:
             fitted = _fit_fusion(system.of_class(name), members, f"{key.field} {name!r}: ")
             parts[name] = part.model_copy(update={"fusion": fitted})

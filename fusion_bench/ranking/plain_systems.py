@@ -27,7 +27,6 @@ from fusion_bench.methods.policies import Choice, QueryFeatures
 from fusion_bench.ranking.system_ranking import (
     fused_list,
     list_scores,
-    name_owner_in_errors,
     name_system_in_errors,
     rank_candidates,
 )
@@ -85,26 +84,6 @@ def resolve_classes(
     return np.array([key.class_of(value, confidence, known) for value, confidence in pairs])
 
 
-def runs_of_class(
-    runs: AlignedRuns,
-    name: str,
-    key: ClassKey,
-    known: tuple[str, ...],
-    types: TypeSource | None = None,
-) -> AlignedRuns | None:
-    """The queries that get the numbers of a class; None = there are none.
-
-    Args:
-        runs: Aligned runs.
-        name: One of the known classes.
-        key: What decides.
-        known: The classes that have numbers.
-        types: Which types count; see :func:`resolve_classes`.
-    """
-    is_present = (resolve_classes(runs, key, known, types) == name).any()
-    return runs_of_resolved_class(runs, name, key, known, types) if is_present else None
-
-
 @cached_by_view()
 def runs_of_resolved_class(
     runs: AlignedRuns, name: str, key: ClassKey, known: tuple[str, ...], types: TypeSource | None
@@ -150,11 +129,6 @@ def choose_variants(system: System, runs: AlignedRuns) -> Choice:
     choice = system.policy.choose(query_features(system, runs))
     make_readonly(choice.codes)
     return choice
-
-
-def runs_of_choice(runs: AlignedRuns, keep: BoolArray) -> AlignedRuns:
-    """Only the queries where ``keep``, (Q,), is true; the runs themselves where all are."""
-    return runs if keep.all() else _subset(runs, keep)
 
 
 @cached_by_view(keep=PARTS_KEPT, key=lambda keep: keep.tobytes())
@@ -230,7 +204,7 @@ def split_by_switches(
         ConfigError: The sources that are on do not fit the fusion.
     """
     is_trained = isinstance(system.fusion, CrossFitted | Trainable)
-    if is_trained or not any(runs.switches[row] for row in _switch_rows(runs, system)):
+    if is_trained or not any(runs.switches[row] for row in runs.rows(system.runs) if runs.switches):
         yield np.arange(len(runs.queries)), system, runs
         return
     for removed, keep in _list_patterns(runs, system.runs):
@@ -248,11 +222,6 @@ def split_by_switches(
                 f"(for example {first!r}): {error}"
             ) from None
         yield np.flatnonzero(keep), plain, part
-
-
-def _switch_rows(runs: AlignedRuns, system: System) -> list[int]:
-    """The rows of the system's sources; empty where no source has a switch."""
-    return runs.rows(system.runs) if runs.switches else []
 
 
 @cached_by_view()
@@ -327,7 +296,7 @@ def _split_by_policy(
         for code in np.unique(codes).tolist():
             keep = codes == code
             plain = system.with_variant(variants[code])
-            yield np.flatnonzero(keep), plain, runs_of_choice(runs, keep)
+            yield np.flatnonzero(keep), plain, runs if keep.all() else _subset(runs, keep)
 
 
 def plain_system_of(
@@ -358,7 +327,7 @@ def runs_with_stages(
     """
     if not system.stages:
         return runs
-    with name_owner_in_errors(system):
+    with name_system_in_errors(system, is_owner=True):
         return add_stages(runs, system.stages, runs.spaces if spaces is None else spaces)
 
 
@@ -399,9 +368,7 @@ def _stage_list(
     scores: FloatArray = np.full(len(runs.documents), np.nan)
     for index, plain, part in plain_systems(stage, runs, spaces):
         ranking = rank_candidates(plain, part, spaces)
-        view = ranking.runs
-        rows = np.flatnonzero(ranking.positions > 0)
-        rows = rows[np.lexsort((ranking.positions[rows], view.query_index[rows]))]
+        view, rows = ranking.runs, ranking.list_rows()
         places = runs.find_rows(index[view.query_index[rows]], view.documents[rows])
         ranks[places] = ranking.positions[rows]
         scores[places] = list_scores(ranking, rows)

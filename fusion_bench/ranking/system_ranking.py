@@ -21,6 +21,7 @@ from fusion_bench.data.ordering import (
     BoolArray,
     FloatArray,
     IntArray,
+    cut_positions,
     make_readonly,
     positions,
     score_keys,
@@ -276,10 +277,13 @@ class SystemRanking:
 
     @cached_property
     def positions(self) -> IntArray:
-        """(N,): 1-based position in the list that is returned; 0 = not returned."""
-        if self.top_k is None:
-            return self.ranks_before_cut
-        return np.where(self.ranks_before_cut > self.top_k, 0, self.ranks_before_cut)
+        """(N,): the final positions; 0 = not in the list."""
+        return cut_positions(self.ranks_before_cut, self.top_k)
+
+    def list_rows(self) -> IntArray:
+        """The candidates of the final lists, best first in each, query by query."""
+        rows = np.flatnonzero(self.positions > 0)
+        return np.asarray(rows[np.lexsort((self.positions[rows], self.runs.query_index[rows]))])
 
     @cached_property
     def tie_starts(self) -> IntArray:
@@ -344,32 +348,21 @@ def fused_list(view: AlignedRuns, fusion: Fusion) -> Fused:
 
 
 @contextmanager
-def name_system_in_errors(system: System, where: str = "") -> Iterator[None]:
-    """Prefix a configuration or alignment error with the name of the system.
+def name_system_in_errors(
+    system: System, where: str = "", *, is_owner: bool = False
+) -> Iterator[None]:
+    """Say in an error of a value which system it is of.
 
     Args:
         system: The system.
-        where: The part of it, as a further prefix.
+        where: What of it, with the blank that follows.
+        is_owner: The error names a stage of the system.
     """
     try:
         yield
     except (AlignmentError, ConfigError) as error:
         kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
-        raise kind(f"system {system.name!r}: {where}{error}") from None
-
-
-@contextmanager
-def name_owner_in_errors(system: System) -> Iterator[None]:
-    """Name a stage in an error as such, behind the system that it is a stage of.
-
-    Args:
-        system: The system around the stages.
-    """
-    try:
-        yield
-    except (AlignmentError, ConfigError) as error:
-        kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
-        text = re.sub(r"^system (?=')", "stage ", str(error))
+        text = re.sub(r"^system (?=')", "stage ", str(error)) if is_owner else f"{where}{error}"
         raise kind(f"system {system.name!r}: {text}") from None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from fusion_bench.stats.comparison import (
     has_few_changes,
     paired_difference,
 )
-from fusion_bench.stats.corrections import Correction, infer_family
+from fusion_bench.stats.corrections import Correction, adjust_holm, default_resamples
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean, t_quantile
-from fusion_bench.stats.max_t import FIRST_DRAWS, FamilyRow, RowResult, judge_row
-from fusion_bench.stats.power import detectable_difference, upper_tail
+from fusion_bench.stats.max_t import FIRST_DRAWS, MOST_DRAWS, FamilyRow, RowResult, judge_row, max_t
+from fusion_bench.stats.power import detectable_difference, two_sided_p
 from fusion_bench.stats.sign_flips import (
     BLOCK_NUMBERS,
     FlippedShares,
@@ -144,7 +144,7 @@ def compare_family(
         for table, by_name in zip(tables, differences, strict=True)
         for name, difference in by_name.items()
     ]
-    results, _ = infer_family(
+    results, _ = _infer_family(
         rows, correction=correction, seed=seed, alpha=alpha, resamples=resamples
     )
     rest = iter(results)
@@ -179,6 +179,81 @@ def compare_alone(table: ComparedValues, *, alpha: float = 0.05) -> tuple[Compar
         )
         comparisons.append(_describe(table, name, difference, row, alpha=alpha, is_primary=False))
     return tuple(comparisons)
+
+
+#: What makes two rows the same: group ids, differences, and what trials add.
+_RowContent: TypeAlias = tuple[tuple[str, ...], bytes, tuple[TrialTerm, ...]]
+
+
+def _infer_family(
+    rows: Sequence[FamilyRow],
+    *,
+    correction: Correction = "max_t",
+    seed: int = 0,
+    alpha: float = 0.05,
+    resamples: int | None = None,
+    most_draws: int = MOST_DRAWS,
+) -> tuple[tuple[RowResult, ...], int]:
+    """p, interval and critical value of every row of a family.
+
+    Args:
+        rows: The family; identical rows count once.
+        correction: How the number of comparisons is accounted for.
+        seed: Seed of the signs.
+        alpha: Level.
+        resamples: Draws to start with; 10,000 by default, and for Holm at least 200 a comparison.
+        most_draws: Draws at most; what is not clear then is ``open``.
+
+    Returns:
+        The rows, and the draws: the most of any row.
+
+    Raises:
+        UnknownNameError: There is no such correction.
+        ConfigError: A level, seed or number of draws that cannot be used.
+    """
+    if correction not in get_args(Correction):
+        raise UnknownNameError("correction", correction, get_args(Correction))
+    if not rows:
+        return (), 0
+    if correction == "max_t":
+        family = max_t(
+            rows,
+            seed=seed,
+            alpha=alpha,
+            first_draws=resamples or FIRST_DRAWS,
+            most_draws=most_draws,
+        )
+        return family.rows, family.draws
+    contents = [(row.keys, (row.difference + 0.0).tobytes(), row.trial_terms) for row in rows]
+    distinct = dict(zip(contents, rows, strict=True))
+    draws = max(resamples or 0, default_resamples(len(distinct) if correction == "holm" else 1))
+    families = {
+        content: max_t(
+            [row], seed=seed, alpha=alpha, first_draws=draws, most_draws=max(draws, most_draws)
+        )
+        for content, row in distinct.items()
+    }
+    results = {content: family.rows[0] for content, family in families.items()}
+    if correction == "holm":
+        results = _adjust(results, alpha)
+    return tuple(results[content] for content in contents), max(
+        family.draws for family in families.values()
+    )
+
+
+def _adjust(results: dict[_RowContent, RowResult], alpha: float) -> dict[_RowContent, RowResult]:
+    """Holm's p; rows that equal the baseline are no comparisons.
+
+    The critical value is that of the smallest threshold, α ÷ rows, so that the detectable
+    difference is that of the worst case.
+    """
+    tested = [key for key, row in results.items() if row.estimate.standard_error > 0]
+    adjusted = adjust_holm(np.array([results[key].p for key in tested])).tolist() if tested else []
+    for key, p in zip(tested, adjusted, strict=True):
+        row = results[key]
+        critical = t_quantile(row.estimate.freedom, 1 - alpha / (2 * len(tested)))
+        results[key] = replace(row, p=p, critical_value=max(row.critical_value, critical))
+    return results
 
 
 def compare_with_baseline(
@@ -249,6 +324,10 @@ def _describe(
         answer, skew = check_skew(answer, difference, codes, alpha=alpha)
     if table.is_bounded:
         low, high = max(low, -1.0), min(high, 1.0)
+    critical, detectable = math.nan, None
+    if math.isfinite(row.critical_value):
+        critical, error = row.critical_value, estimate.standard_error
+        detectable = detectable_difference(error, critical, freedom=estimate.freedom)
     return Comparison(
         measure=table.measure,
         baseline=table.baseline,
@@ -260,8 +339,8 @@ def _describe(
         high=high if math.isfinite(high) else math.nan,
         standard_error=estimate.standard_error,
         freedom=estimate.freedom,
-        critical_value=row.critical_value if math.isfinite(row.critical_value) else math.nan,
-        p=_student_p(row),
+        critical_value=critical,
+        p=two_sided_p(estimate.mean, estimate.standard_error, estimate.freedom),
         p_adjusted=row.p if is_primary else None,
         p_floor=is_primary and row.p_floor,
         answer=answer,
@@ -271,7 +350,7 @@ def _describe(
         ties=estimate.queries - wins - losses,
         losses=losses,
         effect_size=estimate.mean / estimate.sd if estimate.sd > 0 else None,
-        min_detectable_difference=_detectable(row),
+        min_detectable_difference=detectable,
         trial_share=_trial_share(table, name, estimate),
         queries=estimate.queries,
         groups=estimate.groups,
@@ -284,24 +363,6 @@ def _trial_share(table: ComparedValues, name: str, estimate: MeanEstimate) -> fl
         return None
     added = estimate.trial_variance
     return added / estimate.standard_error**2 if added > 0 else 0.0
-
-
-def _detectable(row: RowResult) -> float | None:
-    """The smallest true difference that this critical value finds with 80 % power."""
-    if not math.isfinite(row.critical_value):
-        return None
-    return detectable_difference(
-        row.estimate.standard_error, row.critical_value, freedom=row.estimate.freedom
-    )
-
-
-def _student_p(row: RowResult) -> float:
-    """Two-sided p of Student's t; 1 where nothing differs or no spread is known."""
-    mean, error = row.estimate.mean, row.estimate.standard_error
-    if mean == 0 or math.isnan(error):
-        return 1.0
-    t = abs(mean) / error if error > 0 else math.inf
-    return min(1.0, 2 * upper_tail(t, row.estimate.freedom))
 
 
 def _check_pairs(measure: str, values: Mapping[str, FloatArray], baseline: str) -> None:
@@ -464,7 +525,7 @@ def decide_fusion(
         )
         for f, s in pairs
     ]
-    results, _ = infer_family(
+    results, _ = _infer_family(
         rows, correction=correction, seed=seed, alpha=alpha, most_draws=MOST_FUSION_DRAWS
     )
     by_pair = dict(zip(pairs, results, strict=True))

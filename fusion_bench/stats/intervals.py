@@ -257,27 +257,6 @@ def estimate_mean(
     return MeanEstimate(mean, low, high, sd, error, queries, count, freedom)
 
 
-def decide_interval(
-    estimate: MeanEstimate, critical_value: float, *, is_significant: bool
-) -> tuple[float, float]:
-    """Mean ± critical value · standard error; holds 0 exactly where the test does not reject.
-
-    Rounding, and values of max |t*| between the row's t and c, are all that the last step changes.
-    """
-    mean, error = estimate.mean, estimate.standard_error
-    half_width = 0.0 if error == 0 and math.isfinite(critical_value) else critical_value * error
-    if math.isinf(critical_value):
-        half_width = math.inf
-    low, high = mean - half_width, mean + half_width
-    if is_significant and mean > 0:
-        low = max(low, 0.0)
-    elif is_significant:
-        high = min(high, 0.0)
-    elif not math.isnan(low):
-        low, high = min(low, 0.0), max(high, 0.0)
-    return (0.0 if abs(low) <= NOISE else low, 0.0 if abs(high) <= NOISE else high)
-
-
 def exact_mean(values: FloatArray) -> float:
     """Mean of (Q,) values, independent of their order, and exactly c if all are c."""
     first = float(values[0])

@@ -126,20 +126,6 @@ def planned_levels(fractions: Sequence[float], level: float = 0.025) -> tuple[fl
     return tuple(levels)
 
 
-def crossing_probability(fractions: Sequence[float], boundaries: Sequence[float]) -> float:
-    """Chance that the z statistic without drift reaches a boundary at any look.
-
-    Args:
-        fractions: t of each look, above 0, increasing.
-        boundaries: c of each look.
-    """
-    survivors, spent = _START, 0.0
-    for time, boundary in zip(fractions, boundaries, strict=True):
-        spent += survivors.crossing(time, boundary)
-        survivors = survivors.advance(time, boundary)
-    return spent
-
-
 @dataclass(frozen=True, eq=False)
 class _Survivors:
     """The sums B(t) = Z·√t that have not reached a boundary yet, as weighted points.

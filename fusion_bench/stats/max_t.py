@@ -21,18 +21,15 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import (
     NOISE,
     MeanEstimate,
-    decide_interval,
     estimate_mean,
     t_quantile,
 )
-from fusion_bench.stats.power import upper_tail
+from fusion_bench.stats.power import two_sided_p
 from fusion_bench.stats.sign_flips import (
     FlippedShares,
     FlippedStatistics,
     flip_family,
     prepare_flips,
-    to_share,
-    to_t,
 )
 from fusion_bench.stats.trial_variance import TrialTerm, add_trial_variance, move_quantile
 
@@ -165,7 +162,7 @@ def max_t(
     critical = flipped.critical(alpha)
     return FamilyResult(
         rows=tuple(_decide_row(each, flipped, critical, alpha) for each in candidates),
-        critical_value=to_t(critical),
+        critical_value=_to_t(critical),
         draws=len(flipped.differences) - (not flipped.is_exact),
         is_exact=flipped.is_exact,
     )
@@ -256,16 +253,47 @@ def _prepare_candidate(row: FamilyRow, share: float, alpha: float, size: int) ->
     room = 0.0 if row.margin is None else max(row.margin - abs(mean), 0.0)
     bound = room**2 / (room**2 + error**2) if room > 0 else 0.0
     t = abs(mean) / error if error > 0 else math.inf
-    student_p = 1.0 if mean == 0 else min(2 * upper_tail(t, estimate.freedom), 1.0)
+    student_p = two_sided_p(mean, error, estimate.freedom)
     student = t_quantile(estimate.freedom, 1 - alpha / 2)
     if estimate.trial_variance > 0:
         student_p = min(student_p * size, 1.0)
         student = t_quantile(estimate.freedom, 1 - alpha / (2 * size))
         share, bound = (
-            to_share(move_quantile(each, estimate.freedom, by_queries.freedom))
+            _to_share(move_quantile(each, estimate.freedom, by_queries.freedom))
             for each in (t if share > 0 else 0.0, room / error)
         )
     return _Candidate(row, estimate, share, bound, student, student_p, by_queries.freedom)
+
+
+def _to_share(t: float) -> float:
+    """t² / (1 + t²); 1 for an infinite t."""
+    return 1 - 1 / (1 + t**2)
+
+
+def _to_t(share: float) -> float:
+    """|t| of t² / (1 + t²)."""
+    return math.inf if share > 1 - NOISE else math.sqrt(share / (1 - share))
+
+
+def _decide_interval(
+    estimate: MeanEstimate, critical_value: float, *, is_significant: bool
+) -> tuple[float, float]:
+    """Mean ± critical value · standard error; holds 0 exactly where the test does not reject.
+
+    Rounding, and values of max |t*| between the row's t and c, are all that the last step changes.
+    """
+    mean, error = estimate.mean, estimate.standard_error
+    half_width = 0.0 if error == 0 and math.isfinite(critical_value) else critical_value * error
+    if math.isinf(critical_value):
+        half_width = math.inf
+    low, high = mean - half_width, mean + half_width
+    if is_significant and mean > 0:
+        low = max(low, 0.0)
+    elif is_significant:
+        high = min(high, 0.0)
+    elif not math.isnan(low):
+        low, high = min(low, 0.0), max(high, 0.0)
+    return (0.0 if abs(low) <= NOISE else low, 0.0 if abs(high) <= NOISE else high)
 
 
 def _is_clear(student_p: float, share: float, flipped: FlippedShares, alpha: float) -> bool:
@@ -282,11 +310,11 @@ def _decide_row(
     p = max(flipped.reach(share), candidate.student_p) if share > 0 else 1.0
     critical_value = math.nan
     if not math.isnan(candidate.student):
-        critical_t = to_t(critical)
+        critical_t = _to_t(critical)
         if estimate.trial_variance > 0:
             critical_t = move_quantile(critical_t, candidate.flip_freedom, estimate.freedom)
         critical_value = max(critical_t, candidate.student)
-    low, high = decide_interval(estimate, critical_value, is_significant=p <= alpha)
+    low, high = _decide_interval(estimate, critical_value, is_significant=p <= alpha)
     margin = candidate.row.margin
     decisions: list[Decision] = [
         "clear" if _is_clear(student_p, value, flipped, alpha) else "open"

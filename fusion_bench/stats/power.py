@@ -19,7 +19,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.intervals import POWER, estimate_mean, group_codes
+from fusion_bench.stats.intervals import POWER, estimate_mean, group_codes, t_quantile
 from fusion_bench.util.formatting import Columns, TableView
 
 #: Below it, the queries that changed say too little about the spread for more than a lower bound.
@@ -209,11 +209,11 @@ def upper_tail(critical: float, freedom: float) -> float:
     return float(stdtr(freedom, -critical))
 
 
-def critical_value(tail: float, freedom: float) -> float:
-    """Value that Student's t exceeds with probability ``tail``."""
-    from scipy.special import stdtrit  # late, as it is slow
-
-    return -float(stdtrit(freedom, tail))
+def two_sided_p(mean: float, error: float, freedom: float) -> float:
+    """Of Student's t test that the mean is 0; 1 where it is 0, or has no error."""
+    if mean == 0 or math.isnan(error):
+        return 1.0
+    return min(1.0, 2 * upper_tail(abs(mean) / error if error > 0 else math.inf, freedom))
 
 
 def _check_power(power: float) -> None:
@@ -236,7 +236,7 @@ def _solve_queries(variance: float, tail: float, power: float, rate: float) -> f
     queries = (z + float(ndtri(power))) ** 2 * variance + z**2 / 2
     for _ in range(STEPS):
         freedom = max(rate * queries - 1, 1.0)
-        needed = float(nctdtrinc(freedom, 1 - power, critical_value(tail, freedom)))
+        needed = float(nctdtrinc(freedom, 1 - power, -t_quantile(freedom, tail)))
         step = (needed**2 * variance - queries) / 2
         queries += step
         if not abs(step) > 1e-6 * queries:  # written so that NaN ends here too
@@ -457,10 +457,10 @@ def plan_rule(
     freedom, error = spread.freedom or NORMAL_FREEDOM, spread.standard_error
     critical, tail = rule.critical_value, rule.tail
     if critical is None:
-        critical = critical_value(tail, freedom)
+        critical = -t_quantile(freedom, tail)
     else:
         tail = upper_tail(critical, freedom)
-    planned = critical_value(tail, NORMAL_FREEDOM) if spread.changed is None else critical
+    planned = -t_quantile(NORMAL_FREEDOM, tail) if spread.changed is None else critical
     plans = tuple(
         DifferencePlan(
             difference,
@@ -494,7 +494,7 @@ def power_by_queries(rule: RulePlan, spread: Spread, difference: float, queries:
     freedom = rate * queries - 1
     if not (freedom >= 1 and math.isfinite(rule.critical_value)):
         return math.nan
-    critical = critical_value(upper_tail(rule.critical_value, at_hand), freedom)
+    critical = -t_quantile(freedom, upper_tail(rule.critical_value, at_hand))
     error = spread.sd * math.sqrt(spread.design_effect / queries)
     return compute_power(difference, error, critical, freedom=freedom)
 

@@ -43,7 +43,7 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, group_codes, t_quantile
-from fusion_bench.stats.power import upper_tail
+from fusion_bench.stats.power import two_sided_p
 from fusion_bench.util.formatting import pluralize
 
 #: The machine's values are equal, but for rounding, where their squared deviations sum to less.
@@ -208,7 +208,7 @@ def estimate_powered_mean(
         half_width=half_width,
         standard_error=error,
         freedom=freedom,
-        p=_two_sided_p(line.mean, error, freedom),
+        p=two_sided_p(line.mean, error, freedom),
         weight=line.slope,
         residual_sd=math.sqrt(residual_variance),
         sample_variance=sample,
@@ -235,12 +235,6 @@ def satterthwaite_freedom(
     if total <= 0:
         return first_freedom
     return total**2 / (first**2 / first_freedom + second**2 / second_freedom)
-
-
-def _two_sided_p(mean: float, error: float, freedom: float) -> float:
-    if mean == 0:
-        return 1.0
-    return min(1.0, 2 * upper_tail(abs(mean) / error if error > 0 else math.inf, freedom))
 
 
 def _check_sample(people: FloatArray, machine: FloatArray, sampled: IntArray) -> None:

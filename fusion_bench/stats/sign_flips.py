@@ -124,16 +124,6 @@ class FlippedShares:
         return abs(sampled - alpha) >= CLEAR_ERRORS * error
 
 
-def to_share(t: float) -> float:
-    """t² / (1 + t²); 1 for an infinite t."""
-    return 1 - 1 / (1 + t**2)
-
-
-def to_t(share: float) -> float:
-    """|t| of t² / (1 + t²)."""
-    return math.inf if share > 1 - NOISE else math.sqrt(share / (1 - share))
-
-
 def share_reaching(values: FloatArray, share: float) -> float:
     """The part of the N values that reach one."""
     return int((values >= share - NOISE).sum()) / len(values)

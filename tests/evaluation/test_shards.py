@@ -15,8 +15,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.io.cached_loader import ALIGNED_FIELDS
 from fusion_bench.io.dataset_cache import open_arrays, write_arrays
+from fusion_bench.io.load_records import ALIGNED_FIELDS
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking import system_scores
 from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems

@@ -10,7 +10,8 @@ import pytest
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.load_records import load_run
-from fusion_bench.io.write_run import RunRows, find_writer, write_run
+from fusion_bench.io.write_run import RunRows, encode_run, find_writer
+from fusion_bench.util.files import write_atomic
 
 ROWS = RunRows(
     name="my system",
@@ -20,6 +21,10 @@ ROWS = RunRows(
     scores=[0.1 + 0.2, -1e-9, 5.0],
     sources={"a": ([2, None, 1], [0.5, None, 7.0])},
 )
+
+
+def write_run(path: Path, rows: RunRows) -> Path:
+    return write_atomic(path, encode_run(path, rows))
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io import cached_loader, dataset_cache
-from fusion_bench.io.cached_loader import FileRequest
+from fusion_bench.io import dataset_cache, load_records
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import FOLDER, Cache, FileStamps, open_cache
+from fusion_bench.io.load_records import FileRequest
 from fusion_bench.io.raw_files import FileLayout, RawTable
 from fusion_bench.util.files import open_atomic
 
@@ -103,7 +103,7 @@ def entries(made: Path) -> list[Path]:
 
 def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileRequest, "read_rows", lambda _: pytest.fail("a file was read"))
-    monkeypatch.setattr(cached_loader, "align", lambda *_, **__: pytest.fail("aligned"))
+    monkeypatch.setattr(load_records, "align", lambda *_, **__: pytest.fail("aligned"))
 
 
 @pytest.mark.parametrize("ties", ["trec", "first_seen"])

@@ -96,7 +96,7 @@ def test_a_missing_document_is_no_evidence_against_it() -> None:
     assert found["x"] > 0.5 > found["y"]  # y lacks in a, which says nothing
 
 
-WEIGHTED = {"mixed", "comb_mnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_odds"}
+WEIGHTED = {"mixed", "comb_mnz", "wmnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_odds"}
 
 
 def test_a_weighted_sum_fills_in_the_least_score_of_a_list() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.look_levels import crossing_probability, planned_levels, spent_level
+from fusion_bench.stats.look_levels import _START, planned_levels, spent_level
 
 #: Lan & DeMets's O'Brien–Fleming spending at two-sided .05, equally spaced (Reboussin et al. 2000).
 PRINTED = {
@@ -37,6 +38,15 @@ def test_published_constants_spend_the_level(looks: int) -> None:
     assert crossing_probability(times, falling) == pytest.approx(0.025, abs=6e-5)
     flat = [POCOCK[looks]] * looks
     assert crossing_probability(times, flat) == pytest.approx(0.025, abs=1.2e-4)
+
+
+def crossing_probability(times: Sequence[float], boundaries: Sequence[float]) -> float:
+    """Chance that the z statistic without drift reaches a boundary at any look."""
+    survivors, spent = _START, 0.0
+    for time, boundary in zip(times, boundaries, strict=True):
+        spent += survivors.crossing(time, boundary)
+        survivors = survivors.advance(time, boundary)
+    return spent
 
 
 def test_one_look_at_all_queries_has_the_whole_level() -> None:
