@@ -27,15 +27,21 @@ from fusion_bench.ranking.blend_counting import (
     is_relevant_enough,
     unscored_by_query,
 )
-from fusion_bench.ranking.quantized_scores import TopDocuments, top_documents, unsupported_reason
-from fusion_bench.ranking.sorting import BatchLimits, Which, sort_pool
+from fusion_bench.ranking.quantized_scores import (
+    TopDocuments,
+    Which,
+    top_documents,
+    unsupported_reason,
+)
 from fusion_bench.ranking.term_sums import (
+    BatchLimits,
     MemberPairs,
     RankScorer,
     RoughArray,
     RoughTerms,
     exact_keys,
     is_above,
+    sort_pool,
 )
 
 try:

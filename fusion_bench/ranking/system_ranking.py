@@ -35,8 +35,8 @@ from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import EngineForm, Fusion
 from fusion_bench.ranking.batch_engine import SystemSpec, Unsupported, plan_system
 from fusion_bench.ranking.blend_counting import BlendFormula, RerankWindow
-from fusion_bench.ranking.quantized_scores import quantized_scores
-from fusion_bench.ranking.sorting import BatchLimits, ListBlock, QuantizedScores
+from fusion_bench.ranking.quantized_scores import ListBlock, QuantizedScores, quantized_scores
+from fusion_bench.ranking.term_sums import BatchLimits
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_LISTS_KEPT: Final = 4

@@ -216,6 +216,11 @@ def two_sided_p(mean: float, error: float, freedom: float) -> float:
     return min(1.0, 2 * upper_tail(abs(mean) / error if error > 0 else math.inf, freedom))
 
 
+def critical_value(tail: float, freedom: float) -> float:
+    """Student's t that is exceeded with this probability."""
+    return -t_quantile(freedom, tail)
+
+
 def _check_power(power: float) -> None:
     if not 0.5 < power < 1:
         raise ConfigError(f"power: must be above .5 and below 1, not {power}")
@@ -236,7 +241,7 @@ def _solve_queries(variance: float, tail: float, power: float, rate: float) -> f
     queries = (z + float(ndtri(power))) ** 2 * variance + z**2 / 2
     for _ in range(STEPS):
         freedom = max(rate * queries - 1, 1.0)
-        needed = float(nctdtrinc(freedom, 1 - power, -t_quantile(freedom, tail)))
+        needed = float(nctdtrinc(freedom, 1 - power, critical_value(tail, freedom)))
         step = (needed**2 * variance - queries) / 2
         queries += step
         if not abs(step) > 1e-6 * queries:  # written so that NaN ends here too
@@ -457,10 +462,10 @@ def plan_rule(
     freedom, error = spread.freedom or NORMAL_FREEDOM, spread.standard_error
     critical, tail = rule.critical_value, rule.tail
     if critical is None:
-        critical = -t_quantile(freedom, tail)
+        critical = critical_value(tail, freedom)
     else:
         tail = upper_tail(critical, freedom)
-    planned = -t_quantile(NORMAL_FREEDOM, tail) if spread.changed is None else critical
+    planned = critical_value(tail, NORMAL_FREEDOM) if spread.changed is None else critical
     plans = tuple(
         DifferencePlan(
             difference,
@@ -494,7 +499,7 @@ def power_by_queries(rule: RulePlan, spread: Spread, difference: float, queries:
     freedom = rate * queries - 1
     if not (freedom >= 1 and math.isfinite(rule.critical_value)):
         return math.nan
-    critical = -t_quantile(freedom, upper_tail(rule.critical_value, at_hand))
+    critical = critical_value(upper_tail(rule.critical_value, at_hand), freedom)
     error = spread.sd * math.sqrt(spread.design_effect / queries)
     return compute_power(difference, error, critical, freedom=freedom)
 

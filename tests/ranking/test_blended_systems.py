@@ -28,9 +28,9 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.ranking.batch_engine import BatchResult, SystemSpec, Unsupported, evaluate_batch
 from fusion_bench.ranking.final_lists import rank_queries
-from fusion_bench.ranking.sorting import BatchLimits
 from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.ranking.term_sums import BatchLimits
 from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
 from tests.parity.collections import COMPLETE, qrels_of, runs_of
 from tests.parity.data import parity_data

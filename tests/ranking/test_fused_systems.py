@@ -31,9 +31,8 @@ from fusion_bench.methods.fuse import CandidateScores, Fusion, RankSum, fusions
 from fusion_bench.methods.fuse.weighted_score import WeightedScore
 from fusion_bench.ranking.batch_engine import SystemSpec, Unsupported, evaluate_batch
 from fusion_bench.ranking.final_lists import rank_queries
-from fusion_bench.ranking.sorting import BatchLimits
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.ranking.term_sums import RankScorer
+from fusion_bench.ranking.term_sums import BatchLimits, RankScorer
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples, ready_fusion
 from tests.evaluation.test_scores import Plain
 from tests.parity.collections import COLLECTIONS

@@ -14,7 +14,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import blends
-from fusion_bench.methods.blend._base import min_max_within
+from fusion_bench.methods.blend.formulas import min_max_within
 from fusion_bench.ranking.system_ranking import rank_candidates
 
 FUSED = {f"d{n}": float(9 - n) for n in range(1, 6)}  # d1 first, d5 last
