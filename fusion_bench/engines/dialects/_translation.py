@@ -16,10 +16,10 @@ from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import SEMANTIC, EngineForm, Fusion, Homogeneity, ScoreTerms
-from fusion_bench.methods.fuse.weighted_score import CombSum
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 from fusion_bench.methods.fuse.weighted_score import (
     TM2C2,
+    CombSum,
     DistributionBasedFusion,
     WeightedScore,
     WeightedSum,
