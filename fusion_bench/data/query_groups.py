@@ -29,6 +29,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
+from fusion_bench.util.digests import mix_words
 
 #: Characters of a shingle.
 SHINGLE: Final = 3
@@ -68,7 +69,7 @@ def propose_pairs(texts: Sequence[str]) -> IntArray:
         for row in range(ROWS):
             seed = (band * ROWS + row + 1) * _INCREMENT % 2**64
             hashed = (words ^ np.uint64(seed)) * np.uint64(seed | 1)
-            signature = _mix_words(signature ^ np.minimum.reduceat(hashed, starts))
+            signature = mix_words(signature ^ np.minimum.reduceat(hashed, starts))
         for bucket in _equal_values(signature):
             pairs.update(a * len(texts) + b for a, b in combinations(bucket, 2))
     codes = np.fromiter(pairs, dtype=np.int64, count=len(pairs))
@@ -88,7 +89,7 @@ def _shingle_texts(texts: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
     is_inside = np.ones(len(runs), dtype=bool)
     for gap in (1, 2):  # the two runs that begin in one text and end in the next
         is_inside[starts[1:] - gap] = False
-    return _mix_words(runs[is_inside]), np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return mix_words(runs[is_inside]), np.concatenate([[0], np.cumsum(sizes)[:-1]])
 
 
 def _equal_values(values: NDArray[np.uint64]) -> Iterator[list[int]]:
@@ -98,13 +99,6 @@ def _equal_values(values: NDArray[np.uint64]) -> Iterator[list[int]]:
     sizes = np.diff(heads, append=len(values))
     for i in np.flatnonzero((sizes > 1) & (sizes <= MAX_BUCKET)).tolist():
         yield order[heads[i] : heads[i] + sizes[i]].tolist()
-
-
-def _mix_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finalizer (Steele, Lea & Flood 2014): every bit in depends on every bit out."""
-    mixed = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 #: Ranks down to which lists are compared for overlap.

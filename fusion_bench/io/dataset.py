@@ -24,7 +24,7 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables
 from fusion_bench.io.provenance import ListMeta, read_meta
-from fusion_bench.io.query_groups import resolve_groups
+from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -146,6 +146,50 @@ def _fingerprint_queries(
             for name, values in columns.items()
         }
     )
+
+
+def _resolve_groups(
+    spec: DatasetSpec,
+    paths: DatasetPaths,
+    records: Mapping[str, Query],
+    qrels: Qrels,
+    read: Sequence[Run],
+    cache: Cache | None,
+    sealed: Mapping[str, str] | None = None,
+) -> tuple[dict[str, Query], dict[str, Query]]:
+    """The queries with the declared groups, and with those that ``groups`` makes of them.
+
+    Args:
+        spec: What the ``dataset.yaml`` says.
+        paths: Resolves its paths.
+        records: What is known of the queries, by id.
+        qrels: The judgments.
+        read: The runs that were read, before any is switched off; ``auto`` reads the others.
+        cache: Where tables may be kept.
+        sealed: Groups by query that stand for those that a search would find; None = search.
+
+    Raises:
+        ConfigError: A group that was found is too large.
+        DataError: A file breaks a rule.
+        AlignmentError: The file of groups names no judged query.
+    """
+    declared = dict(records)
+    if spec.group_file is not None:
+        file = paths.existing(spec.group_file, "groups")
+        declared = assign_groups(records, read_groups(file, qrels))
+    if sealed is not None:
+        return declared, assign_groups(declared, sealed)
+    known = {run.name: run for run in read}
+
+    def load_all() -> list[Run]:
+        missing = [name for name in spec.runs if name not in known]
+        requests = request_lists(spec, paths, missing, (), refined=False)[0] if missing else []
+        tables = cast("list[Run]", load_tables(requests, cache)[0])
+        others = {run.name: run for run in tables}
+        return [(known | others)[name] for name in spec.runs]
+
+    where = paths.source.where(("groups",))
+    return declared, join_groups(spec.grouping, declared, read, qrels, where, load_all)
 
 
 def _list_fields(
@@ -454,7 +498,7 @@ def load_dataset(
         tables[0], keys[0] = _add_unjudged(qrels, keys[0], known, tables[1:])
         qrels = cast("Qrels", tables[0])
     read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
-    declared, known = resolve_groups(spec, paths, known, qrels, read, store, groups)
+    declared, known = _resolve_groups(spec, paths, known, qrels, read, store, groups)
     switches = _make_switches(spec, source, qrels, known)
     for n, file in enumerate(requests, start=1):
         if file.kind == "runs" and file.name in switches:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups import MAX_SHARE, Grouping, QueryGroups, find_query_groups
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, DataError
-from fusion_bench.io.dataset_cache import Cache
-from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
 from fusion_bench.io.json_objects import read_objects, require_text
-from fusion_bench.io.load_records import load_tables
 from fusion_bench.io.outputs import write_output
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines
@@ -122,47 +117,3 @@ def assign_groups(records: Mapping[str, Query], groups: Mapping[str, str]) -> di
         for query, name in groups.items()
     }
     return {**records, **assigned}
-
-
-def resolve_groups(
-    spec: DatasetSpec,
-    paths: DatasetPaths,
-    records: Mapping[str, Query],
-    qrels: Qrels,
-    read: Sequence[Run],
-    cache: Cache | None,
-    sealed: Mapping[str, str] | None = None,
-) -> tuple[dict[str, Query], dict[str, Query]]:
-    """The queries with the declared groups, and with those that ``groups`` makes of them.
-
-    Args:
-        spec: What the ``dataset.yaml`` says.
-        paths: Resolves its paths.
-        records: What is known of the queries, by id.
-        qrels: The judgments.
-        read: The runs that were read, before any is switched off; ``auto`` reads the others.
-        cache: Where tables may be kept.
-        sealed: Groups by query that stand for those that a search would find; None = search.
-
-    Raises:
-        ConfigError: A group that was found is too large.
-        DataError: A file breaks a rule.
-        AlignmentError: The file of groups names no judged query.
-    """
-    declared = dict(records)
-    if spec.group_file is not None:
-        file = paths.existing(spec.group_file, "groups")
-        declared = assign_groups(records, read_groups(file, qrels))
-    if sealed is not None:
-        return declared, assign_groups(declared, sealed)
-    known = {run.name: run for run in read}
-
-    def load_all() -> list[Run]:
-        missing = [name for name in spec.runs if name not in known]
-        requests = request_lists(spec, paths, missing, (), refined=False)[0] if missing else []
-        tables = cast("list[Run]", load_tables(requests, cache)[0])
-        others = {run.name: run for run in tables}
-        return [(known | others)[name] for name in spec.runs]
-
-    where = paths.source.where(("groups",))
-    return declared, join_groups(spec.grouping, declared, read, qrels, where, load_all)

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
+from fusion_bench.util.digests import mix_words
 
 #: The increment and the two multipliers of SplitMix64 (Steele, Lea & Flood 2014).
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
-FIRST_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
-SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
 #: A word holds the signs of so many draws.
 WORD_BITS = 64
 
@@ -61,7 +60,7 @@ def draw_flips(keys: NDArray[np.uint64], start: int, stop: int) -> FloatArray:
     """
     first = start // WORD_BITS
     blocks = np.arange(first, -(-stop // WORD_BITS), dtype=np.uint64)
-    words = _mix(keys[:, None] + (blocks + np.uint64(1)) * GAMMA)
+    words = mix_words(keys[:, None] + (blocks + np.uint64(1)) * GAMMA)
     octets = words.astype("<u8", copy=False).view(np.uint8)
     offset = start - first * WORD_BITS
     bits = np.unpackbits(octets, axis=1, count=offset + stop - start, bitorder="little")
@@ -72,13 +71,6 @@ def enumerate_flips(count: int) -> FloatArray:
     """Every assignment of signs to ``count`` groups, as :func:`draw_flips`; the last keeps all."""
     numbers = np.arange(2**count, dtype=np.int64)
     return ((numbers >> np.arange(count)[:, None]) & 1).astype(np.float64)
-
-
-def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The output function of SplitMix64."""
-    words = (words ^ (words >> np.uint64(30))) * FIRST_MULTIPLIER
-    words = (words ^ (words >> np.uint64(27))) * SECOND_MULTIPLIER
-    return words ^ (words >> np.uint64(31))
 
 
 #: Shares up to this far apart are equal, and so is a share to 1.

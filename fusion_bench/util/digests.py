@@ -129,3 +129,10 @@ def find_gap(lines: Sequence[ChainedLine]) -> int | None:
 
 def _digest_unnumbered(lines: Sequence[ChainedLine]) -> str:
     return digest_line("\n".join(line.digest for line in lines if line.line is None))
+
+
+def mix_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finalizer (Steele, Lea & Flood 2014): every bit in depends on every bit out."""
+    mixed = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))

@@ -311,11 +311,24 @@ class JsonClient:
 
         Arguments and errors as for :meth:`post_json`.
         """
-        content = None
+        where, content = f"{self.base_url}{path}", None
         if body is not None:
             content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
         limit = BASE_BYTES + BYTES_PER_REQUEST_BYTE * len(content or b"") + extra_bytes
-        return await self._request_json(method, path, limit, content)
+        answer = await self._exchange(method, where, limit, content)
+        if isinstance(answer, ProviderError):
+            # Raised here, so that the traceback holds no frame with the request.
+            raise answer
+        if not 200 <= answer.status < 300:
+            raise self._status_error(where, answer)
+        try:
+            return hide_key(parse_strict_json(answer.body), self._key)
+        except RecursionError:
+            message = f"{where}: the response shows the API key, in brackets that are too deep"
+        except ValueError as error:
+            quoted = self.quote_text(answer.body[:ERROR_BYTES].decode(errors="replace"))
+            message = f"{where}: the response is not valid JSON ({error}): {quoted}"
+        raise ProviderError(message, kind="malformed")
 
     async def close(self) -> None:
         """Close the connections."""
@@ -341,23 +354,6 @@ class JsonClient:
         plain = text.encode(errors="replace").decode()  # without halves of surrogate pairs
         shown = plain if self._key is None else self._key.matcher.redact_text(plain)
         return shown.replace(MARK, "")
-
-    async def _request_json(self, method: str, path: str, limit: int, content: bytes | None) -> Any:  # noqa: ANN401 - JSON
-        where = f"{self.base_url}{path}"
-        answer = await self._exchange(method, where, limit, content)
-        if isinstance(answer, ProviderError):
-            # Raised here, so that the traceback holds no frame with the request.
-            raise answer
-        if not 200 <= answer.status < 300:
-            raise self._status_error(where, answer)
-        try:
-            return hide_key(parse_strict_json(answer.body), self._key)
-        except RecursionError:
-            message = f"{where}: the response shows the API key, in brackets that are too deep"
-        except ValueError as error:
-            quoted = self.quote_text(answer.body[:ERROR_BYTES].decode(errors="replace"))
-            message = f"{where}: the response is not valid JSON ({error}): {quoted}"
-        raise ProviderError(message, kind="malformed")
 
     async def _exchange(
         self, method: str, where: str, limit: int, content: bytes | None

@@ -10,5 +10,4 @@ from fusion_bench.methods.blend.formulas import RetrievalBlend as RetrievalBlend
 from fusion_bench.methods.blend.formulas import blends as blends
 from fusion_bench.methods.blend.formulas import fixed_scale as fixed_scale
 from fusion_bench.methods.blend.formulas import on_unit_scale as on_unit_scale
-from fusion_bench.methods.blend.formulas import rank_positions as rank_positions
 from fusion_bench.methods.blend.formulas import to_unit_scale as to_unit_scale

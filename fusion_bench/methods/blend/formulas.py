@@ -164,12 +164,8 @@ def to_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
     """
     raw = np.array(scores, dtype=np.float64)
     query = np.zeros(len(raw), dtype=np.int64)
-    return _scale_within(_link_scores(raw, space), rank_positions(raw), query, space)
-
-
-def rank_positions(scores: FloatArray) -> IntArray:
-    """(n,): 1-based ranks of one query's scores; equal scores keep their order."""
-    return positions(scores, np.array([0, len(scores)]))
+    ranks = positions(raw, np.array([0, len(raw)]))
+    return _scale_within(_link_scores(raw, space), ranks, query, space)
 
 
 def _scale_within(

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, PlainSerializer, model_validator
@@ -167,12 +167,8 @@ EngineForm: TypeAlias = RankSum | WeightedMean | CandidateScores
 Roles = Sequence[frozenset[str]]
 
 
-def _keep_value(value: Any) -> Any:  # noqa: ANN401 - a number or a mapping
-    return value
-
-
 #: For a field that is a number or a mapping: a whole number stays one when it is written.
-AS_GIVEN: Final = PlainSerializer(_keep_value)
+AS_GIVEN: Final = PlainSerializer(lambda value: value)
 
 
 def match_sources(

@@ -7,5 +7,4 @@ from fusion_bench.methods.policies._base import Policy as Policy
 from fusion_bench.methods.policies._base import QueryFeatures as QueryFeatures
 from fusion_bench.methods.policies._base import TrainablePolicy as TrainablePolicy
 from fusion_bench.methods.policies._base import Variant as Variant
-from fusion_bench.methods.policies._base import index_variants as index_variants
 from fusion_bench.methods.policies._base import policies as policies

@@ -16,7 +16,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, sum_terms
-from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.errors import AlignmentError
 from fusion_bench.methods.fuse import deal_folds, fusions
 
 #: Depth of the features that take no other.
@@ -176,24 +176,6 @@ def variation(top: FloatArray) -> FloatArray:
     return np.where(means != 0, deviations / np.where(means != 0, np.abs(means), 1.0), 0.0)
 
 
-def relative_gap(top: FloatArray) -> FloatArray:
-    """(first − second) / (first − last) score over the last axis, in [0, 1].
-
-    1 where fewer than two scores are known: nothing competes; 0 where all are equal.
-    """
-    known = np.isfinite(top)
-    counts = known.sum(axis=-1)
-    last = np.min(np.where(known, top, np.inf), axis=-1)
-    second = top[..., 1] if top.shape[-1] > 1 else last
-    with np.errstate(invalid="ignore"):
-        gap, spread = top[..., 0] - second, top[..., 0] - last
-        share = np.where(spread > 0, gap / np.where(spread > 0, spread, 1.0), 0.0)
-    return np.where(counts < 2, 1.0, share)
-
-
-SEMANTIC = "semantic"
-
-
 class Variant(StrictModel):
     """What a policy changes of the system for some queries; what is None stays.
 
@@ -293,37 +275,6 @@ class Policy(Method):
             sources: Names of the system's sources.
         """
         return ()
-
-
-def is_semantic(method: str, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> list[bool]:
-    """(S,): which sources have the role ``semantic``.
-
-    Raises:
-        ConfigError: None of them has, or all have.
-    """
-    semantic = [SEMANTIC in names for names in roles]
-    if all(semantic) or not any(semantic):
-        listed = ", ".join(
-            f"{source} ({', '.join(sorted(names)) or 'no role'})"
-            for source, names in zip(sources, roles, strict=True)
-        )
-        raise ConfigError(
-            f"policy {method!r} weighs sources of role {SEMANTIC!r} against others, and needs both "
-            f"(sources: {listed}): give the runs roles in dataset.yaml"
-        )
-    return semantic
-
-
-def index_variants(sources: Sequence[str], weights: FloatArray) -> Choice:
-    """The choice of weights that differ by query.
-
-    Args:
-        sources: Names, (S,).
-        weights: Shape (Q, S), of few distinct values.
-    """
-    rows, codes = np.unique(weights, axis=0, return_inverse=True)
-    variants = tuple(Variant(weights=dict(zip(sources, row, strict=True))) for row in rows.tolist())
-    return Choice(codes.reshape(-1), variants)
 
 
 policies: MethodRegistry[Policy] = MethodRegistry(

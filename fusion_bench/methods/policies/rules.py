@@ -11,21 +11,68 @@ from pydantic import Field, model_validator
 from fusion_bench.config.models import Rank
 from fusion_bench.config.parameters import Parameter, Params, choice, real
 from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.methods.fuse import SEMANTIC
 from fusion_bench.methods.policies._base import (
     DEPTH,
     Choice,
     Policy,
     QueryFeatures,
     Variant,
-    index_variants,
-    is_semantic,
     mean_of_rows,
     policies,
-    relative_gap,
     variation,
 )
 
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _relative_gap(top: FloatArray) -> FloatArray:
+    """(first − second) / (first − last) score over the last axis, in [0, 1].
+
+    1 where fewer than two scores are known: nothing competes; 0 where all are equal.
+    """
+    known = np.isfinite(top)
+    counts = known.sum(axis=-1)
+    last = np.min(np.where(known, top, np.inf), axis=-1)
+    second = top[..., 1] if top.shape[-1] > 1 else last
+    with np.errstate(invalid="ignore"):
+        gap, spread = top[..., 0] - second, top[..., 0] - last
+        share = np.where(spread > 0, gap / np.where(spread > 0, spread, 1.0), 0.0)
+    return np.where(counts < 2, 1.0, share)
+
+
+def _is_semantic(
+    method: str, sources: Sequence[str], roles: Sequence[frozenset[str]]
+) -> list[bool]:
+    """(S,): which sources have the role ``semantic``.
+
+    Raises:
+        ConfigError: None of them has, or all have.
+    """
+    semantic = [SEMANTIC in names for names in roles]
+    if all(semantic) or not any(semantic):
+        listed = ", ".join(
+            f"{source} ({', '.join(sorted(names)) or 'no role'})"
+            for source, names in zip(sources, roles, strict=True)
+        )
+        raise ConfigError(
+            f"policy {method!r} weighs sources of role {SEMANTIC!r} against others, and needs both "
+            f"(sources: {listed}): give the runs roles in dataset.yaml"
+        )
+    return semantic
+
+
+def _index_variants(sources: Sequence[str], weights: FloatArray) -> Choice:
+    """The choice of weights that differ by query.
+
+    Args:
+        sources: Names, (S,).
+        weights: Shape (Q, S), of few distinct values.
+    """
+    rows, codes = np.unique(weights, axis=0, return_inverse=True)
+    variants = tuple(Variant(weights=dict(zip(sources, row, strict=True))) for row in rows.tolist())
+    return Choice(codes.reshape(-1), variants)
 
 
 @policies.register
@@ -65,21 +112,21 @@ class EntropyAlpha(Policy):
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
         """Refuse sources without a semantic one or without another one."""
-        is_semantic(self.method, sources, roles)
+        _is_semantic(self.method, sources, roles)
 
     def choose(self, features: QueryFeatures) -> Choice:
         """α by query, as weights of the sources."""
         semantic, _, alphas = self._measure_entropies(features)
         alpha = alphas[:, None]
         weights = np.where(semantic, alpha, np.round(1 - alpha, 2))
-        return index_variants(features.runs.sources, weights)
+        return _index_variants(features.runs.sources, weights)
 
     def _measure_entropies(
         self, features: QueryFeatures
     ) -> tuple[BoolArray, FloatArray, FloatArray]:
         """(S,) which sources are semantic, (Q,) the entropy of the others, (Q,) α."""
         runs = features.runs
-        semantic = np.array(is_semantic(self.method, runs.sources, runs.roles))
+        semantic = np.array(_is_semantic(self.method, runs.sources, runs.roles))
         entropy = mean_of_rows(features.entropies(self.depth)[~semantic])
         share = 1 / (1 + np.exp(np.clip(-self.steepness * (entropy - self.midpoint), -500, 500)))
         return semantic, entropy, np.round(self.low + (self.high - self.low) * share, 2)
@@ -135,18 +182,18 @@ class MarginSilencing(Policy):
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
         """Refuse sources without a semantic one or without another one."""
-        is_semantic(self.method, sources, roles)
+        _is_semantic(self.method, sources, roles)
 
     def choose(self, features: QueryFeatures) -> Choice:
         """The scaled weights by query."""
         semantic, _, factor = self._measure_margins(features)
         weights = features.weights * np.where(semantic, 1.0, factor[:, None])
-        return index_variants(features.runs.sources, weights)
+        return _index_variants(features.runs.sources, weights)
 
     def _measure_margins(self, features: QueryFeatures) -> tuple[BoolArray, FloatArray, FloatArray]:
         """(S,) which sources are semantic, (Q,) their margin, (Q,) the factor of the others."""
         runs = features.runs
-        semantic = np.array(is_semantic(self.method, runs.sources, runs.roles))
+        semantic = np.array(_is_semantic(self.method, runs.sources, runs.roles))
         margin = mean_of_rows(features.margins(self.window)[semantic])
         factor = np.clip(1 - margin / self.margin, self.floor, 1.0).astype(np.float64)
         return semantic, margin, np.round(factor, 2)
@@ -274,7 +321,7 @@ class RerankWhenAmbiguous(Policy):
     def _measure_signal(self, features: QueryFeatures) -> FloatArray:
         """(Q,): gap or variation of the fused scores."""
         top = features.fused_top_scores(self.depth)
-        return relative_gap(top) if self.signal == "gap" else variation(top)
+        return _relative_gap(top) if self.signal == "gap" else variation(top)
 
     def explain_choice(self, features: QueryFeatures) -> str:
         """The signal beside the threshold."""

@@ -15,7 +15,8 @@ from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.methods.policies import QueryFeatures
-from fusion_bench.methods.policies._base import entropy, margin, relative_gap, variation
+from fusion_bench.methods.policies._base import entropy, margin, variation
+from fusion_bench.methods.policies.rules import _relative_gap as relative_gap
 
 Lists = dict[str, dict[str, float]]
 NAN = float("nan")
