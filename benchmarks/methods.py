@@ -110,7 +110,7 @@ def ranx_task(case: Case, method: str) -> Task:
 def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line a method that both have; at toy size of a few, one a kind."""
     case = make_case(SIZES["toy" if toy else "methods"])
-    known = fusions.load_built_in()
+    known = {*fusions.load_built_in(), *fusions.aliases}
     methods = [method for method in PAIRS if method in known][:: 6 if toy else 1]
     return [_measure_method(case, method, rounds) for method in methods]
 

@@ -1,4 +1,4 @@
-"""Rows of documents by query, made from files, dictionaries, data frames or named tuples.
+"""GivenRows of documents by query, made from files, dictionaries, data frames or named tuples.
 
 Objects of other packages are recognized by what they offer, so that none has to be imported:
 
@@ -66,7 +66,7 @@ KINDS: Final = {"score": "a run", "grade": "judgments"}
 DATASET_METHODS: Final = {"score": "scoreddocs_iter", "grade": "qrels_iter"}
 
 
-class Rows(NamedTuple):
+class GivenRows(NamedTuple):
     """Parallel columns, one document of one query a row."""
 
     queries: Sequence[Any]
@@ -74,7 +74,7 @@ class Rows(NamedTuple):
     values: Sequence[Any] | NDArray[Any]
 
 
-def read_rows(given: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - that is its purpose
+def read_rows(given: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - that is its purpose
     """The rows of judgments or of a run; see this module for what is known.
 
     Args:
@@ -100,7 +100,7 @@ def read_rows(given: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - that is it
 
 
 @contextmanager
-def name_row(rows: Rows) -> Iterator[None]:
+def name_row(rows: GivenRows) -> Iterator[None]:
     """Add the query and the document of the offending row to an error."""
     try:
         yield
@@ -120,10 +120,10 @@ def _describe_unknown(given: object, role: ValueRole) -> str:
     )
 
 
-def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> Rows:
+def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> GivenRows:
     if all(isinstance(documents, Mapping) for documents in given.values()):
         tables = given.values()
-        return Rows(
+        return GivenRows(
             list(chain.from_iterable(repeat(q, len(table)) for q, table in given.items())),
             list(chain.from_iterable(tables)),
             list(chain.from_iterable(table.values() for table in tables)),
@@ -133,7 +133,7 @@ def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> Rows:
         for query, documents in given.items()
         for document, value in _list_pairs(documents, query, role)
     ]
-    return Rows(*map(list, zip(*rows, strict=True))) if rows else Rows((), (), ())
+    return GivenRows(*map(list, zip(*rows, strict=True))) if rows else GivenRows((), (), ())
 
 
 def _list_pairs(documents: Any, query: object, role: ValueRole) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401
@@ -167,14 +167,14 @@ def _pair_items(listed: list[Any], query: object, role: ValueRole) -> Iterator[t
             yield item, 1 if role == "grade" else float(len(listed) - place)
 
 
-def _read_frame(frame: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - of one of several packages
+def _read_frame(frame: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - of one of several packages
     names = list(getattr(frame, "column_names", frame.columns))
     index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name]
     where = type(frame).__name__
     remedy = f"; {', '.join(map(repr, index))} is its index: call reset_index()" if index else ""
     fields = _match_fields(names, ("query", "document", role), where, remedy)
     values = frame[fields[role]]
-    return Rows(
+    return GivenRows(
         _list_column(frame[fields["query"]]),
         _list_column(frame[fields["document"]]),
         values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values),
@@ -188,10 +188,10 @@ def _list_column(column: Any) -> list[Any]:  # noqa: ANN401 - of one of several 
     return list(column)
 
 
-def _read_records(given: Iterable[Any], role: ValueRole) -> Rows:
+def _read_records(given: Iterable[Any], role: ValueRole) -> GivenRows:
     records = list(given)
     if not records:
-        return Rows((), (), ())
+        return GivenRows((), (), ())
     first = records[0]
     needed = ("query", "document", role)
     if isinstance(first, Mapping):
@@ -204,7 +204,7 @@ def _read_records(given: Iterable[Any], role: ValueRole) -> Rows:
         columns = list(map(list, zip(*records, strict=True)))
     else:
         raise DataError(_describe_unknown(given, role))
-    return Rows(*columns)
+    return GivenRows(*columns)
 
 
 def _field_names(record: object) -> list[str]:
@@ -299,7 +299,7 @@ class DocumentTable(TableView):
 
 
 def write_trec(lines: Iterator[tuple[object, ...]], path: Path | str | None) -> str:
-    """Rows as TREC writes them, and into a file if one is named.
+    """GivenRows as TREC writes them, and into a file if one is named.
 
     Raises:
         DataError: An id contains white space, which ends a column there.

@@ -183,8 +183,7 @@ def test_a_source_without_a_common_query() -> None:
     good, bad = Run.from_dict("a", {"q1": {"z": 1.0}}), Run.from_dict("b", {"1": {"z": 1.0}})
     with pytest.raises(
         AlignmentError,
-        match=r"run 'b' and the qrels have no query in common \(for example '1' in the run, "
-        r"'q1' in the qrels\): check that both use the same query ids",
+        match=r"'b'.*'1'.*'q1'.*qrels\):",
     ):
         align(qrels, [good, bad])
     with pytest.raises(AlignmentError, match="rerank list 'b' and the qrels have no query"):

@@ -120,7 +120,7 @@ def test_measures_are_what_the_dataset_resolves() -> None:
     source = Source(Path("e.yaml"), {}, {("measures",): 2})
     names = [m.name for m in built(measures=["nDCG@10", "RR@10"]).parse_measures(2, source)]
     assert names == ["nDCG@10", "RR(rel=2)@10"]
-    with pytest.raises(ConfigError, match=r"e\.yaml:2: measures\.1: RR@10 is listed twice"):
+    with pytest.raises(ConfigError, match=r"e\.yaml:2: measures\.1: RR@10"):
         built(measures=["RR@10", "MRR@10"]).parse_measures(1, source)
     with pytest.raises(ConfigError, match=r"e\.yaml:2: measures\.0: "):
         built(measures=["XY@10"]).parse_measures(1, source)
@@ -129,7 +129,7 @@ def test_measures_are_what_the_dataset_resolves() -> None:
 def test_a_baseline_must_be_one_of_the_systems(tmp_path: Path) -> None:
     path = tmp_path / "e.yaml"
     path.write_text("dataset: d\nbaseline: on e\nsystems: {one: {runs: [a]}}\n", encoding="utf-8")
-    with pytest.raises(UnknownNameError, match=r"e\.yaml:2: baseline: unknown.*mean 'one'"):
+    with pytest.raises(UnknownNameError, match=r"e\.yaml:2: baseline:.*'one'"):
         read_experiment(path)
 
 

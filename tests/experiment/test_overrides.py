@@ -77,7 +77,7 @@ def test_puts_a_value_in_its_place(override: str, place: list[Any], value: objec
 
 
 def test_a_number_for_all_runs_is_set_for_one_by_its_name() -> None:
-    with pytest.raises(ConfigError, match=r"k is 60 for all runs: name one of them \(a, b\)"):
+    with pytest.raises(ConfigError, match=r"60.*runs:"):
         changed("systems.rrf 0.5=x.fusion.k.keyword=5")
 
 
@@ -118,7 +118,7 @@ def test_systems_that_share_an_anchor_change_alone() -> None:
 
 
 def test_an_unknown_system_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'name'\? \(known: bonus, name, one"):
+    with pytest.raises(UnknownNameError, match=r"'name'\? \(known:"):
         changed("systems.nam.depth=1")
 
 

@@ -172,5 +172,5 @@ def test_an_error_in_a_swept_system_names_its_line(tmp_path: Path) -> None:
         "  rrf:\n    runs: [a, b]\n    fusion:\n      method: rrf\n      k: [10, high]\n",
         encoding="utf-8",
     )
-    with pytest.raises(ConfigError, match=r"e\.yaml:9: systems\.rrf k=high\.fusion\.k: input"):
+    with pytest.raises(ConfigError, match=r"e\.yaml:9:.*systems\.rrf.*k=high\.fusion\.k:"):
         read_experiment(path)

@@ -50,15 +50,15 @@ def test_a_large_file_is_read_by_pyarrow_and_a_line_is_named_all_the_same(tmp_pa
     assert np.array_equal(run.scores, -np.arange(30_000.0))
     lines[20_000] = lines[19_999]
     path.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=r"a\.trec:20001: document .* stands twice"):
+    with pytest.raises(DataError, match=r"a\.trec:20001:.* twice"):
         load_run(path)
     lines[20_000] = "q7 Q0 d 1 nan t"
     path.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=r"a\.trec:20001: score nan is not a finite number"):
+    with pytest.raises(DataError, match=r"a\.trec:20001: score nan"):
         load_run(path)
     judged = tmp_path / "q.txt"
     judged.write_text(
         "".join(f"q{n // 100} 0 https://example.org/{n} 0x1\n" for n in range(30_000))
     )
-    with pytest.raises(DataError, match=r"q\.txt:1: grade '0x1' is not a whole number"):
+    with pytest.raises(DataError, match=r"q\.txt:1:.*'0x1'"):
         load_qrels(judged)

@@ -37,7 +37,7 @@ def test_an_earlier_output_is_replaced_and_an_edited_one_is_not(tmp_path: Path) 
     assert [line["file"] for line in lines] == ["a.md", "a.md"]
     assert is_earlier_output(path)
     path.write_bytes(b"one, edited")
-    with pytest.raises(ConfigError, match=r"a\.md is there, .*add --force"), naming(path):
+    with pytest.raises(ConfigError, match=r"a\.md.*--force"), naming(path):
         pass
     with naming(path, force=True):
         write_output(path, b"three")
@@ -107,7 +107,7 @@ def test_what_belongs_to_a_dataset_stays(tmp_path: Path) -> None:
 def test_two_options_name_two_files(tmp_path: Path) -> None:
     names = {"--out": tmp_path / "a", "--records": tmp_path / "." / "a"}
     with (
-        pytest.raises(ConfigError, match="--out, --records: two of them name the same file"),
+        pytest.raises(ConfigError, match="--out, --records:"),
         guard_outputs(names, (), is_forced=True),
     ):
         pass

@@ -41,7 +41,7 @@ def test_degraded_queries_are_named(tmp_path: Path) -> None:
     dataset = load_dataset(root / DATASET)
     assert dataset.degraded("r") == ("q2", "q4")
     assert dataset.provenance["r"].asked == "cohere/m"
-    with pytest.raises(UnknownNameError, match=r"tiny: unknown reranker 'x' \(known: r\)"):
+    with pytest.raises(UnknownNameError, match=r"tiny:.*'x' \(known:"):
         dataset.degraded("x")
 
 

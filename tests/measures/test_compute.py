@@ -138,7 +138,7 @@ def test_no_relevant_tells_which_queries_can_only_score_zero() -> None:
 
 
 def test_a_grade_that_overflows_two_to_the_grade_is_refused() -> None:
-    with pytest.raises(DataError, match=r"grade 5000 is too great for nDCG\(dcg='exp-log2'\)"):
+    with pytest.raises(DataError, match=r"5000.*nDCG\(dcg='exp-log2'\)"):
         value("nDCG(dcg='exp-log2')@10", {"a": 5000}, "a")
     assert value("nDCG@10", {"a": 5000}, "a") == 1
 

@@ -192,7 +192,7 @@ def test_says_what_it_knows_of_an_unknown_name(text: str) -> None:
 
 @pytest.mark.parametrize("grade", [0, -1, True])
 def test_binary_relevance_starts_at_one(grade: int) -> None:
-    with pytest.raises(ConfigError, match=r"^binary_relevance must be at least 1, not"):
+    with pytest.raises(ConfigError, match=r"^binary_relevance.*1,"):
         parse_measure("RR", binary_relevance=grade)
 
 

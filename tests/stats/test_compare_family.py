@@ -229,13 +229,13 @@ def test_the_family_wise_level_holds() -> None:
 
 def test_refusals_name_the_place() -> None:
     values = systems()
-    with pytest.raises(UnknownNameError, match=r"compare m: unknown baseline 'bas'.*'base'"):
+    with pytest.raises(UnknownNameError, match=r"m:.*'bas'.*'base'"):
         compare_with_baseline("m", values, "bas", primary=True)
     with pytest.raises(ConfigError, match=r"compare m: system 'short'.*\(3,\).*\(60,\)"):
         compare_with_baseline("m", values | {"short": np.ones(3)}, "base", primary=True)
     with pytest.raises(ConfigError, match="one value per query"):
         compare_with_baseline("m", {"base": np.ones((2, 2))}, "base", primary=True)
-    with pytest.raises(ConfigError, match="must be from 1 to 1,000,000"):
+    with pytest.raises(ConfigError, match=r"1.*1,000,000"):
         compare_with_baseline("m", values, "base", primary=True, resamples=2_000_000)
 
 

@@ -507,6 +507,11 @@ class _CanonicalFusion(WeightedFusion):
         """(Q,): as for the other one."""
         return self.canonical.max_possible(runs)
 
+    @property
+    def weight_homogeneity(self) -> Homogeneity:
+        """As of the other one."""
+        return self.canonical.weight_homogeneity
+
 
 @fusions.register
 class DistributionBasedFusion(_CanonicalFusion):
@@ -522,7 +527,6 @@ class DistributionBasedFusion(_CanonicalFusion):
         clip: Whether scores beyond three standard deviations become 0 and 1.
     """
 
-    homogeneity: ClassVar[Homogeneity] = 1
     formula: ClassVar[str] = "Σ w·(score − (mean − 3·sd)) / (6·sd)"
     source: ClassVar[str] = "Mazzeschi 2023; Qdrant"
 
@@ -556,7 +560,6 @@ class TM2C2(_CanonicalFusion, AlphaWeightedFusion):
         lo: Least possible score by source name or role.
     """
 
-    homogeneity: ClassVar[Homogeneity] = 0
     formula: ClassVar[str] = "Σ w·(score − lo)/(max − lo) / Σ w"
     source: ClassVar[str] = "Bruch, Gai, Ingber, An analysis of fusion functions, TOIS 2023"
 

@@ -67,7 +67,7 @@ def test_no_note_without_an_alias(given: object) -> None:
 
 def test_one_measure_under_two_names_is_refused() -> None:
     gate = {"checks": {"mrr@10": {"max_drop": 0.1}, "RR@10": {"max_drop": 0.2}}}
-    with pytest.raises(ConfigError, match=r"gate\.checks: mrr@10 and RR@10 are one measure, RR@10"):
+    with pytest.raises(ConfigError, match=r"gate\.checks:.*mrr@10.*RR@10.*RR@10"):
         parse_model(Experiment, {**DATA, "gate": gate})
 
 
@@ -77,5 +77,5 @@ def test_alpha_and_weights_by_type_exclude_each_other() -> None:
         "fusion": {"method": "rrf", "alpha": 0.5},
         "weights_by_type": "conv-03-05",
     }
-    with pytest.raises(ConfigError, match=r"weights_by_type and fusion\.alpha exclude each other"):
+    with pytest.raises(ConfigError, match=r"weights_by_type.*fusion\.alpha"):
         parse_model(Experiment, {**DATA, "systems": {"one": system}})

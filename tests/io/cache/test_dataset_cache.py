@@ -147,7 +147,7 @@ def test_a_file_that_breaks_a_rule_is_never_stored(made: Path) -> None:
     path = made.parent / "b.trec"
     path.write_text(path.read_text() + "q1 Q0 d1 77 nan t\n")
     for _ in range(2):
-        with pytest.raises(DataError, match=r"b\.trec:109: score nan is not a finite number"):
+        with pytest.raises(DataError, match=r"b\.trec:109: score nan"):
             load(made)
     path.unlink()
     with pytest.raises(DataError, match=r"b\.trec: no such file"):
@@ -242,7 +242,7 @@ def test_where_it_is_and_how_it_is_switched_off(
     assert roomy is not None
     assert roomy.max_bytes == 2 * 10**9
     monkeypatch.setenv("FUSION_BENCH_CACHE_GB", "much")
-    with pytest.raises(ConfigError, match="FUSION_BENCH_CACHE_GB: 'much' is not a number above 0"):
+    with pytest.raises(ConfigError, match=r"FUSION_BENCH_CACHE_GB:.*'much'.*0"):
         open_cache(tmp_path, [large])
 
 

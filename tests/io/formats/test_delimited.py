@@ -80,7 +80,7 @@ def test_scores_that_count_down_are_never_taken_for_ranks(
 
 def test_a_run_without_ranks_has_no_column_to_take_them_from(tmp_path: Path) -> None:
     path = written(tmp_path / "r.tsv", "qid\tdocid\tscore\nq1\td1\t1\n")
-    with pytest.raises(DataError, match=r"r\.tsv: rank_from: column was asked for, but there is"):
+    with pytest.raises(DataError, match=r"r\.tsv: rank_from:"):
         load_run(path, read_options=ReadOptions(rank_from="column"))
 
 
@@ -146,7 +146,7 @@ def test_a_run_of_ranks_alone_keeps_their_order(tmp_path: Path) -> None:
     by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
     assert by_column.ranks.tolist() == [1, 2, 4]
     path.write_text("query,document,rank,bm25\nq1,d2,1,3\nq1,d1,0,9\n")
-    with pytest.raises(DataError, match=r"no column for the score .*columns: \{score: bm25\}"):
+    with pytest.raises(DataError, match=r"columns: \{score: bm25\}"):
         load_run(path)  # the other column may be the score
     ranks = load_run(path, layout=FileLayout(columns={"rank": "rank"}))
     assert ranks.to_dict() == {"q1": {"d1": 2.0, "d2": 1.0}}
@@ -202,11 +202,11 @@ def test_a_suggestion_keeps_the_columns_that_are_named(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", "a,page,stars\nq1,d1,2\n")
     with pytest.raises(DataError, match=r"columns: \{query: a, document: page, grade: stars\}"):
         load_qrels(path, layout=FileLayout(columns={"query": "a"}))
-    with pytest.raises(UnknownNameError, match=r"columns: unknown column 'doc' .known: document"):
+    with pytest.raises(UnknownNameError, match=r"columns:.*'doc' .known:"):
         FileLayout(columns={"doc": "page"})
 
 
 def test_a_decimal_comma_is_named(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "qid;docid;score\nq1;d1;0,5\n")
-    with pytest.raises(DataError, match=r"a\.csv:2: score '0,5' is not a number: write a decimal"):
+    with pytest.raises(DataError, match=r"a\.csv:2:.*'0,5'.*number:"):
         load_run(path)

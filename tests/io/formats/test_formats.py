@@ -32,7 +32,7 @@ def test_a_format_of_an_installed_distribution_is_read(tmp_path: Path) -> None:
     assert load_run(path).to_dict() == {"q": {"d": 2.0, "e": 1.0}}
     assert load_qrels(path).to_dict() == {"q": {"d": 2, "e": 1}}
     path.write_text("q;d;2\nq;e;x\n")
-    with pytest.raises(DataError, match=r"a\.tiny:2: score 'x' is not a number"):
+    with pytest.raises(DataError, match=r"a\.tiny:2:.*'x'"):
         load_run(path)
 
 
@@ -58,7 +58,7 @@ def test_a_built_in_format_is_of_no_other_distribution(tmp_path: Path) -> None:
 def test_an_unknown_suffix_lists_the_known_ones(site: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.tin"
     path.write_text("q;d;2\n")
-    with pytest.raises(UnknownNameError, match=r"file suffix '\.tin'.*\.parquet.*\.tiny.*\.trec"):
+    with pytest.raises(UnknownNameError, match=r"'\.tin'.*\.parquet.*\.tiny.*\.trec"):
         load_run(path)
     (next(site.glob("*.dist-info")) / "entry_points.txt").write_text(
         "[fusion_bench.formats]\ntiny = tiny_plugin.methods:BestScore\n"

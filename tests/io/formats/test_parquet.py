@@ -88,7 +88,7 @@ def test_a_column_whose_name_is_no_utf8(tmp_path: Path) -> None:
     columns = {"qid": ["q1"], "docno": ["d1"], "score": [0.5], "comment": ["x"]}
     pq.write_table(pa.table(columns), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"comment", b"commen\xff"))
-    with pytest.raises(DataError, match=r"a\.parquet: the name of a column is no UTF-8"):
+    with pytest.raises(DataError, match=r"a\.parquet:.*UTF-8"):
         load_run(path)
 
 
@@ -127,7 +127,7 @@ def test_a_text_that_is_no_utf8_is_named_with_its_record(tmp_path: Path) -> None
     pq.write_table(
         pa.table({"query": ["q", "q"], "document": documents, "score": [1.0, 2.0]}), path
     )
-    with pytest.raises(DataError, match=r"a\.parquet:2: the document cannot be read: "):
+    with pytest.raises(DataError, match=r"a\.parquet:2:.*read:"):
         load_run(path)
 
 

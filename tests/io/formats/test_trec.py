@@ -60,7 +60,7 @@ def test_ids_may_be_of_any_script(tmp_path: Path) -> None:
 
 def test_an_error_counts_blank_lines_too(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", "\n\nq1 Q0 d1 1 0.5 t\n\nq1 Q0 d2 2 x t\n")
-    with pytest.raises(DataError, match=r"a\.trec:5: score 'x' is not a number"):
+    with pytest.raises(DataError, match=r"a\.trec:5:.*'x'"):
         load_run(path)
 
 
@@ -121,9 +121,7 @@ def test_ranks_that_cannot_be(rank: str, problem: str, tmp_path: Path) -> None:
 
 def test_a_duplicate_is_an_error_or_keeps_its_best_rank(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", "q1 Q0 d 1 3 t\nq1 Q0 e 2 2 t\nq1 Q0 e 3 4 t\n")
-    with pytest.raises(
-        DataError, match=r"a\.trec:3: .* twice for query 'q1': .*on_duplicate: best_rank"
-    ):
+    with pytest.raises(DataError, match=r"a\.trec:3:.*'q1':.*on_duplicate:.*best_rank"):
         load_run(path)
     run = load_run(path, read_options=ReadOptions(on_duplicate="best_rank"))
     assert run.to_dict() == {"q1": {"e": 4.0, "d": 3.0}}
@@ -182,7 +180,7 @@ def test_a_missing_file_and_a_folder_are_told_apart(name: str, tmp_path: Path) -
 
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(FusionBenchError, match=r"file suffix '.tsvx'; did you mean '.tsv'.*known"):
+    with pytest.raises(FusionBenchError, match=r"'.tsvx';.*'.tsv'.*known"):
         load_run(written(tmp_path / "a.tsvx", "q;d;0.5\n"))
     with pytest.raises(FusionBenchError, match="unknown file suffix ''"):
         load_run(written(tmp_path / "run", ""))
@@ -221,7 +219,7 @@ def test_a_file_without_a_known_suffix_is_trec_if_it_looks_like_it(
 @pytest.mark.parametrize("content", [QRELS, RUN.replace("0.9", "x"), "{}\n", "a b c d e f\n"])
 def test_a_file_that_does_not_look_like_trec_needs_its_format(content: str, tmp_path: Path) -> None:
     path = written(tmp_path / "run", content)
-    with pytest.raises(FusionBenchError, match=r"unknown file suffix '' .*write 'format: NAME'"):
+    with pytest.raises(FusionBenchError, match=r"''.*'format: NAME'"):
         load_run(path)
     with pytest.raises(DataError, match=r"run:\d: "):
         load_run(path, layout=FileLayout(format="trec"))
@@ -235,7 +233,7 @@ def test_a_missing_file_without_a_suffix_is_missing(tmp_path: Path) -> None:
 
 def test_trec_files_have_no_names_of_columns(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", RUN)
-    with pytest.raises(DataError, match=r"a\.trec: 'columns' names columns, and a TREC file has"):
+    with pytest.raises(DataError, match=r"a\.trec: 'columns'.*TREC"):
         load_run(path, layout=FileLayout(columns={"query": "q"}))
 
 

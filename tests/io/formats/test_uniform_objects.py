@@ -50,7 +50,7 @@ def test_other_ids_are_read_one_by_one(row: dict[str, Any]) -> None:
 
 def test_an_error_still_names_the_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [*ROWS, {**ROWS[0], "docno": "d9", "score": "high"}])
-    with pytest.raises(DataError, match=r"a\.jsonl:4: score 'high' is not a number"):
+    with pytest.raises(DataError, match=r"a\.jsonl:4:.*'high'"):
         load_run(path)
     path = write(tmp_path / "b.jsonl", [{"qid": "q1", "doc": "d1"}])
     with pytest.raises(DataError, match=r"b\.jsonl:1: "):

@@ -162,7 +162,7 @@ def test_negative_grades_are_not_handed_over() -> None:
 
 def test_infap_which_needs_negative_grades_is_refused() -> None:
     built = build(Case({"q": {"a": 1, "b": -1}}, {"q": {"a": 1.0}}))
-    with pytest.raises(ConfigError, match=r"^infAP takes a negative grade for 'pooled, not j"):
+    with pytest.raises(ConfigError, match=r"^infAP.*'pooled,"):
         compute_measures([parse_measure("infAP")], built.runs, built.positions, qrels=built.qrels)
 
 
@@ -201,14 +201,14 @@ def test_a_provider_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(ir_measures, "iter_calc", fail)
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
-    with pytest.raises(ConfigError, match=r"^Bpref: ir_measures could not .*: no such luck$"):
+    with pytest.raises(ConfigError, match=r"^Bpref:.*ir_measures.*:.*luck$"):
         compute_measures([parse_measure("Bpref")], built.runs, built.positions, qrels=built.qrels)
 
 
 def test_needs_the_judgments() -> None:
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
     unjudged = replace(built.runs, qrels=None)
-    with pytest.raises(ConfigError, match=r"^Bpref: computed by ir_measures, .* pass qrels$"):
+    with pytest.raises(ConfigError, match=r"^Bpref:.*ir_measures,.*qrels$"):
         compute_measures([parse_measure("Bpref")], unjudged, built.positions)
 
 
@@ -216,5 +216,5 @@ def test_needs_the_judgments_of_every_query() -> None:
     qrels = Qrels.from_dict({"q1": {"a": 1}, "q2": {"a": 1}})
     runs = align(qrels, [Run.from_dict("r", {"q1": {"a": 1.0}})])
     other = Qrels.from_dict({"q1": {"a": 1}})
-    with pytest.raises(ConfigError, match=r"^query 'q2' of the runs is not in the qrels"):
+    with pytest.raises(ConfigError, match=r"^query 'q2'"):
         compute_measures([parse_measure("Bpref")], runs, np.ones(1, dtype=np.int64), qrels=other)

@@ -57,9 +57,7 @@ def test_candidates_without_a_rerank_score() -> None:
     some = {"d2": 0.2, "d4": 0.4}
     with pytest.raises(
         AlignmentError,
-        match=r"system 's': reranker 'r' has no score for document 'd5' of query 'q' \(3 "
-        r"candidates of 1 queries within depth 50 have none\): score them, lower 'depth', or set "
-        "'missing: zero' or 'missing: below'",
+        match=r"'s':.*'r'.*'d5'.*'q'.*\(3.*1.*50.*none\):.*'depth',.*'missing:.*zero'.*'missing:.*below'",
     ):
         final(REPLACE, some)
     below = {**REPLACE, "missing": "below"}
@@ -100,12 +98,11 @@ def test_equal_rerank_scores_are_one_on_the_unit_scale() -> None:
 
 
 def test_rerank_lists_that_are_not_there_or_mean_nothing() -> None:
-    with pytest.raises(ConfigError, match=r"system 's': unknown reranker 'x' \(known: r\)"):
+    with pytest.raises(ConfigError, match=r"'s':.*'x' \(known:"):
         final({**REPLACE, "reranker": "x"}, REVERSED)
     with pytest.raises(
         ConfigError,
-        match=r"system 's': reranker 'r' has no score_space: declare what its scores mean \(unit, "
-        r"logit, log_prob, unbounded, order\)",
+        match=r"'s':.*'r'.*score_space:.*log_prob,",
     ):
         final(REPLACE, REVERSED, spaces={})
 
@@ -128,7 +125,7 @@ def test_a_greatest_score_that_cannot_divide() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ("bm25",), "fusion": "weighted_score", "blend": linear}
     )
-    with pytest.raises(AlignmentError, match="which is -1 for a query: use fused_min_max"):
+    with pytest.raises(AlignmentError, match=r"-1.*query:.*fused_min_max"):
         rank_candidates(system, runs, {"r": "unit"})
 
 

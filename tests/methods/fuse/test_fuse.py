@@ -92,7 +92,7 @@ def test_rrf_v2_needs_a_question_that_weighs_something() -> None:
     with pytest.raises(ConfigError, match=r"\(roles in use: none\)"):
         fusion.source_weights(("bm25",), [frozenset()])
     off = fusions.build({"method": "rrf_v2", "weights": {"question": 0}})
-    with pytest.raises(ConfigError, match="role 'question' that weighs more than 0"):
+    with pytest.raises(ConfigError, match=r"'question'.*0"):
         off.source_weights(SOURCES, ROLES)
 
 

@@ -159,7 +159,7 @@ def test_no_document_reaches_more_than_greatest_scores_below_0_allow() -> None:
 
 
 def test_log_odds_needs_probabilities() -> None:
-    with pytest.raises(AlignmentError, match=r"log_odds needs probabilities .* 'a' has 12"):
+    with pytest.raises(AlignmentError, match=r"log_odds.*'a'.*12"):
         scores({"method": "log_odds", "normalize": "none"}, {"a": {"x": 12.0}, "b": {"x": 0.5}})
 
 

@@ -50,7 +50,7 @@ def test_a_low_temperature_keeps_the_order_of_a_list() -> None:
 
 def test_scores_too_large_for_the_temperature() -> None:
     runs = view(bm25={"a": 1e307, "b": 1.0})
-    with pytest.raises(AlignmentError, match=r"run 'bm25' has scores up to 1e\+307, too large"):
+    with pytest.raises(AlignmentError, match=r"'bm25'.*1e\+307,"):
         fusions.build({"method": "softmax_rrf", "temperature": 1e-6}).fuse(runs)
 
 
@@ -78,5 +78,5 @@ def test_each_number_is_tuned_for_all_sources_or_for_each() -> None:
 
 def test_a_number_that_fits_no_source_is_refused() -> None:
     fusion = fusions.build({"method": "softmax_rrf", "rank_decay": {"graph": 1}})
-    with pytest.raises(ConfigError, match="rank_decay: 'graph' fits no source in use"):
+    with pytest.raises(ConfigError, match="rank_decay: 'graph'"):
         fusion.check_sources(("bm25",), [frozenset()])

@@ -95,13 +95,13 @@ def test_a_key_fits_one_source_as_weights_do(
 
 
 def test_the_normalizer_alone_refuses_two_keys_too() -> None:
-    with pytest.raises(ConfigError, match="normalize: 'keyword' and 'bm25' both fit source"):
+    with pytest.raises(ConfigError, match=r"normalize: 'keyword'.*'bm25'"):
         scaled({"method": "by_source", "sources": {"keyword": "rank", "bm25": "rank"}})
 
 
 def test_an_error_of_a_normalizer_names_it() -> None:
     lacking = {"method": "theoretical_min_max", "lo": {"bm25": 0}}
-    with pytest.raises(AlignmentError, match="exactly one 'lo' for source 'dense'"):
+    with pytest.raises(AlignmentError, match=r"'lo'.*'dense'"):
         scaled({"method": "by_source", "sources": {"dense": lacking}})
 
 

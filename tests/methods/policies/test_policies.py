@@ -153,7 +153,7 @@ def test_refuses(options: dict[str, Any], message: str) -> None:
 
 def test_weights_need_a_weighted_fusion() -> None:
     system = System("s", ["bm25", "dense"], fusion="comb_max", policy="entropy_alpha")
-    with pytest.raises(ConfigError, match="system 's': policy 'entropy_alpha' sets weights, and"):
+    with pytest.raises(ConfigError, match=r"'s':.*'entropy_alpha'"):
         list(plain_systems(system, runs_of()))
 
 
@@ -258,5 +258,5 @@ def test_a_trained_policy_says_that_its_model_did_not_learn_from_the_query() -> 
 
 def test_a_variant_without_a_reranker_is_refused_where_there_is_none() -> None:
     policy = {"method": "overlap_rules", "below": {"weights": {"dense": 3}, "rerank": False}}
-    with pytest.raises(ConfigError, match="rerank: false needs a blend with a reranker, given 'no"):
+    with pytest.raises(ConfigError, match=r"rerank:.*'no"):
         System("s", ["bm25", "dense"], policy=policy)

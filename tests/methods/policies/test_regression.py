@@ -100,7 +100,7 @@ def test_unfitted_unjudged_and_textless_are_refused() -> None:
     runs = judged_runs()
     with pytest.raises(AlignmentError, match="not fitted"):
         choose_variants(system(), runs)
-    with pytest.raises(AlignmentError, match="system 's': policy 'regression' learns from"):
+    with pytest.raises(AlignmentError, match=r"'s':.*'regression'"):
         fit_system(system(), replace(runs, grades=np.zeros_like(runs.grades)))
     with pytest.raises(AlignmentError, match="system 's': query 'q00' has no text"):
         fit_system(system(words=True), runs)

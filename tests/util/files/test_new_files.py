@@ -37,7 +37,7 @@ def test_what_was_written_without_one_stays(tmp_path: Path) -> None:
 def test_a_folder_is_free_where_no_file_is_in_the_way(tmp_path: Path) -> None:
     require_free(tmp_path, ("dataset.yaml",))
     (tmp_path / "dataset.yaml").touch()
-    with pytest.raises(ConfigError, match=r"^--save .*dataset\.yaml exists: name another folder"):
+    with pytest.raises(ConfigError, match=r"^--save.*dataset\.yaml.*exists:"):
         require_free(tmp_path, ("dataset.yaml",), "--save")
     with pytest.raises(ConfigError, match=r"dataset\.yaml is a file: name a folder"):
         require_free(tmp_path / "dataset.yaml" / "below", ())
