@@ -26,7 +26,7 @@ from fusion_bench.engines.connectors._sessions import (
 from fusion_bench.engines.dialects._search_requests import MOST_CANDIDATES, write_match
 from fusion_bench.engines.dialects.elasticsearch import FILE, Elasticsearch
 from fusion_bench.engines.dialects.opensearch import PIPELINE, REQUEST, OpenSearch
-from fusion_bench.io.json_shapes import UNFINISHED
+from fusion_bench.io.formats.json_file import UNFINISHED
 from fusion_bench.util.http_client import BASIC, BEARER, JsonClient, KeyHeader, open_client
 
 Authentication: TypeAlias = Literal["api_key", "basic", "bearer"]
