@@ -10,7 +10,6 @@ import numpy as np
 
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.ordering import cut_positions
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.run_experiment import prepare_datasets, select_systems
 from fusion_bench.experiment.experiment import Experiment
