@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from fusion_bench.api.judging import import_grades as import_grades
     from fusion_bench.api.judging import pool as pool
     from fusion_bench.api.judging import sensitivity as sensitivity
-    from fusion_bench.api.new_data import add_dataset as add_dataset
     from fusion_bench.api.new_data import new_dataset as new_dataset
     from fusion_bench.api.new_data import pull as pull
     from fusion_bench.api.new_data import rerank as rerank
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from fusion_bench.experiment.experiment import Experiment as Experiment
     from fusion_bench.experiment.experiment import read_experiment as read_experiment
     from fusion_bench.experiment.system import System as System
+    from fusion_bench.importers.public_collections import add_dataset as add_dataset
     from fusion_bench.io.dataset import Dataset as Dataset
     from fusion_bench.io.load_records import load_qrels as load_qrels
     from fusion_bench.io.load_records import load_run as load_run
@@ -103,7 +103,7 @@ _HOME = {
     "System": "experiment.system",
     "TuningResult": "api.tune",
     "__version__": "_version",
-    "add_dataset": "api.new_data",
+    "add_dataset": "importers.public_collections",
     "agreement": "api.judging",
     "align_runs": "api.compare",
     "compare": "api.compare",

@@ -65,8 +65,7 @@ def rrf(
     >>> rrf(10)
     MethodChoice(method='rrf', parameters={'k': 10})
     """
-    given = {"k": k, **options}
-    return MethodChoice("rrf", given if weights is None else {**given, "weights": dict(weights)})
+    return MethodChoice("rrf", {"k": k, **options, **_name_weights(weights)})
 
 
 def weighted(
@@ -89,9 +88,11 @@ def weighted(
     'weighted_score'
     """
     given = {"normalize": normalize, "missing": missing, **options}
-    return MethodChoice(
-        "weighted_score", given if weights is None else {**given, "weights": dict(weights)}
-    )
+    return MethodChoice("weighted_score", {**given, **_name_weights(weights)})
+
+
+def _name_weights(weights: Mapping[str, float] | None) -> dict[str, dict[str, float]]:
+    return {} if weights is None else {"weights": dict(weights)}
 
 
 def name_systems(given: Any, runs: RunNames) -> dict[str, Any]:  # noqa: ANN401 - many kinds
@@ -149,8 +150,7 @@ def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any
     if isinstance(given, str):
         is_run = given in runs
         return {"runs": [given]} if is_run else {"runs": _list_sources(runs), "fusion": given}
-    if isinstance(given, tuple) and len(given) == 2:
-        given = MethodChoice(*given)
+    given = _read_pair(given)
     if isinstance(given, MethodChoice) and isinstance(given.parameters, Mapping):
         keys = {key: value for key, value in given.parameters.items() if key in SYSTEM_KEYS}
         fusion = {key: value for key, value in given.parameters.items() if key not in SYSTEM_KEYS}
@@ -160,6 +160,11 @@ def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any
     raise ConfigError(
         f"system {name!r}: give a method's name, (method, parameters), or a System, not {given!r}"
     )
+
+
+def _read_pair(given: Any) -> Any:  # noqa: ANN401 - many kinds
+    """``(method, parameters)`` as a choice; anything else as it is."""
+    return MethodChoice(*given) if isinstance(given, tuple) and len(given) == 2 else given
 
 
 def _list_sources(runs: RunNames) -> list[str]:
@@ -180,8 +185,7 @@ def default_name(given: object) -> str:
         return given.name
     if isinstance(given, Fusion):
         return given.method
-    if isinstance(given, tuple) and len(given) == 2:
-        given = MethodChoice(*given)
+    given = _read_pair(given)
     if isinstance(given, MethodChoice):
         return given.method
     return given if isinstance(given, str) else "system"
@@ -189,8 +193,7 @@ def default_name(given: object) -> str:
 
 def _describe(given: object) -> str:
     """The method with its numbers, which tells one from the next."""
-    if isinstance(given, tuple) and len(given) == 2:
-        given = MethodChoice(*given)
+    given = _read_pair(given)
     if not isinstance(given, MethodChoice) or not isinstance(given.parameters, Mapping):
         return default_name(given)
     values = [f"{k}={v}" for k, v in given.parameters.items() if isinstance(v, int | float)]

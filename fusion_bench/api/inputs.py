@@ -353,13 +353,23 @@ def read_rerankers(
         lists, spaces = dict(dataset.rerankers), dict(dataset.spaces)
     else:
         lists, spaces = {}, {}
+    check_space_names(score_spaces or {}, lists)
     for name, space in (score_spaces or {}).items():
-        if name not in lists:
-            raise UnknownNameError("reranker", name, lists, where="score_spaces")
-        if space not in get_args(ScoreSpace):
-            raise UnknownNameError("score space", space, get_args(ScoreSpace), where="score_spaces")
         try:
             check_score_space(lists[name].scores, space)
         except DataError as error:
             raise DataError(f"score_spaces: {name}: {error}") from None
     return lists, {name: spaces[name] for name in lists} | dict(score_spaces or {})
+
+
+def check_space_names(spaces: Mapping[str, ScoreSpace], lists: Collection[str]) -> None:
+    """Refuse a score space that is none, or that is given for no list.
+
+    Raises:
+        UnknownNameError: Such as it.
+    """
+    for name, space in spaces.items():
+        if name not in lists:
+            raise UnknownNameError("reranker", name, lists, where="score_spaces")
+        if space not in get_args(ScoreSpace):
+            raise UnknownNameError("score space", space, get_args(ScoreSpace), where="score_spaces")

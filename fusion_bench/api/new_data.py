@@ -8,22 +8,20 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import TypeVar
 
-from fusion_bench.api.inputs import locate_dataset
+from fusion_bench.api.inputs import check_space_names, locate_dataset
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.engine_settings import build_connector
 from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
-from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.starter import RerankFile, StarterInput
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.overrides import merge_mappings
-from fusion_bench.importers import public_collections as collections
-from fusion_bench.importers.collection import AddedDataset
 from fusion_bench.importers.new_dataset import NewDataset, make_new_dataset
 from fusion_bench.judging.query_log import QuerySample, read_query_log, sample_queries
-from fusion_bench.models.rerank_run import RerankOptions, WrittenList, score_list
+from fusion_bench.models.rerank_options import RerankOptions
+from fusion_bench.models.rerank_run import WrittenList, score_list
 
 T = TypeVar("T")
 
@@ -39,38 +37,6 @@ def outside_event_loop(work: Callable[[], T]) -> T:
 
 
 PathLike = str | os.PathLike[str]
-
-
-def add_dataset(
-    collection: str,
-    out: PathLike,
-    *,
-    splits: Sequence[str] = (),
-    name: str | None = None,
-    any_counts: bool = False,
-    download: bool = False,
-) -> AddedDataset:
-    """Make a dataset of a published test collection: queries, judgments and documents.
-
-    Args:
-        collection: ``ir_datasets:ID``, ``beir:FOLDER`` or ``mteb:FOLDER``.
-        out: The folder to write.
-        splits: The splits to read; empty = all.
-        name: The dataset's name; by default the collection's.
-        any_counts: Accept counts that differ from those that the collection's makers state.
-        download: Whether ir_datasets may download what its cache lacks.
-
-    Raises:
-        FusionBenchError: The collection is not there or breaks a rule, a count differs, or the
-            folder holds a dataset already.
-    """
-    return collections.add_dataset(
-        *(collection, Path(out)),
-        splits=splits,
-        name=name,
-        any_counts=any_counts,
-        download=download,
-    )
 
 
 def new_dataset(
@@ -103,11 +69,7 @@ def new_dataset(
         FusionBenchError: A file breaks a rule, or the folder holds a dataset already.
     """
     lists, spaces = rerankers or {}, score_spaces or {}
-    for name, space in spaces.items():
-        if name not in lists:
-            raise UnknownNameError("reranker", name, lists, where="score_spaces")
-        if space not in get_args(ScoreSpace):
-            raise UnknownNameError("score space", space, get_args(ScoreSpace), where="score_spaces")
+    check_space_names(spaces, lists)
     given = StarterInput(
         qrels=Path(qrels),
         runs={name: Path(path) for name, path in runs.items()},
@@ -240,23 +202,21 @@ def rerank(
         FusionBenchError: An input or an option breaks a rule, or nothing could be scored.
     """
     options = RerankOptions(
-        dataset=locate_dataset(dataset, folders),
+        dataset=str(dataset),
         system=system,
-        experiment=None if experiment is None else Path(experiment),
-        config=None if config is None else Path(config),
-        overrides=[f"{key}={_format_yaml(value)}" for key, value in (settings or {}).items()],
         provider=provider,
         fallbacks=fallbacks,
+        config=None if config is None else Path(config),
+        overrides=[f"{key}={_format_yaml(value)}" for key, value in (settings or {}).items()],
+        experiment=None if experiment is None else Path(experiment),
         depth=depth,
         split=split,
         out=None if out is None else Path(out),
         store=Path(store),
         max_cost=max_cost,
-        measure="nDCG@10",
-        reranker=None,
-        fallback_list=None,
     )
-    return outside_event_loop(lambda: score_list(options, lambda _done, _total, _spent: None))
+    path = locate_dataset(dataset, folders)
+    return outside_event_loop(lambda: score_list(path, options, lambda *_: None))
 
 
 def _format_yaml(value: object) -> str:

@@ -81,8 +81,20 @@ DIFFERENCE_FIELDS = (
 DOUBTS = frozenset({"unjudged", "unjudged decide", "ties", "near-duplicate queries"})
 
 
+class ResultView(TableView):
+    """A result that has figures and a page."""
+
+    def plot(self, kind: str | None = None) -> Drawing:
+        """The first figure of the report, or the first of one kind; see :func:`plot`."""
+        return plot(self, kind)
+
+    def page(self) -> HtmlPage:
+        """The page for a browser, which a notebook shows inline; see :func:`page`."""
+        return page(self)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparisons(TableView):
+class Comparisons(ResultView):
     """Systems against a baseline on one collection.
 
     Attributes:
@@ -165,14 +177,6 @@ class Comparisons(TableView):
             "queries": len(self.collection.queries),
             "systems": {row.pop("system"): row for row in rows},
         }
-
-    def plot(self, kind: str | None = None) -> Drawing:
-        """The first figure of the report, or the first of one kind; see :func:`plot`."""
-        return plot(self, kind)
-
-    def page(self) -> HtmlPage:
-        """The page for a browser, which a notebook shows inline; see :func:`page`."""
-        return page(self)
 
     def _summary(self) -> str:
         compared = pluralize(len(self.collection.ranked_systems), "system")
@@ -259,11 +263,16 @@ def compare_reports(before: ReportLike, after: ReportLike) -> ReportChange:
     return add_comparisons(find_changes(old, new), old, new)
 
 
-def _read_report(given: object) -> Report:
-    if isinstance(given, str | os.PathLike):
-        path = Path(given)
+def find_record(result: object) -> object:
+    """The record of a result; of a path, the report that lies there."""
+    if isinstance(result, str | os.PathLike):
+        path = Path(result)
         return read_report(path / FILE if path.is_dir() else path)
-    record = getattr(given, "report", given)
+    return getattr(result, "report", result)
+
+
+def _read_report(given: object) -> Report:
+    record = find_record(given)
     if isinstance(record, Report):
         return record
     raise DataError(
@@ -319,7 +328,12 @@ def plot(result: object, kind: str | None = None) -> Drawing:
     """
     from fusion_bench.report.plots._base import REGISTRY, render_png
 
-    record = _find_record(result)
+    record = find_record(result)
+    if not hasattr(record, "model_dump"):
+        raise DataError(
+            f"cannot draw {type(result).__name__}: give what compare or tune returned, a Report, "
+            "or the path of a report.json"
+        )
     page = "evaluation" if isinstance(record, Report) else "tuning"
     given: Sequence[object] = (record,)
     if isinstance(record, Report):
@@ -335,15 +349,3 @@ def plot(result: object, kind: str | None = None) -> Drawing:
     # A notebook shows it without any set-up of Matplotlib's backends.
     setattr(drawing, "_repr_png_", lambda: render_png(drawing))  # noqa: B010 - not of its class
     return drawing
-
-
-def _find_record(result: object) -> object:
-    if isinstance(result, str | os.PathLike):
-        return read_report(Path(result))
-    record = getattr(result, "report", result)
-    if not hasattr(record, "model_dump"):
-        raise DataError(
-            f"cannot draw {type(result).__name__}: give what compare or tune returned, a Report, "
-            "or the path of a report.json"
-        )
-    return record

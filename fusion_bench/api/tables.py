@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from fusion_bench.api.results import find_record
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
 from fusion_bench.evaluation.report_changes import ReportChange
-from fusion_bench.evaluation.report_file import Report, read_report
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.tuning_records import TuningReport
@@ -181,11 +180,9 @@ def tables(result: object) -> dict[str, pd.DataFrame]:
     Raises:
         DataError: It is nothing that has tables, or the file breaks a rule.
     """
-    if isinstance(result, str | os.PathLike):
-        return report_tables(read_report(Path(result)))
-    record = getattr(result, "report", result)
-    if isinstance(result, ReportDetails | CollectionDetails | ReportChange):
-        record = result
+    record = result
+    if not isinstance(result, ReportDetails | CollectionDetails | ReportChange):
+        record = find_record(result)
     if isinstance(record, Report):
         return report_tables(record)
     if isinstance(record, ReportChange):

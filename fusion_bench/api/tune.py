@@ -18,6 +18,7 @@ from fusion_bench.api.inputs import (
     list_measures,
     read_dataset,
 )
+from fusion_bench.api.results import ResultView
 from fusion_bench.config.models import Location, parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace
@@ -44,17 +45,14 @@ from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import TuningObjective, create_objective
 from fusion_bench.tune.search import Trial, TrialOrigin
 from fusion_bench.tune.tuning_run import TuningRun
-from fusion_bench.util.formatting import Columns, TableView
+from fusion_bench.util.formatting import Columns
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
     from optuna.study import Study
-
-    from fusion_bench.api.results import HtmlPage
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TuningResult(TableView):
+class TuningResult(ResultView):
     """What a tuning run chose, and whether it is better than the default.
 
     Attributes:
@@ -128,18 +126,6 @@ class TuningResult(TableView):
     def to_dict(self) -> dict[str, Any]:
         """Everything, as ``tuning.json`` has it."""
         return self.report.model_dump(mode="json")
-
-    def plot(self, kind: str | None = None) -> Drawing:
-        """The first figure of the report, or the first of one kind; see :func:`plot`."""
-        from fusion_bench.api.results import plot
-
-        return plot(self, kind)
-
-    def page(self) -> HtmlPage:
-        """The page for a browser, which a notebook shows inline; see :func:`page`."""
-        from fusion_bench.api.results import page
-
-        return page(self)
 
     def _summary(self) -> str:
         chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())

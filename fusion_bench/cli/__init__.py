@@ -13,18 +13,8 @@ from collections.abc import Sequence
 
 import typer
 
+from fusion_bench.cli.application import process
 from fusion_bench.cli.application.console import echo_error
-from fusion_bench.cli.application.process import (
-    CommandInterruptedError,
-    ExitCode,
-    check_address_limit,
-    describe_os_error,
-    drop_output,
-    error_format,
-    is_out_of_memory,
-    is_reader_gone,
-    mend_streams,
-)
 from fusion_bench.cli.application.progress import progress_lines
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.util.signals import handlers
@@ -39,34 +29,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    mend_streams()
+    process.mend_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    with error_format(given):
+    with process.error_format(given):
         try:
-            check_address_limit()
+            process.check_address_limit()
             with handlers.raise_in_command(), progress_lines(given[0] if given else ""):
                 return _run_command(given)
         except FusionBenchError as error:
             _fail(str(error))
         except OSError as error:
-            if is_reader_gone(error):
-                drop_output()
-                return ExitCode.PIPE_CLOSED
-            _fail(describe_os_error(error))
-        except (KeyboardInterrupt, CommandInterruptedError):
+            if process.is_reader_gone(error):
+                process.drop_output()
+                return process.ExitCode.PIPE_CLOSED
+            _fail(process.describe_os_error(error))
+        except (KeyboardInterrupt, process.CommandInterruptedError):
             _fail("interrupted")
-            return ExitCode.INTERRUPTED
+            return process.ExitCode.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - exit code 1 means a regression
             if _is_interrupted(error):
                 _fail("interrupted")
-                return ExitCode.INTERRUPTED
-            if is_out_of_memory(error):
+                return process.ExitCode.INTERRUPTED
+            if process.is_out_of_memory(error):
                 _fail("not enough memory: use fewer queries or a machine with more memory")
             elif type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
                 typer.echo(str(error), err=True)
             else:
                 _fail(_describe_exception(error))
-    return ExitCode.FAILED
+    return process.ExitCode.FAILED
 
 
 def _run_command(arguments: list[str]) -> int:
@@ -79,11 +69,11 @@ def _run_command(arguments: list[str]) -> int:
     try:
         code = app(args=arguments, prog_name="fusion-bench", standalone_mode=False)
     except SystemExit as stop:
-        if is_reader_gone(stop.__context__):  # Typer's code is 1, a regression here
-            return ExitCode.PIPE_CLOSED
+        if process.is_reader_gone(stop.__context__):  # Typer's code is 1, a regression here
+            return process.ExitCode.PIPE_CLOSED
         is_code = stop.code is None or isinstance(stop.code, int)
-        code = stop.code if is_code else ExitCode.FAILED
-    if code == ExitCode.INTERRUPTED:
+        code = stop.code if is_code else process.ExitCode.FAILED
+    if code == process.ExitCode.INTERRUPTED:
         echo_error("interrupted")
     return code if isinstance(code, int) else 0
 
@@ -94,7 +84,7 @@ def _fail(message: str) -> None:
         echo_error(message, replaces_result=True)
     except OSError:
         echo_error(message)
-    drop_output()
+    process.drop_output()
 
 
 def _is_interrupted(error: BaseException | None) -> bool:

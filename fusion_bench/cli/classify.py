@@ -2,88 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
-from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
+from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.config.options import Amount, Argument, Changes, File
 
 if TYPE_CHECKING:
     from fusion_bench.models.query_types import Predictions
     from fusion_bench.report.page import Table
 
-command = base.command_app()
+
+class ClassifyOptions(base.JsonOptions):
+    """Options of ``classify``.
+
+    Attributes:
+        queries: JSON Lines with id and text.
+        out: The same lines with predicted_type and predicted_confidence.
+        method: Words and patterns, or a language model behind a chat endpoint.
+        change: Set a key of the endpoint, such as model=NAME, base_url=http://…,
+            price.per_million_tokens=1; repeatable.
+        records: Also write QueryClassification records, one a line.
+        store: SQLite file that keeps the model's answers.
+        max_cost: Stop before the price exceeds this.
+    """
+
+    queries: Annotated[Path, Argument("QUERIES")]
+    out: File
+    method: Literal["rules", "chat"] = "rules"
+    change: Changes = ()
+    records: File | None = None
+    store: File = Path("reports/classify/answers.sqlite")
+    max_cost: Amount | None = None
 
 
-class ClassifierName(StrEnum):
-    """What classifies."""
-
-    RULES = "rules"
-    CHAT = "chat"
-
-
-@command.command(
-    epilog=base.format_examples(
-        "fusion-bench classify queries.jsonl --out predicted.jsonl",
-        "fusion-bench classify queries.jsonl --out predicted.jsonl --method chat --set model=NAME",
-    )
-    + "\n\n"
-    + describe_exit_codes(ExitCode.DEGRADED),
-)
-def classify_command(
-    queries: Annotated[
-        Path, typer.Argument(help="JSON Lines with id and text.", metavar="QUERIES")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The same lines with predicted_type and predicted_confidence.", metavar="FILE"
-        ),
-    ],
-    method: Annotated[
-        ClassifierName,
-        typer.Option(help="Words and patterns, or a language model behind a chat endpoint."),
-    ] = ClassifierName.RULES,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Set a key of the endpoint, such as model=NAME, base_url=http://…, "
-            "price.per_million_tokens=1; repeatable.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(help="Also write QueryClassification records, one a line.", metavar="FILE"),
-    ] = None,
-    store: Annotated[
-        Path, typer.Option(help="SQLite file that keeps the model's answers.", metavar="FILE")
-    ] = Path("reports/classify/answers.sqlite"),
-    max_cost: Annotated[
-        float | None, typer.Option(help="Stop before the price exceeds this.", min=0)
-    ] = None,
-    json: base.JsonFlag = False,
-) -> None:
+@base.single_command(ExitCode.DEGRADED)
+def command(options: ClassifyOptions) -> None:
     """Predict the type of each query: local, global, relationship or hybrid.
 
     API keys come from environment variables. A stored answer of the model is not paid for twice.
     A query that cannot be classified is hybrid; it is named, and the exit code is 4.
+
+    Examples:
+        fusion-bench classify queries.jsonl --out predicted.jsonl
+        fusion-bench classify queries.jsonl --out predicted.jsonl --method chat --set model=NAME
     """
     from fusion_bench.models.query_types import RuleClassifier, classify_file
 
-    if method is ClassifierName.RULES:
-        base.refuse_options("--method rules", {"--set": change, "--max-cost": max_cost})
-        predictions, ledger = classify_file(queries, RuleClassifier(), out, records=records), None
+    if options.method == "rules":
+        base.refuse(options, "does not go with --method rules", "change", "max_cost")
+        predictions = options.call(classify_file, options.queries, RuleClassifier())
+        ledger = None
     else:
-        predictions, ledger = _ask_model(queries, out, records, change or [], store, max_cost)
-    if json:
+        predictions, ledger = _ask_model(options)
+    if options.json:
         print_json({"predictions": predictions, "ledger": ledger})
     else:
         _print_predictions(predictions, ledger)
@@ -91,33 +69,18 @@ def classify_command(
         raise typer.Exit(ExitCode.DEGRADED)
 
 
-def _ask_model(
-    queries: Path,
-    out: Path,
-    records: Path | None,
-    changes: list[str],
-    store: Path,
-    max_cost: float | None,
-) -> tuple[Predictions, dict[str, Any]]:
+def _ask_model(options: ClassifyOptions) -> tuple[Predictions, dict[str, Any]]:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.models.chat_classifier import ChatClassifier, make_client
     from fusion_bench.models.query_types import classify_file
     from fusion_bench.models.score_store import ScoreStore
 
-    client = make_client(changes, is_limited=max_cost is not None)
-    with closing(ScoreStore(store)) as opened, progress_bar() as show:
-        classifier = ChatClassifier(
-            client, opened, max_cost=max_cost, on_progress=_describe_progress(show)
-        )
-        predictions = classify_file(queries, classifier, out, records=records)
+    client = make_client(options.change, is_limited=options.max_cost is not None)
+    with closing(ScoreStore(options.store)) as opened, progress_bar() as show:
+        on_progress = base.show_price(show, "classifying")
+        classifier = options.call(ChatClassifier, client, opened, on_progress=on_progress)
+        predictions = options.call(classify_file, options.queries, classifier)
         return predictions, classifier.ledger
-
-
-def _describe_progress(show: Callable[[str, int, int], None]) -> Callable[[int, int, float], None]:
-    def show_progress(done: int, total: int, spent: float) -> None:
-        show(f"classifying, price so far {spent:.4f}" if spent else "classifying", done, total)
-
-    return show_progress
 
 
 def _print_predictions(predictions: Predictions, ledger: Mapping[str, Any] | None) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import (
     echo,
     echo_error,
@@ -18,70 +17,36 @@ from fusion_bench.cli.application.console import (
     print_result,
 )
 from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.config.options import Folder, Name, Option
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.export_records import ExportReport
 
-command = base.command_app()
+
+class ExportOptions(base.ExperimentOptions):
+    """Options of ``export``.
+
+    Attributes:
+        engine: Engine or library, such as elasticsearch or langchain; docs/engines.md lists them.
+        system: System of the experiment. Default: the only one, or the tuned one.
+        dataset: Take roles from this dataset, and replay on it. Default: the experiment's.
+        query_type: Write the numbers of this query type.
+        intent: Write the numbers of this intent.
+        replay: Replay what is written on the dataset. Default: where it is approximate.
+        out: Write the files into this folder.
+    """
+
+    engine: Annotated[str, Option("--to", metavar="ENGINE")]
+    system: Name | None = None
+    dataset: Name | None = None
+    query_type: Annotated[str, Option(metavar="TYPE")] | None = None
+    intent: Name | None = None
+    replay: bool | None = None
+    out: Folder | None = None
 
 
-@command.command(
-    "export",
-    epilog=base.format_examples(
-        "fusion-bench export reports/mine/tuning/tuned.yaml --to elasticsearch",
-        "fusion-bench export experiments/mine.yaml --to opensearch --system rrf > pipeline.json",
-        "fusion-bench export experiments/mine.yaml --to langchain --system rrf --out search",
-        "fusion-bench export experiments/mine.yaml --to qdrant --system rrf --replay --json",
-    ),
-)
-def export_command(
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            help="Engine or library, such as elasticsearch or langchain; docs/engines.md lists "
-            "them.",
-            metavar="ENGINE",
-        ),
-    ],
-    experiment: base.ExperimentFile = base.DEFAULT,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            help="System of the experiment. Default: the only one, or the tuned one.",
-            metavar="NAME",
-        ),
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            help="Take roles from this dataset, and replay on it. Default: the experiment's.",
-            metavar="NAME",
-        ),
-    ] = None,
-    query_type: Annotated[
-        str | None,
-        typer.Option(help="Write the numbers of this query type.", metavar="TYPE"),
-    ] = None,
-    intent: Annotated[
-        str | None,
-        typer.Option(help="Write the numbers of this intent.", metavar="NAME"),
-    ] = None,
-    replay: Annotated[
-        bool | None,
-        typer.Option(
-            "--replay/--no-replay",
-            help="Replay what is written on the dataset. Default: where it is approximate.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write the files into this folder.", metavar="DIR"),
-    ] = None,
-    datasets: base.DatasetFolders = None,
-    overrides: base.SetOption = None,
-    json: base.JsonFlag = False,
-) -> None:
+@base.single_command()
+def command(options: ExportOptions) -> None:
     """Write a system as the configuration of a search engine or library.
 
     Says how well the engine can do what the system does: exact, rank-equivalent, approximate or
@@ -90,31 +55,27 @@ def export_command(
 
     Without --out the configuration goes to standard output, and through a pipe nothing else does.
     Unsupported ends with exit code 2.
+
+    Examples:
+        fusion-bench export reports/mine/tuning/tuned.yaml --to elasticsearch
+        fusion-bench export experiments/mine.yaml --to opensearch --system rrf > pipeline.json
+        fusion-bench export experiments/mine.yaml --to langchain --system rrf --out search
+        fusion-bench export experiments/mine.yaml --to qdrant --system rrf --replay --json
     """
-    from fusion_bench.engines.export import ExportOptions, export_experiment
+    from fusion_bench.engines import export
     from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.report.export_page import build_export_page
 
-    find_engine(to, where="--to")
-    if query_type is not None and intent is not None:
-        raise typer.BadParameter("a system has numbers by one of them", param_hint="--intent")
-    options = ExportOptions(to, query_type, intent, replay)
-    context = base.experiment_context(experiment, datasets, overrides)
-    with context as (parsed, source, folders, progress):
-        report = export_experiment(
-            parsed,
-            source,
-            options,
-            folders=folders,
-            system=system,
-            dataset=dataset,
-            progress=progress,
-        )
+    find_engine(options.engine, where="--to")
+    if options.query_type is not None:
+        base.refuse(options, "a system has numbers by one of them", "intent")
+    asked = options.call(export.ExportOptions)
+    report = options.run(export.export_experiment, asked)
     if report.fidelity == "unsupported":
-        _refuse(report, as_json=json)
-    written = [] if out is None else report.write(out, force=True)  # the command decides
-    if json or out is not None:
-        print_result(report, build_export_page(report), as_json=json, written=written)
+        _refuse(report, as_json=options.json)
+    written = [] if options.out is None else report.write(options.out, force=True)  # it decides
+    if options.json or options.out is not None:
+        print_result(report, build_export_page(report), options, written)
         return
     _print_raw(report)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
+from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import echo, print_json
-from fusion_bench.cli.application.file_options import (
-    RunColumns,
-    parse_named_files,
-    parse_run_columns,
-)
+from fusion_bench.config.options import Argument, Changes, File, Name, Number
 
 if TYPE_CHECKING:
     from fusion_bench.ranking.final_lists import FinalLists
@@ -21,113 +19,95 @@ if TYPE_CHECKING:
 #: Suffixes of an experiment's file.
 YAML = {".yaml", ".yml"}
 
-command = base.command_app()
+
+class FuseOptions(base.DatasetOptions):
+    """Options of ``fuse``.
+
+    Attributes:
+        inputs: YAML file of an experiment, or two or more ranked lists with their names.
+        out: The file. Its suffix names the format: .trec .run .jsonl .csv .tsv .parquet; .gz may
+            follow.
+        system: System of the experiment.
+        dataset: Dataset, if the experiment has several.
+        split: Only queries of this split. Default: every query that a run answers.
+        trial: Which file of each list that has several. Default: the first.
+        sources: Write the rank and score of each document in each list.
+        method: Fusion of run files, such as rrf or convex. Default: rrf.
+        change: Set a key of --method, or replace a value of the experiment, such as
+            systems.rrf.fusion.k=20; repeatable.
+    """
+
+    inputs: Annotated[Sequence[str], Argument("EXPERIMENT | NAME=FILE…")]
+    out: File
+    system: Name | None = None
+    dataset: Name | None = None
+    split: Name | None = None
+    trial: Number | None = None
+    sources: bool = False
+    method: str | None = None
+    change: Changes = ()
+    run_columns: file_options.RunColumns = ()
 
 
-@command.command(
-    "fuse",
-    epilog=base.format_examples(
-        "fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.trec",
-        "fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.csv --split test --sources",
-        "fusion-bench fuse bm25=a.jsonl dense=b.jsonl --method rrf --set k=20 --out rrf.trec",
-    ),
-)
-def fuse_command(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            help="YAML file of an experiment, or two or more ranked lists with their names.",
-            metavar="EXPERIMENT | NAME=FILE…",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The file. Its suffix names the format: .trec .run .jsonl .csv .tsv .parquet; "
-            ".gz may follow.",
-            metavar="FILE",
-        ),
-    ],
-    system: Annotated[
-        str | None, typer.Option(help="System of the experiment.", metavar="NAME")
-    ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Dataset, if the experiment has several.", metavar="NAME")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="Only queries of this split. Default: every query that a run answers.",
-            metavar="NAME",
-        ),
-    ] = None,
-    trial: Annotated[
-        int | None,
-        typer.Option(
-            help="Which file of each list that has several. Default: the first.",
-            min=1,
-            metavar="N",
-        ),
-    ] = None,
-    sources: Annotated[
-        bool,
-        typer.Option("--sources", help="Write the rank and score of each document in each list."),
-    ] = False,
-    method: Annotated[
-        str | None,
-        typer.Option(help="Fusion of run files, such as rrf or convex. Default: rrf."),
-    ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Set a key of --method, or replace a value of the experiment, such as "
-            "systems.rrf.fusion.k=20; repeatable.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    run_columns: RunColumns = None,
-    datasets: base.DatasetFolders = None,
-    json: base.JsonFlag = False,
-) -> None:
+@base.single_command()
+def command(options: FuseOptions) -> None:
     """Write the final lists of a system, or of a fusion of run files.
 
     Ranks begin at 1. Whoever sorts a list by its scores finds the same order.
+
+    Examples:
+        fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.trec
+        fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.csv --split test --sources
+        fusion-bench fuse bm25=a.jsonl dense=b.jsonl --method rrf --set k=20 --out rrf.trec
     """
-    from fusion_bench.api.fuse_lists import fuse_experiment, fuse_files, make_run_rows
-    from fusion_bench.experiment.method_table import describe_fusion_alias
-    from fusion_bench.io.outputs import refuse_inputs, write_output
+    from fusion_bench.api.fuse_lists import make_run_rows
+    from fusion_bench.io.outputs import write_output
     from fusion_bench.io.write_run import encode_run, find_writer
 
-    find_writer(out, has_sources=sources)
-    if len(inputs) == 1 and Path(inputs[0]).suffix.lower() in YAML:
-        base.refuse_options("an experiment", {"--method": method, "--run-columns": run_columns})
-        if system is None:
-            raise typer.BadParameter("name a system of the experiment", param_hint="--system")
-        path = Path(inputs[0])
-        folders = base.folders_for(datasets, path)
-        with base.open_experiment(path, change) as (experiment, source):
-            lists = fuse_experiment(
-                *(experiment, source, system),
-                folders=folders,
-                dataset=dataset,
-                split=split,
-                trial=trial or 1,
-            )
-    else:
-        given = {"--system": system, "--dataset": dataset, "--split": split, "--datasets": datasets}
-        base.refuse_options("run files", {**given, "--trial": trial})
-        layout = parse_run_columns(run_columns)
-        fusion = {"method": "rrf" if method is None else method, **_parse_keys(change or [])}
-        files = parse_named_files(inputs, "NAME=FILE")
-        refuse_inputs(files.values())
-        lists = fuse_files(files, fusion, layout)
-        base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
-    write_output(out, encode_run(out, make_run_rows(lists, has_sources=sources)))
-    _print_summary(lists, out, as_json=json)
+    out, inputs = options.out, options.inputs
+    find_writer(out, has_sources=options.sources)
+    is_experiment = len(inputs) == 1 and Path(inputs[0]).suffix.lower() in YAML
+    lists = _fuse_experiment(options) if is_experiment else _fuse_files(options)
+    write_output(out, encode_run(out, make_run_rows(lists, has_sources=options.sources)))
+    _print_summary(lists, out, as_json=options.json)
 
 
-def _parse_keys(changes: list[str]) -> dict[str, object]:
+def _fuse_experiment(options: FuseOptions) -> FinalLists:
+    from fusion_bench.api.fuse_lists import fuse_experiment
+
+    base.refuse(options, "does not go with an experiment", "method", "run_columns")
+    if options.system is None:
+        raise typer.BadParameter("name a system of the experiment", param_hint="--system")
+    given = options.call(
+        base.ExperimentOptions, experiment=Path(options.inputs[0]), overrides=options.change
+    )
+    with given.read() as (experiment, source):
+        return options.call(
+            fuse_experiment,
+            *(experiment, source, options.system),
+            folders=given.folders,
+            trial=options.trial or 1,
+        )
+
+
+def _fuse_files(options: FuseOptions) -> FinalLists:
+    from fusion_bench.api.fuse_lists import fuse_files
+    from fusion_bench.experiment.method_table import describe_fusion_alias
+    from fusion_bench.io.outputs import refuse_inputs
+
+    of_experiments = ("system", "dataset", "split", "datasets", "trial")
+    base.refuse(options, "does not go with run files", *of_experiments)
+    layout = file_options.parse_run_columns(options.run_columns)
+    method = "rrf" if options.method is None else options.method
+    fusion = {"method": method, **_parse_keys(options.change)}
+    files = file_options.parse_named_files(options.inputs, "NAME=FILE")
+    refuse_inputs(files.values())
+    lists = fuse_files(files, fusion, layout)
+    base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
+    return lists
+
+
+def _parse_keys(changes: Sequence[str]) -> dict[str, object]:
     """``k=20`` as a key and its value in YAML.
 
     Raises:

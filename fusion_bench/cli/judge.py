@@ -3,106 +3,179 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json
-from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
-from fusion_bench.config.models import MOST_RANK
+from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.config.options import Amount, Argument, Count, Depth, File, Name, Option, Seed
 
 if TYPE_CHECKING:
+    from fusion_bench.judging.judge_work import JudgeOptions as WorkOptions
     from fusion_bench.judging.llm_run import WrittenGrades
     from fusion_bench.judging.pools import JudgedSystems
     from fusion_bench.models.ledger import CostEstimate
 
 
-LlmFile = Annotated[
-    Path | None,
-    typer.Option(help="Language models grade the pool, as this YAML file says.", metavar="FILE"),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="With --llm: print the price and ask no model.")
-]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(help="With --llm: stop before the price of all judges exceeds this.", min=0),
-]
-DoubleJudged = Annotated[
-    int | None,
-    typer.Option(
-        help="With --llm: pairs with people's grades that are graded too, to measure agreement. "
-        "Default: 200.",
-        min=0,
-        metavar="N",
-    ),
-]
-StoreFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="With --llm: SQLite file of the answers. Default: reports/judge/answers.sqlite.",
-        metavar="FILE",
-    ),
-]
+class JudgeOptions(base.DatasetOptions):
+    """Options of ``judge``.
+
+    Attributes:
+        target: An experiment, or a dataset: its name, its folder or its dataset.yaml.
+        judge: Name of the judge; each has a file.
+        budget: Only documents that could still change the comparison, so many at most.
+        queries: Only documents of the queries in FILE, one id a line, such as 'grades sample'
+            draws; also those that the judgments hold.
+        depth: Depth of the pool.
+        order: Order of the pool; random hides the ranks.
+        systems: System, beside the baseline; repeatable. Default: all.
+        dataset: One of the experiment's datasets.
+        measure: With --next: the measure. Default: the primary one.
+        baseline: With --next. Default: the experiment's.
+        candidate: With --next. Default: the best other system.
+        max_grade: Greatest grade. Default: the greatest of the judgments.
+        seed: Seed of the random order.
+        export: Write the documents to a spreadsheet, .csv.
+        sheet: Read grades from a spreadsheet.
+        listed: Only list the documents.
+        write_qrels: Write the grades of all judges as qrels.
+        combine: With --write-qrels: how several grades become one. Default: majority.
+        llm: Language models grade the pool, as this YAML file says.
+        dry_run: With --llm: print the price and ask no model.
+        max_cost: With --llm: stop before the price of all judges exceeds this.
+        double_judged: With --llm: pairs with people's grades that are graded too, to measure
+            agreement. Default: 200.
+        store: With --llm: SQLite file of the answers. Default: reports/judge/answers.sqlite.
+        overrides: Replace a value of the experiment, such as systems.rrf.fusion.k=20; repeatable.
+    """
+
+    target: Annotated[Path, Argument("EXPERIMENT|DATASET")]
+    judge: Name = "judge"
+    budget: Annotated[int, Option("--next", metavar="BUDGET", min=1)] | None = None
+    queries: File | None = None
+    depth: Depth = 10
+    order: Literal["pool", "system", "move-to-front", "uncertainty", "random"] = "random"
+    systems: base.Systems = ()
+    dataset: Name | None = None
+    measure: Name | None = None
+    baseline: Name | None = None
+    candidate: Name | None = None
+    max_grade: Count | None = None
+    seed: Seed = 0
+    export: File | None = None
+    sheet: Annotated[File, Option("--import")] | None = None
+    listed: Annotated[bool, Option("--list")] = False
+    write_qrels: File | None = None
+    combine: Literal["majority", "mean", "first"] | None = None
+    llm: File | None = None
+    dry_run: bool = False
+    max_cost: Amount | None = None
+    double_judged: Annotated[int, Option(min=0, metavar="N")] | None = None
+    store: File | None = None
+    datasets: base.Folders = ()
+    overrides: base.Overrides = ()
+
+    def check(self) -> None:
+        """Refuse options that do not go together.
+
+        Raises:
+            typer.BadParameter: Two do not, or the spreadsheet is not named ``.csv``.
+        """
+        if self.llm is not None:
+            base.refuse(self, "does not go with --llm", *OF_PEOPLE)
+            if "=" in str(self.llm) and not self.llm.exists():
+                raise typer.BadParameter(
+                    f"{self.llm}: the YAML file of the judges is needed, not KEY=VALUE",
+                    param_hint="--llm",
+                )
+        else:
+            base.refuse(self, "needs --llm FILE", "dry_run", "max_cost", "double_judged", "store")
+        chosen = [*self.given("export", "sheet", "write_qrels", "listed")]
+        if len(chosen) > 1:
+            raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint=chosen[1])
+        if self.export is not None and self.export.suffix.lower() != ".csv":
+            raise typer.BadParameter(
+                f"{self.export}: it writes comma-separated values (CSV), which every spreadsheet "
+                "opens: name it .csv",
+                param_hint="--export",
+            )
+        if self.write_qrels is None:
+            base.refuse(self, "needs --write-qrels FILE", "combine")
+        if self.budget is None:
+            base.refuse(self, "needs --next BUDGET", "measure", "baseline", "candidate")
+        if self.sheet is not None or self.write_qrels is not None:
+            base.refuse(self, f"does not go with {chosen[0]}", "budget")
+        if self.given("budget", "sheet", "write_qrels"):
+            others = "does not go with --next, --import or --write-qrels"
+            base.refuse(self, others, "queries")
+
+    def read_systems(self) -> JudgedSystems:
+        """The systems whose documents are judged."""
+        from fusion_bench.judging.pools import is_experiment, read_judged_systems
+
+        experiment = self.target if is_experiment(self.target) else None
+        folders = base.folders_for(self.datasets, experiment)
+        return self.call(read_judged_systems, self.target, folders=folders)
+
+    def make_work(self) -> WorkOptions:
+        """Who judges what, in which order."""
+        from fusion_bench.judging.judge_work import JudgeOptions, Question
+        from fusion_bench.judging.pools import read_query_ids
+
+        return self.call(
+            JudgeOptions,
+            question=None if self.budget is None else self.call(Question),
+            queries=None if self.queries is None else read_query_ids(self.queries),
+        )
+
+
+#: Options of judging by people.
+OF_PEOPLE = (
+    *("budget", "queries", "export", "sheet", "write_qrels", "listed"),
+    *("max_grade", "judge", "order", "seed"),
+)
 #: Pairs with people's grades that a model grades too.
 DOUBLE_JUDGED = 200
 
 
-@dataclass(frozen=True)
-class LlmOptions:
-    """How language models judge.
+@base.single_command(ExitCode.DEGRADED)
+def command(options: JudgeOptions) -> None:
+    """Judge the documents that systems return, one key a grade.
 
-    Attributes:
-        config: The YAML file; None = people judge.
-        is_dry: Only print the price.
-        max_cost: Limit of the price of all judges; None = none.
-        double_judged: Pairs with people's grades that are graded too; None = the default.
-        store: SQLite file of the answers; None = the default.
+    Shows query and document side by side, without the names of systems and without ranks. Each
+    grade is in judgments/NAME.csv beside the dataset.yaml before the next document is shown. The
+    same command goes on where the last one ended.
+
+    With --llm, language models grade the pool and the pairs that people graded; each writes
+    machine-judgments/NAME.csv. API keys come from environment variables, and no answer is paid for
+    twice.
+
+    Examples:
+        fusion-bench judge datasets/mine --judge ann
+        fusion-bench judge experiments/mine.yaml --judge ann --next 50
+        fusion-bench judge experiments/mine.yaml --next 50 --list
+        fusion-bench judge experiments/mine.yaml --judge ann --queries sample.txt
+        fusion-bench judge datasets/mine --judge ann --export to-judge.csv
+        fusion-bench judge datasets/mine --judge ann --import judged.csv
+        fusion-bench judge datasets/mine --llm judge.yaml --dry-run
+        fusion-bench judge datasets/mine --write-qrels datasets/mine/judgments/qrels.txt
     """
+    options.check()
+    if options.llm is not None:
+        judge_by_models(options.read_systems(), options, options.llm)
+    else:
+        from fusion_bench.cli.application.judging import judge_as_asked
 
-    config: Path | None
-    is_dry: bool
-    max_cost: float | None
-    double_judged: int | None
-    store: Path | None
-
-    def check(self, others: Mapping[str, object]) -> None:
-        """Refuse options that do not go together.
-
-        Args:
-            others: Options of people's judging, and their values; None = not given.
-
-        Raises:
-            typer.BadParameter: Two do not.
-        """
-        if self.config is not None:
-            base.refuse_options("--llm", others)
-            if "=" in str(self.config) and not self.config.exists():
-                raise typer.BadParameter(
-                    f"{self.config}: the YAML file of the judges is needed, not KEY=VALUE",
-                    param_hint="--llm",
-                )
-            return
-        given = {
-            "--dry-run": self.is_dry or None,
-            "--max-cost": self.max_cost,
-            "--double-judged": self.double_judged,
-            "--store": self.store,
-        }
-        for option, value in given.items():
-            if value is not None:
-                raise typer.BadParameter("needs --llm FILE", param_hint=option)
+        work = options.make_work()
+        judge_as_asked(options.read_systems(), work, options)
 
 
-def judge_by_models(
-    judged: JudgedSystems, options: LlmOptions, *, depth: int, as_json: bool
-) -> None:
-    """Grade the pool by each model, or print what that would cost.
+def judge_by_models(judged: JudgedSystems, options: JudgeOptions, path: Path) -> None:
+    """Grade the pool by each model of a configuration, or print what that would cost.
 
     Raises:
         FusionBenchError: The data or the configuration break a rule, or a model cannot be asked.
@@ -117,25 +190,19 @@ def judge_by_models(
     from fusion_bench.judging.llm_run import estimate_judges, run_judges
     from fusion_bench.judging.pools import build_pool
 
-    path = options.config or Path()
     config = read_judge_config(path)
-    pool = [each.pair for each in build_pool(judged, depth).documents]
+    pool = [each.pair for each in build_pool(judged, options.depth).documents]
     count = DOUBLE_JUDGED if options.double_judged is None else options.double_judged
     pairs = add_double_judged(judged.path, judged.dataset, pool, count)
     request = prepare_grading(judged.path, judged.dataset, pairs, config, path.parent)
     store = options.store or Path("reports/judge/answers.sqlite")
-    if options.is_dry:
-        _print_estimates(estimate_judges(request, config, store), as_json=as_json)
+    if options.dry_run:
+        _print_estimates(estimate_judges(request, config, store), as_json=options.json)
         return
     with progress_bar() as show:
-
-        def show_progress(done: int, total: int, spent: float) -> None:
-            show(f"grading, price so far {spent:.4f}" if spent else "grading", done, total)
-
-        written = run_judges(
-            request, config, store, max_cost=options.max_cost, on_progress=show_progress
-        )
-    _print_written(judged, written, as_json=as_json)
+        on_progress = base.show_price(show, "grading")
+        written = options.call(run_judges, request, config, store, on_progress=on_progress)
+    _print_written(judged, written, as_json=options.json)
     if any(each.meta.graded < each.meta.pairs for each in written):
         raise typer.Exit(ExitCode.DEGRADED)
 
@@ -203,167 +270,3 @@ def _print_entries(judged: JudgedSystems, written: Sequence[WrittenGrades]) -> N
         return
     echo("Then measure agreement with people before these grades count:")
     echo(f"  fusion-bench grades agreement {dataset}")
-
-
-command = base.command_app()
-
-
-class PoolOrder(StrEnum):
-    """The order of a pool."""
-
-    POOL = "pool"
-    SYSTEM = "system"
-    MOVE_TO_FRONT = "move-to-front"
-    UNCERTAINTY = "uncertainty"
-    RANDOM = "random"
-
-
-class Combine(StrEnum):
-    """How several grades become one."""
-
-    MAJORITY = "majority"
-    MEAN = "mean"
-    FIRST = "first"
-
-
-@command.command(
-    epilog=base.format_examples(
-        "fusion-bench judge datasets/mine --judge ann",
-        "fusion-bench judge experiments/mine.yaml --judge ann --next 50",
-        "fusion-bench judge experiments/mine.yaml --next 50 --list",
-        "fusion-bench judge experiments/mine.yaml --judge ann --queries sample.txt",
-        "fusion-bench judge datasets/mine --judge ann --export to-judge.csv",
-        "fusion-bench judge datasets/mine --judge ann --import judged.csv",
-        "fusion-bench judge datasets/mine --llm judge.yaml --dry-run",
-        "fusion-bench judge datasets/mine --write-qrels datasets/mine/judgments/qrels.txt",
-    )
-    + "\n\n"
-    + describe_exit_codes(ExitCode.DEGRADED),
-)
-def judge(
-    target: Annotated[
-        Path,
-        typer.Argument(
-            help="An experiment, or a dataset: its name, its folder or its dataset.yaml.",
-            metavar="EXPERIMENT|DATASET",
-        ),
-    ],
-    judge: Annotated[
-        str, typer.Option(help="Name of the judge; each has a file.", metavar="NAME")
-    ] = "judge",
-    next_: Annotated[
-        int | None,
-        typer.Option(
-            "--next",
-            help="Only documents that could still change the comparison, so many at most.",
-            metavar="BUDGET",
-            min=1,
-        ),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            help="Only documents of the queries in FILE, one id a line, such as 'grades sample' "
-            "draws; also those that the judgments hold.",
-            metavar="FILE",
-        ),
-    ] = None,
-    depth: Annotated[int, typer.Option(help="Depth of the pool.", min=1, max=MOST_RANK)] = 10,
-    order: Annotated[
-        PoolOrder, typer.Option(help="Order of the pool; random hides the ranks.")
-    ] = PoolOrder.RANDOM,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(help="System, beside the baseline; repeatable. Default: all.", metavar="NAME"),
-    ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="One of the experiment's datasets.", metavar="NAME")
-    ] = None,
-    measure: Annotated[
-        str | None,
-        typer.Option(help="With --next: the measure. Default: the primary one.", metavar="NAME"),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(help="With --next. Default: the experiment's.", metavar="NAME"),
-    ] = None,
-    candidate: Annotated[
-        str | None,
-        typer.Option(help="With --next. Default: the best other system.", metavar="NAME"),
-    ] = None,
-    max_grade: Annotated[
-        int | None,
-        typer.Option(help="Greatest grade. Default: the greatest of the judgments.", min=1),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random order.", min=0)] = 0,
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Write the documents to a spreadsheet, .csv.", metavar="FILE"),
-    ] = None,
-    import_: Annotated[
-        Path | None,
-        typer.Option("--import", help="Read grades from a spreadsheet.", metavar="FILE"),
-    ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Only list the documents.")] = False,
-    write_qrels: Annotated[
-        Path | None,
-        typer.Option(help="Write the grades of all judges as qrels.", metavar="FILE"),
-    ] = None,
-    combine: Annotated[
-        Combine | None,
-        typer.Option(help="With --write-qrels: how several grades become one. Default: majority."),
-    ] = None,
-    llm: LlmFile = None,
-    dry_run: DryRun = False,
-    max_cost: MaxCost = None,
-    double_judged: DoubleJudged = None,
-    store: StoreFile = None,
-    datasets: base.DatasetFolders = None,
-    overrides: base.SetOption = None,
-    json: base.JsonFlag = False,
-) -> None:
-    """Judge the documents that systems return, one key a grade.
-
-    Shows query and document side by side, without the names of systems and without ranks. Each
-    grade is in judgments/NAME.csv beside the dataset.yaml before the next document is shown. The
-    same command goes on where the last one ended.
-
-    With --llm, language models grade the pool and the pairs that people graded; each writes
-    machine-judgments/NAME.csv. API keys come from environment variables, and no answer is paid for
-    twice.
-    """
-    from fusion_bench.cli.application.judging import JudgeActions, judge_as_asked
-    from fusion_bench.judging.judge_work import JudgeOptions, Question
-    from fusion_bench.judging.pools import is_experiment, read_judged_systems, read_query_ids
-
-    models = LlmOptions(llm, dry_run, max_cost, double_judged, store)
-    models.check(
-        {
-            "--next": next_,
-            "--queries": queries,
-            "--export": export,
-            "--import": import_,
-            "--write-qrels": write_qrels,
-            "--list": list_ or None,
-            "--max-grade": max_grade,
-            "--judge": None if judge == "judge" else judge,
-            "--order": None if order is PoolOrder.RANDOM else order,
-            "--seed": seed or None,
-        }
-    )
-    actions = JudgeActions(export, import_, write_qrels, is_list=list_, is_json=json)
-    pair = {"--measure": measure, "--baseline": baseline, "--candidate": candidate}
-    actions.check(pair, next_, has_combine=combine is not None)
-    if next_ is not None or import_ is not None or write_qrels is not None:
-        base.refuse_options("--next, --import or --write-qrels", {"--queries": queries})
-    question = None if next_ is None else Question(next_, measure, baseline, candidate)
-    ids = None if queries is None else read_query_ids(queries)
-    options = JudgeOptions(judge, depth, order.value, seed, max_grade, question, ids)
-    folders = base.folders_for(datasets, target if is_experiment(target) else None)
-    judged = read_judged_systems(
-        target, folders=folders, systems=system or (), dataset=dataset, overrides=overrides or ()
-    )
-    if llm is not None:
-        judge_by_models(judged, models, depth=depth, as_json=json)
-    else:
-        judge_as_asked(judged, options, actions, (combine or Combine.MAJORITY).value)

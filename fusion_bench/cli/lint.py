@@ -3,75 +3,61 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
+from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.config.options import Name
 
 if TYPE_CHECKING:
     from fusion_bench.checks.lint_rule import DatasetFacts
     from fusion_bench.config.yaml_files import Source
     from fusion_bench.experiment.experiment import Experiment
 
-command = base.command_app()
+
+class LintOptions(base.ExperimentOptions, base.PageOptions):
+    """Options of ``lint``.
+
+    Attributes:
+        systems: Only this system; repeatable. Default: all.
+        dataset: Take roles, score spaces and query types from this dataset. Default: the
+            experiment's.
+        engine: Find what this search engine cannot express, such as opensearch.
+    """
+
+    systems: base.Systems = ()
+    dataset: Name | None = None
+    datasets: base.Folders = ()
+    engine: Name | None = None
 
 
-@command.command(
-    "lint",
-    epilog=base.format_examples(
-        "fusion-bench lint experiments/default.yaml",
-        "fusion-bench lint experiments/mine.yaml --system rrf-v2 --dataset attack",
-        "fusion-bench lint experiments/mine.yaml --engine opensearch",
-        "fusion-bench lint experiments/mine.yaml --json | jq -r '.findings[].message'",
-    )
-    + "\n\n"
-    + describe_exit_codes(ExitCode.REGRESSION),
-)
-def lint_command(
-    experiment: base.ExperimentFile = base.DEFAULT,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this system; repeatable. Default: all.", metavar="NAME"),
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            help="Take roles, score spaces and query types from this dataset. "
-            "Default: the experiment's.",
-            metavar="NAME",
-        ),
-    ] = None,
-    datasets: base.DatasetFolders = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="Find what this search engine cannot express, such as opensearch.",
-            metavar="NAME",
-        ),
-    ] = None,
-    overrides: base.SetOption = None,
-    markdown: base.MarkdownFile = None,
-    json: base.JsonFlag = False,
-) -> None:
+@base.single_command(ExitCode.REGRESSION)
+def command(options: LintOptions) -> None:
     """Find what a configuration does or cannot do, from its numbers alone.
 
     Reads no list. Each finding has a witness: ranks and scores on which the real system shows it.
+
+    Examples:
+        fusion-bench lint experiments/default.yaml
+        fusion-bench lint experiments/mine.yaml --system rrf-v2 --dataset attack
+        fusion-bench lint experiments/mine.yaml --engine opensearch
+        fusion-bench lint experiments/mine.yaml --json | jq -r '.findings[].message'
     """
     from fusion_bench.checks.lint import make_lint_report
     from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.report.data_warnings import build_lint_page
 
-    base.refuse_two_outputs(markdown, as_json=json)
-    folders = base.folders_for(datasets, experiment)
-    with base.open_experiment(experiment, overrides) as (parsed, source):
-        if engine is not None:
-            find_engine(engine, where="--engine")  # even if there is nothing to lint
-        facts = _read_facts(parsed, source, folders, dataset)
-        report = make_lint_report(parsed, source, facts, systems=system, engine=engine)
-    print_result(report, build_lint_page(report), as_json=json, markdown=markdown)
+    with options.read() as (parsed, source):
+        if options.engine is not None:
+            find_engine(options.engine, where="--engine")  # even if there is nothing to lint
+        facts = _read_facts(parsed, source, options.folders, options.dataset)
+        report = make_lint_report(
+            parsed, source, facts, systems=options.systems or None, engine=options.engine
+        )
+    print_result(report, build_lint_page(report), options)
     if any(finding.severity == "warning" for finding in report.findings):
         raise typer.Exit(ExitCode.REGRESSION)
 

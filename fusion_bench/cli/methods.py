@@ -5,31 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_json, print_tables
 
 if TYPE_CHECKING:
     from fusion_bench.engines.engine_settings import ConnectorEntry
     from fusion_bench.report.page import Table
 
-command = base.command_app()
 
-
-@command.command(
-    epilog=base.format_examples(
-        "fusion-bench methods", "fusion-bench methods --json | jq '.fusion[].method'"
-    ),
-)
-def methods_command(json: base.JsonFlag = False) -> None:
+@base.single_command()
+def command(options: base.JsonOptions) -> None:
     """List fusion methods, blends, normalizers and policies with their parameters and defaults.
 
     Also lists the engines that pull asks, with the keys of their configuration.
+
+    Examples:
+        fusion-bench methods
+        fusion-bench methods --json | jq '.fusion[].method'
     """
     from fusion_bench.engines.engine_settings import list_connectors
     from fusion_bench.experiment.method_table import list_aliases, list_methods
 
     methods, aliases, engines = list_methods(), list_aliases(), list_connectors()
-    if json:
+    if options.json:
         print_json({**methods, "aliases": aliases, "connector": engines})
         return
     tables = (build_method_table(kind, entries) for kind, entries in methods.items())

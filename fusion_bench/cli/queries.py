@@ -1,4 +1,13 @@
-"""Make queries: drawn from a log, or written from documents and filtered by your votes."""
+"""Make queries: drawn from a log, or written from documents and filtered by your votes.
+
+Examples:
+    fusion-bench queries sample searches.csv --n 200 --out queries.jsonl
+    fusion-bench queries generate --documents docs.jsonl --n 60 --llm model=gpt-5-mini
+        --out generated.jsonl
+    fusion-bench queries vote generated.jsonl --documents docs.jsonl
+    fusion-bench queries filter generated.jsonl --documents docs.jsonl
+        --llm model=gpt-5-mini --out queries.jsonl
+"""
 
 from __future__ import annotations
 
@@ -6,12 +15,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
+from fusion_bench.config.options import Argument, File, Name, Option, Seed
 
 if TYPE_CHECKING:
     from fusion_bench.data.records import Document
@@ -19,241 +27,66 @@ if TYPE_CHECKING:
     from fusion_bench.judging.query_log import QueryLog, QuerySample
     from fusion_bench.judging.query_votes import FilteredQueries
     from fusion_bench.judging.terminal import Keyboard
-    from fusion_bench.models.stored_answers import ChatSettings
 
-
-Out = Annotated[Path, typer.Option(help="JSON Lines to write.", metavar="FILE")]
-Generated = Annotated[
-    Path, typer.Argument(help="Queries that 'queries generate' wrote.", metavar="QUERIES")
-]
-Documents = Annotated[Path, typer.Option(help="JSON Lines with id and text.", metavar="FILE")]
-Model = Annotated[
-    list[str],
-    typer.Option(
-        help="Set a key of the model: model=gpt-5-mini, base_url=http://…, key=VARIABLE; "
-        "repeatable.",
-        metavar="KEY=VALUE",
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Of the draw.", min=0)]
-Votes = Annotated[
-    Path | None,
-    typer.Option(help="JSON Lines of votes. Default: QUERIES.votes.jsonl.", metavar="FILE"),
-]
-Store = Annotated[
-    Path, typer.Option(help="SQLite file that keeps what the model answered.", metavar="FILE")
-]
+Generated: TypeAlias = Annotated[Path, Argument("QUERIES")]
+Model: TypeAlias = Annotated[Sequence[str], Option(metavar="KEY=VALUE")]
+Drawn: TypeAlias = Annotated[int, Option("--n", min=1)]
 DEFAULT_STORE = Path("reports/queries/answers.sqlite")
 
+command = base.command_group(__doc__)
 
-def build_settings(llm: Sequence[str]) -> ChatSettings:
-    """The model that ``--llm`` describes.
 
-    Raises:
-        ConfigError: A key breaks a rule.
+class QueryOptions(base.JsonOptions):
+    """Options that several of these commands have.
+
+    Attributes:
+        queries: Queries that 'queries generate' wrote.
+        documents: JSON Lines with id and text.
+        out: JSON Lines to write.
+        llm: Set a key of the model: model=gpt-5-mini, base_url=http://…, key=VARIABLE; repeatable.
+        votes: JSON Lines of votes. Default: QUERIES.votes.jsonl.
+        store: SQLite file that keeps what the model answered.
+        seed: Of the draw.
     """
-    from fusion_bench.config.models import parse_model
-    from fusion_bench.experiment.overrides import set_options
-    from fusion_bench.models.stored_answers import ChatSettings
-
-    data: Mapping[str, Any] = set_options({}, llm, option="--llm", example="model=gpt-5-mini")
-    return parse_model(ChatSettings, data, lambda path: f"--llm {'.'.join(map(str, path))}")
 
 
-VOTE_EXAMPLES = base.format_examples(
-    "fusion-bench queries vote generated.jsonl --documents docs.jsonl"
-)
+class SampleOptions(QueryOptions):
+    """Options of ``queries sample``.
 
-
-def vote_command(
-    queries: Generated,
-    documents: Documents,
-    votes: Votes = None,
-    seed: Seed = 0,
-    json: base.JsonFlag = False,
-) -> None:
-    """Vote on generated queries: keep or drop, one key each, in random order.
-
-    Every vote is saved at once; run the command again to go on. --json counts the votes, and asks
-    for none.
+    Attributes:
+        log: One query a line, JSON Lines, CSV or TSV.
+        count: Queries to draw.
+        column: Column or key of the text. Default: query, text, …
+        drop_personal: Replace queries with personal data.
     """
-    from fusion_bench.errors import ConfigError
-    from fusion_bench.io.json_objects import load_documents
-    from fusion_bench.judging.query_votes import list_open, read_generated, read_votes, save_vote
-    from fusion_bench.judging.terminal import open_keyboard
 
-    file = _votes_file(queries, votes)
-    rows, texts = read_generated(queries), load_documents(documents)
-    known = read_votes(file, [*rows]) if file.exists() else {}
-    if json:
-        kept = sum(known.values())
-        print_json({"file": file, "queries": len(rows), "votes": len(known), "kept": kept})
-        return
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ConfigError(
-            f'votes need a terminal: elsewhere write {file}, one {{"id": "…", "keep": true}} a line'
-        )
-    with open_keyboard(sys.stdin.fileno()) as keyboard:
-        for name in list_open([*rows], known, seed=seed):
-            keep = _ask_vote(
-                keyboard,
-                rows[name]["text"],
-                texts.get(rows[name]["written_from"]),
-                f"{len(known) + 1} of {len(rows)}",
-            )
-            if keep is None:
-                break
-            save_vote(file, name, keep=keep)
-            known[name] = keep
-    echo(f"{len(known):,} votes in {file}, {sum(known.values()):,} to keep")
+    log: Annotated[Path, Argument("LOG")]
+    out: File
+    count: Drawn = 200
+    column: Name | None = None
+    drop_personal: bool = False
+    seed: Seed = 0
 
 
-#: Characters of a document that are shown beside its query.
-MOST_SHOWN = 1_500
-
-
-def _ask_vote(keyboard: Keyboard, query: str, document: Document | None, place: str) -> bool | None:
-    """Show a query with its document, and wait for a key; None = the user is done."""
-    echo("")
-    echo(document.text[:MOST_SHOWN] if document else "(its document is not in the file)")
-    echo(f"Query {place}: {query}")
-    echo("k keep, d drop, q quit")
-    while (key := keyboard.read_key().lower()) not in ("k", "d"):
-        if key in ("q", "end"):
-            return None
-    return key == "k"
-
-
-FILTER_EXAMPLES = base.format_examples(
-    "fusion-bench queries filter generated.jsonl --documents docs.jsonl "
-    "--llm model=gpt-5-mini --out queries.jsonl"
-)
-
-
-def filter_command(
-    queries: Generated,
-    documents: Documents,
-    out: Out,
-    llm: Model,
-    votes: Votes = None,
-    store: Store = DEFAULT_STORE,
-    json: base.JsonFlag = False,
-) -> None:
-    """Keep the generated queries that meet the criteria which agree best with your votes.
-
-    A model says of each query whether its document answers it, whether it is clear, and whether a
-    person could have typed it. Your votes decide which of these count.
-    """
-    from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.errors import ConfigError
-    from fusion_bench.io.json_objects import load_documents
-    from fusion_bench.io.outputs import refuse_inputs
-    from fusion_bench.judging.query_votes import (
-        check_queries,
-        filter_queries,
-        read_generated,
-        read_votes,
-        require_votes,
-        write_kept,
-    )
-
-    file = _votes_file(queries, votes)
-    refuse_inputs((file,))
-    rows, texts = read_generated(queries), load_documents(documents)
-    if not file.exists():
-        words = "fusion-bench queries vote {} --documents {}"
-        command = words.format(quote(str(queries)), quote(str(documents)))
-        raise ConfigError(f"{file}: no votes yet: give some with '{command}'")
-    known = read_votes(file, [*rows])
-    require_votes(known)
-    sources = {
-        name: texts[row["written_from"]].text if row["written_from"] in texts else ""
-        for name, row in rows.items()
-    }
-    with progress_bar() as progress:
-        checks = check_queries(
-            {name: row["text"] for name, row in rows.items()},
-            sources,
-            build_settings(llm),
-            store,
-            lambda done, total: progress("checking queries", done, total),
-        )
-    result = filter_queries(checks, known)
-    write_kept(rows, result.kept, out)
-    if json:
-        print_json(result)
-        return
-    _echo_result(result)
-    echo_written([out])
-
-
-def _echo_result(result: FilteredQueries) -> None:
-    share, low, high = result.agreement
-    echo(f"kept {len(result.kept):,}, dropped {len(result.dropped):,}")
-    echo(f"criteria: {', '.join(result.criteria) or 'none agrees with the votes'}")
-    echo(
-        f"agreement with {result.votes[0]:,} votes, each held out: {100 * share:.0f} % "
-        f"[{100 * low:.0f}, {100 * high:.0f}], Cohen's κ {result.kappa:.2f}"
-    )
-    if result.unread:
-        echo(f"note: {result.unread:,} answers could not be read; these queries are dropped")
-
-
-def _votes_file(queries: Path, votes: Path | None) -> Path:
-    return queries.with_suffix(".votes.jsonl") if votes is None else votes
-
-
-command = base.command_app(
-    help="Make queries: drawn from a log, or written from documents and filtered by your votes.",
-    no_args_is_help=True,
-    epilog=base.format_examples(
-        "fusion-bench queries sample searches.csv --n 200 --out queries.jsonl",
-        "fusion-bench queries generate --documents docs.jsonl --n 60 --llm model=gpt-5-mini "
-        "--out generated.jsonl",
-        "fusion-bench queries vote generated.jsonl --documents docs.jsonl",
-        "fusion-bench queries filter generated.jsonl --documents docs.jsonl "
-        "--llm model=gpt-5-mini --out queries.jsonl",
-    ),
-)
-
-
-@command.command(
-    "sample",
-    epilog=base.format_examples(
-        "fusion-bench queries sample searches.txt --n 200 --out queries.jsonl",
-        "fusion-bench queries sample searches.csv --column term --n 200 --drop-personal "
-        "--out queries.jsonl",
-    ),
-)
-def sample_command(
-    log: Annotated[
-        Path,
-        typer.Argument(help="One query a line, JSON Lines, CSV or TSV.", metavar="LOG"),
-    ],
-    out: Out,
-    n: Annotated[int, typer.Option("--n", help="Queries to draw.", min=1)] = 200,
-    column: Annotated[
-        str | None,
-        typer.Option(help="Column or key of the text. Default: query, text, …", metavar="NAME"),
-    ] = None,
-    drop_personal: Annotated[
-        bool, typer.Option("--drop-personal", help="Replace queries with personal data.")
-    ] = False,
-    seed: Seed = 0,
-    json: base.JsonFlag = False,
-) -> None:
+@base.add_command(command, name="sample")
+def sample_command(options: SampleOptions) -> None:
     """Draw queries from a log: as many that many ask as that few ask.
 
     Queries that differ in case, blanks or punctuation count as one, and of similar ones only the
     first is drawn. A query that seems to hold an address, a telephone, card or account number or a
     password is flagged under 'personal'.
+
+    Examples:
+        fusion-bench queries sample searches.txt --n 200 --out queries.jsonl
+        fusion-bench queries sample searches.csv --column term --n 200 --drop-personal
+            --out queries.jsonl
     """
     from fusion_bench.judging.query_log import read_query_log, sample_queries, write_sample
 
-    read = read_query_log(log, column)
-    sample = sample_queries(read, n, seed=seed, drop_personal=drop_personal)
-    write_sample(sample, out)
-    if json:
+    read = read_query_log(options.log, options.column)
+    sample = options.call(sample_queries, read)
+    write_sample(sample, options.out)
+    if options.json:
         left_out = {"too_long": read.too_long, "empty": read.empty}
         print_json({"searches": read.searches, **left_out, "sample": sample})
         return
@@ -261,7 +94,7 @@ def sample_command(
     is_uniform = read.queries[0].frequency == read.queries[-1].frequency  # the most frequent first
     for line in (*_describe_left_out(read), *_describe_sample(sample, is_uniform=is_uniform)):
         echo(line)
-    echo_written([out])
+    echo_written([options.out])
 
 
 def _describe_left_out(log: QueryLog) -> list[str]:
@@ -305,60 +138,62 @@ def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:
     return lines
 
 
-@command.command(
-    "generate",
-    epilog=base.format_examples(
-        "fusion-bench queries generate --documents docs.jsonl --n 60 --llm model=gpt-5-mini "
-        "--out generated.jsonl",
-        "fusion-bench queries generate --documents docs.jsonl --llm model=qwen3 "
-        "--llm base_url=http://127.0.0.1:8000/v1 --llm key=null "
-        "--context 'technicians on site' --examples real.jsonl --out generated.jsonl",
-    ),
-)
-def generate_command(
-    documents: Documents,
-    out: Out,
-    llm: Model,
-    n: Annotated[int, typer.Option("--n", help="Documents to draw.", min=1)] = 60,
-    context: Annotated[str, typer.Option(help="Who asks, and what for.", metavar="TEXT")] = "",
-    examples: Annotated[
-        Path | None,
-        typer.Option(help="JSON Lines of real queries, whose style is imitated.", metavar="FILE"),
-    ] = None,
-    seed: Seed = 0,
-    store: Store = DEFAULT_STORE,
-    json: base.JsonFlag = False,
-) -> None:
+class GenerateOptions(QueryOptions):
+    """Options of ``queries generate``.
+
+    Attributes:
+        count: Documents to draw.
+        context: Who asks, and what for.
+        examples: JSON Lines of real queries, whose style is imitated.
+    """
+
+    documents: File
+    out: File
+    llm: Model
+    count: Drawn = 60
+    context: Annotated[str, Option(metavar="TEXT")] = ""
+    examples: File | None = None
+    seed: Seed = 0
+    store: File = DEFAULT_STORE
+
+
+@base.add_command(command, name="generate")
+def generate_command(options: GenerateOptions) -> None:
     """Have a language model write a query for each of some documents.
 
     API keys come from environment variables. A stored answer is not paid for twice. Each query is
     marked 'synthetic', and no mean mixes it with real ones.
+
+    Examples:
+        fusion-bench queries generate --documents docs.jsonl --n 60 --llm model=gpt-5-mini
+            --out generated.jsonl
+        fusion-bench queries generate --documents docs.jsonl --llm model=qwen3
+            --llm base_url=http://127.0.0.1:8000/v1 --llm key=null
+            --context 'technicians on site' --examples real.jsonl --out generated.jsonl
     """
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.json_objects import load_documents, load_queries
     from fusion_bench.judging.generated_queries import generate_queries, write_generated
+    from fusion_bench.models.stored_answers import ChatSettings
 
-    settings = build_settings(llm)
-    known = {} if examples is None else load_queries(examples)
+    settings = base.parse_llm(ChatSettings, options.llm)
+    known = {} if options.examples is None else load_queries(options.examples)
     with progress_bar() as progress:
-        result = generate_queries(
-            load_documents(documents),
-            settings,
-            n,
-            store=store,
-            seed=seed,
-            context=context,
+        result = options.call(
+            generate_queries,
+            *(load_documents(options.documents), settings),
             examples=[each.text for each in known.values() if each.text][:MOST_EXAMPLES],
             on_progress=lambda done, total: progress("writing queries", done, total),
         )
-    write_generated(result, out)
-    if json:
+    write_generated(result, options.out)
+    if options.json:
         print_json({"result": result, "mean_overlap": result.mean_overlap})
         return
     for line in _describe_generated(result):
         echo(line)
-    echo_written([out])
-    echo(f"Next: fusion-bench queries vote {quote(str(out))} --documents {quote(str(documents))}")
+    echo_written([options.out])
+    words = (quote(str(options.out)), quote(str(options.documents)))
+    echo("Next: fusion-bench queries vote {} --documents {}".format(*words))
 
 
 #: Real queries that a prompt shows.
@@ -385,5 +220,157 @@ def _describe_generated(result: GeneratedQueries) -> list[str]:
     return lines
 
 
-command.command("vote", epilog=VOTE_EXAMPLES)(vote_command)
-command.command("filter", epilog=FILTER_EXAMPLES)(filter_command)
+class VoteOptions(QueryOptions):
+    """Options of ``queries vote``."""
+
+    queries: Generated
+    documents: File
+    votes: File | None = None
+    seed: Seed = 0
+
+
+@base.add_command(command, name="vote")
+def vote_command(options: VoteOptions) -> None:
+    """Vote on generated queries: keep or drop, one key each, in random order.
+
+    Every vote is saved at once; run the command again to go on. --json counts the votes, and asks
+    for none.
+
+    Examples:
+        fusion-bench queries vote generated.jsonl --documents docs.jsonl
+    """
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.io.json_objects import load_documents
+    from fusion_bench.judging.query_votes import list_open, read_generated, read_votes, save_vote
+    from fusion_bench.judging.terminal import open_keyboard
+
+    file = _votes_file(options.queries, options.votes)
+    rows, texts = read_generated(options.queries), load_documents(options.documents)
+    known = read_votes(file, [*rows]) if file.exists() else {}
+    if options.json:
+        kept = sum(known.values())
+        print_json({"file": file, "queries": len(rows), "votes": len(known), "kept": kept})
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError(
+            f'votes need a terminal: elsewhere write {file}, one {{"id": "…", "keep": true}} a line'
+        )
+    with open_keyboard(sys.stdin.fileno()) as keyboard:
+        for name in list_open([*rows], known, seed=options.seed):
+            keep = _ask_vote(
+                keyboard,
+                rows[name]["text"],
+                texts.get(rows[name]["written_from"]),
+                f"{len(known) + 1} of {len(rows)}",
+            )
+            if keep is None:
+                break
+            save_vote(file, name, keep=keep)
+            known[name] = keep
+    echo(f"{len(known):,} votes in {file}, {sum(known.values()):,} to keep")
+
+
+#: Characters of a document that are shown beside its query.
+MOST_SHOWN = 1_500
+
+
+def _ask_vote(keyboard: Keyboard, query: str, document: Document | None, place: str) -> bool | None:
+    """Show a query with its document, and wait for a key; None = the user is done."""
+    echo("")
+    echo(document.text[:MOST_SHOWN] if document else "(its document is not in the file)")
+    echo(f"Query {place}: {query}")
+    echo("k keep, d drop, q quit")
+    while (key := keyboard.read_key().lower()) not in ("k", "d"):
+        if key in ("q", "end"):
+            return None
+    return key == "k"
+
+
+class FilterOptions(QueryOptions):
+    """Options of ``queries filter``."""
+
+    queries: Generated
+    documents: File
+    out: File
+    llm: Model
+    votes: File | None = None
+    store: File = DEFAULT_STORE
+
+
+@base.add_command(command, name="filter")
+def filter_command(options: FilterOptions) -> None:
+    """Keep the generated queries that meet the criteria which agree best with your votes.
+
+    A model says of each query whether its document answers it, whether it is clear, and whether a
+    person could have typed it. Your votes decide which of these count.
+
+    Examples:
+        fusion-bench queries filter generated.jsonl --documents docs.jsonl
+            --llm model=gpt-5-mini --out queries.jsonl
+    """
+    from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.judging import query_votes
+
+    file = _votes_file(options.queries, options.votes)
+    refuse_inputs((file,))
+    rows = query_votes.read_generated(options.queries)
+    known = _read_given_votes(file, options, [*rows])
+    query_votes.require_votes(known)
+    result = query_votes.filter_queries(_check_queries(rows, options), known)
+    query_votes.write_kept(rows, result.kept, options.out)
+    if options.json:
+        print_json(result)
+        return
+    _echo_result(result)
+    echo_written([options.out])
+
+
+def _read_given_votes(file: Path, options: FilterOptions, queries: list[str]) -> dict[str, bool]:
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.judging.query_votes import read_votes
+
+    if not file.exists():
+        words = "fusion-bench queries vote {} --documents {}"
+        command = words.format(quote(str(options.queries)), quote(str(options.documents)))
+        raise ConfigError(f"{file}: no votes yet: give some with '{command}'")
+    return read_votes(file, queries)
+
+
+def _check_queries(
+    rows: Mapping[str, Mapping[str, Any]], options: FilterOptions
+) -> dict[str, dict[str, bool] | None]:
+    """What the model says of each query."""
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.io.json_objects import load_documents
+    from fusion_bench.judging.query_votes import check_queries
+    from fusion_bench.models.stored_answers import ChatSettings
+
+    texts = load_documents(options.documents)
+    sources = {
+        name: texts[row["written_from"]].text if row["written_from"] in texts else ""
+        for name, row in rows.items()
+    }
+    with progress_bar() as progress:
+        return check_queries(
+            {name: row["text"] for name, row in rows.items()},
+            sources,
+            base.parse_llm(ChatSettings, options.llm),
+            options.store,
+            lambda done, total: progress("checking queries", done, total),
+        )
+
+
+def _echo_result(result: FilteredQueries) -> None:
+    share, low, high = result.agreement
+    echo(f"kept {len(result.kept):,}, dropped {len(result.dropped):,}")
+    echo(f"criteria: {', '.join(result.criteria) or 'none agrees with the votes'}")
+    echo(
+        f"agreement with {result.votes[0]:,} votes, each held out: {100 * share:.0f} % "
+        f"[{100 * low:.0f}, {100 * high:.0f}], Cohen's κ {result.kappa:.2f}"
+    )
+    if result.unread:
+        echo(f"note: {result.unread:,} answers could not be read; these queries are dropped")
+
+
+def _votes_file(queries: Path, votes: Path | None) -> Path:
+    return queries.with_suffix(".votes.jsonl") if votes is None else votes

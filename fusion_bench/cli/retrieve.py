@@ -1,324 +1,224 @@
-"""Search a collection's texts and write the result as a run: BM25, dense, HyDE, graph, hybrid."""
+"""Search a collection's texts and write the result as a run: BM25, dense, HyDE, graph, hybrid.
+
+Examples:
+    fusion-bench retrieve bm25 --dataset mine
+    fusion-bench retrieve dense --dataset mine --encoder minilm
+    fusion-bench retrieve hyde --dataset mine --field hyde
+    fusion-bench retrieve graph --dataset mine --entities e.jsonl --relations r.jsonl
+    fusion-bench retrieve hybrid --dataset mine --vectors vectors.npz
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-import fusion_bench.cli.application.app as base
-import fusion_bench.cli.application.retrieve_options as shared
-from fusion_bench.config.models import MOST_RANK
-
-
-def hybrid_command(
-    dataset: shared.Dataset = None,
-    documents: shared.Documents = None,
-    queries: shared.Queries = None,
-    encoder: shared.EncoderName = None,
-    change: shared.Change = None,
-    vectors: shared.Vectors = None,
-    tokens: shared.Tokens = shared.TokenKind.WHITESPACE,
-    padding: Annotated[
-        bool,
-        typer.Option("--padding/--no-padding", help="Fill BM25's lists with documents of score 0."),
-    ] = True,
-    dense_weight: Annotated[float, typer.Option(help="Weight of the vectors.", min=0)] = 0.5,
-    sparse_weight: Annotated[float, typer.Option(help="Weight of BM25.", min=0)] = 0.5,
-    rrf_constant: Annotated[int, typer.Option(help="c in weight / (c + rank).", min=0)] = 60,
-    depth: Annotated[
-        int,
-        typer.Option(
-            help="Documents per query; each search fetches twice as many.", min=1, max=MOST_RANK
-        ),
-    ] = 100,
-    split: shared.Split = None,
-    unjudged: shared.Unjudged = False,
-    name: shared.Name = None,
-    out: shared.Out = None,
-    replace: shared.Replace = False,
-    store: shared.Store = shared.DEFAULT_STORE,
-    datasets: base.DatasetFolders = None,
-    json: base.JsonFlag = False,
-) -> None:
-    """Search as semche does: an embedded Chroma and BM25, fused by weighted reciprocal ranks."""
-    from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
-
-    settings = HybridSettings(dense_weight, sparse_weight, rrf_constant, tokens.value, padding)
-    shared.run_retriever(
-        HybridMethod(shared.build_vector_source(encoder, change, vectors), settings),
-        dataset=dataset,
-        datasets=datasets,
-        documents=documents,
-        queries=queries,
-        split=split,
-        unjudged=unjudged,
-        json=json,
-        name=name,
-        out=out,
-        replace=replace,
-        depth=depth,
-        store=store,
-    )
-
-
-command = base.command_app(
-    help="Search a collection's texts and write the result as a run.",
-    no_args_is_help=True,
-    epilog=base.format_examples(
-        "fusion-bench retrieve bm25 --dataset mine",
-        "fusion-bench retrieve dense --dataset mine --encoder minilm",
-        "fusion-bench retrieve hyde --dataset mine --field hyde",
-        "fusion-bench retrieve graph --dataset mine --entities e.jsonl --relations r.jsonl",
-        "fusion-bench retrieve hybrid --dataset mine --vectors vectors.npz",
-    ),
+import fusion_bench.cli.application.commands as base
+from fusion_bench.cli.application.retrieve_options import (
+    DEFAULT_ENCODER,
+    KeyValues,
+    SearchOptions,
+    Tokens,
+    VectorOptions,
 )
+from fusion_bench.config.options import Amount, Changes, File, Option
+
+if TYPE_CHECKING:
+    from fusion_bench.models.stored_answers import PassageWriter
+
+command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, graph, hybrid.", "."))
 
 
-@command.command(
-    "bm25",
-    epilog=base.format_examples(
-        "fusion-bench retrieve bm25 --dataset mine",
-        "fusion-bench retrieve bm25 --documents d.jsonl --queries q.jsonl --out bm25.trec",
-        "fusion-bench retrieve bm25 --dataset mine --tokens bigrams --name bm25-ja",
-    ),
-)
-def bm25_command(
-    dataset: shared.Dataset = None,
-    documents: shared.Documents = None,
-    queries: shared.Queries = None,
-    tokens: shared.Tokens = shared.TokenKind.STEM,
-    language: shared.Language = "english",
-    k1: Annotated[
-        float, typer.Option(help="How soon a repeated word saturates.", min=0, max=1000)
-    ] = 1.5,
-    b: Annotated[float, typer.Option(help="How much long documents lose.", min=0, max=1)] = 0.75,
-    padding: Annotated[
-        bool | None,
-        typer.Option(
-            "--padding/--no-padding",
-            help="Fill lists with documents of score 0. Default: only with --tokens whitespace.",
-        ),
-    ] = None,
-    depth: shared.Depth = 100,
-    split: shared.Split = None,
-    unjudged: shared.Unjudged = False,
-    name: shared.Name = None,
-    out: shared.Out = None,
-    replace: shared.Replace = False,
-    datasets: base.DatasetFolders = None,
-    json: base.JsonFlag = False,
-) -> None:
-    """Search by BM25."""
+class Bm25Options(SearchOptions):
+    """Options of ``retrieve bm25``.
+
+    Attributes:
+        k1: How soon a repeated word saturates.
+        b: How much long documents lose.
+        padding: Fill lists with documents of score 0. Default: only with --tokens whitespace.
+    """
+
+    tokens: Tokens = "stem"
+    language: str = "english"
+    k1: Annotated[float, Option(min=0, max=1000)] = 1.5
+    b: Annotated[float, Option(min=0, max=1)] = 0.75
+    padding: bool | None = None
+
+
+@base.add_command(command, name="bm25")
+def bm25_command(options: Bm25Options) -> None:
+    """Search by BM25.
+
+    Examples:
+        fusion-bench retrieve bm25 --dataset mine
+        fusion-bench retrieve bm25 --documents d.jsonl --queries q.jsonl --out bm25.trec
+        fusion-bench retrieve bm25 --dataset mine --tokens bigrams --name bm25-ja
+    """
     from fusion_bench.models.retrievers.lexical import LexicalRetriever
 
-    shared.run_retriever(
-        LexicalRetriever(tokens.value, language, k1, b, padding),
-        dataset=dataset,
-        datasets=datasets,
-        documents=documents,
-        queries=queries,
-        split=split,
-        unjudged=unjudged,
-        json=json,
-        name=name,
-        out=out,
-        replace=replace,
-        depth=depth,
-    )
+    options.search(options.call(LexicalRetriever))
 
 
-@command.command(
-    "dense",
-    epilog=base.format_examples(
-        "fusion-bench retrieve dense --dataset mine",
-        "fusion-bench retrieve dense --dataset mine --encoder openai "
-        "--set model=text-embedding-3-small",
-        "fusion-bench retrieve dense --dataset mine --vectors vectors.npz",
-    ),
-)
-def dense_command(
-    dataset: shared.Dataset = None,
-    documents: shared.Documents = None,
-    queries: shared.Queries = None,
-    encoder: shared.EncoderName = None,
-    change: shared.Change = None,
-    vectors: shared.Vectors = None,
-    save_vectors: Annotated[
-        Path | None, typer.Option(help="Write the vectors to this archive.", metavar="FILE")
-    ] = None,
-    depth: shared.Depth = 100,
-    split: shared.Split = None,
-    unjudged: shared.Unjudged = False,
-    name: shared.Name = None,
-    out: shared.Out = None,
-    replace: shared.Replace = False,
-    store: shared.Store = shared.DEFAULT_STORE,
-    datasets: base.DatasetFolders = None,
-    json: base.JsonFlag = False,
-) -> None:
+class DenseOptions(VectorOptions):
+    """Options of ``retrieve dense``.
+
+    Attributes:
+        save_vectors: Write the vectors to this archive.
+    """
+
+    encoder: str | None = None
+    change: Changes = ()
+    vectors: Path | None = None
+    save_vectors: File | None = None
+
+
+@base.add_command(command, name="dense")
+def dense_command(options: DenseOptions) -> None:
     """Search by the cosine of vectors: an encoder's, or stored ones.
 
     API keys come from environment variables. Run the same command again to resume; what is stored
     is not paid for twice.
+
+    Examples:
+        fusion-bench retrieve dense --dataset mine
+        fusion-bench retrieve dense --dataset mine --encoder openai
+            --set model=text-embedding-3-small
+        fusion-bench retrieve dense --dataset mine --vectors vectors.npz
     """
     from fusion_bench.models.retrievers.dense import DenseRetriever
 
-    source = shared.build_vector_source(encoder, change, vectors)
-    shared.run_retriever(
-        DenseRetriever(source, save_vectors),
-        dataset=dataset,
-        datasets=datasets,
-        documents=documents,
-        queries=queries,
-        split=split,
-        unjudged=unjudged,
-        json=json,
-        name=name,
-        out=out,
-        replace=replace,
-        depth=depth,
-        store=store,
-    )
+    options.search(DenseRetriever(options.make_source(), options.save_vectors))
 
 
-@command.command(
-    "hyde",
-    epilog=base.format_examples(
-        "fusion-bench retrieve hyde --dataset mine --field hyde",
-        "fusion-bench retrieve hyde --dataset mine --llm model=gpt-5-mini "
-        "--save-passages passages.jsonl",
-        "fusion-bench retrieve hyde --dataset mine --passages passages.jsonl",
-    ),
-)
-def hyde_command(
-    dataset: shared.Dataset = None,
-    documents: shared.Documents = None,
-    queries: shared.Queries = None,
-    llm: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Have a language model write the passages: model=…, base_url=…, key=…, "
-            "prompt=FILE, temperature=…, max_tokens=…; repeatable.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    passages: Annotated[
-        Path | None,
-        typer.Option(help="JSON Lines with id and stored passage.", metavar="FILE"),
-    ] = None,
-    field: Annotated[
-        str | None,
-        typer.Option(help="Key of the passage in --passages, or in the queries. Default: hyde."),
-    ] = None,
-    save_passages: Annotated[
-        Path | None, typer.Option(help="Write the passages to this file.", metavar="FILE")
-    ] = None,
-    encoder: shared.EncoderName = None,
-    change: shared.Change = None,
-    vectors: shared.Vectors = None,
-    depth: shared.Depth = 100,
-    split: shared.Split = None,
-    unjudged: shared.Unjudged = False,
-    name: shared.Name = None,
-    out: shared.Out = None,
-    replace: shared.Replace = False,
-    store: shared.Store = shared.DEFAULT_STORE,
-    datasets: base.DatasetFolders = None,
-    json: base.JsonFlag = False,
-) -> None:
+class HydeOptions(VectorOptions):
+    """Options of ``retrieve hyde``.
+
+    Attributes:
+        llm: Have a language model write the passages: model=…, base_url=…, key=…, prompt=FILE,
+            temperature=…, max_tokens=…; repeatable.
+        passages: JSON Lines with id and stored passage.
+        field: Key of the passage in --passages, or in the queries. Default: hyde.
+        save_passages: Write the passages to this file.
+    """
+
+    llm: KeyValues = ()
+    passages: File | None = None
+    field: str | None = None
+    save_passages: File | None = None
+
+
+@base.add_command(command, name="hyde")
+def hyde_command(options: HydeOptions) -> None:
     """Search densely with a passage that would answer the query (HyDE).
 
     The passages are stored ones, or a language model's, which are paid for once.
+
+    Examples:
+        fusion-bench retrieve hyde --dataset mine --field hyde
+        fusion-bench retrieve hyde --dataset mine --llm model=gpt-5-mini
+            --save-passages passages.jsonl
+        fusion-bench retrieve hyde --dataset mine --passages passages.jsonl
     """
     from fusion_bench.models.retrievers.hyde import HydeRetriever
 
-    writer = shared.build_writer(llm, passages, field)
-    source = shared.build_vector_source(encoder or shared.DEFAULT_ENCODER, change, vectors)
-    shared.run_retriever(
-        HydeRetriever(source, writer, field or "hyde", passages, save_passages),
-        dataset=dataset,
-        datasets=datasets,
-        documents=documents,
-        queries=queries,
-        split=split,
-        unjudged=unjudged,
-        json=json,
-        name=name,
-        out=out,
-        replace=replace,
-        depth=depth,
-        store=store,
+    writer = _make_writer(options)
+    retriever = options.call(
+        HydeRetriever,
+        *(options.make_source(DEFAULT_ENCODER), writer),
+        field=options.field or "hyde",
+        save=options.save_passages,
     )
+    options.search(retriever)
 
 
-@command.command(
-    "graph",
-    epilog=base.format_examples(
-        "fusion-bench retrieve graph --dataset mine --entities e.jsonl --relations r.jsonl"
-    ),
-)
-def graph_command(
-    entities: Annotated[
-        Path,
-        typer.Option(help="JSON Lines: id, name, aliases, documents of an entity.", metavar="FILE"),
-    ],
-    relations: Annotated[
-        Path | None,
-        typer.Option(help="JSON Lines: source, target, weight of a relation.", metavar="FILE"),
-    ] = None,
-    dataset: shared.Dataset = None,
-    documents: shared.Documents = None,
-    queries: shared.Queries = None,
-    tokens: shared.Tokens = shared.TokenKind.STEM,
-    language: shared.Language = "english",
-    damping: Annotated[
-        float, typer.Option(help="Chance of walking on, below 1.", min=0, max=0.999)
-    ] = 0.85,
-    threshold: Annotated[
-        float, typer.Option(help="Share of a name that a query must hold.", min=0.001, max=1)
-    ] = 0.5,
-    sharpness: Annotated[
-        float, typer.Option(help="The higher, the less half a name counts.", min=0, max=100)
-    ] = 2.0,
-    mention_weight: Annotated[
-        float, typer.Option(help="Weight of an edge between an entity and a document.", min=0.001)
-    ] = 1.0,
-    depth: shared.Depth = 100,
-    split: shared.Split = None,
-    unjudged: shared.Unjudged = False,
-    name: shared.Name = None,
-    out: shared.Out = None,
-    replace: shared.Replace = False,
-    datasets: base.DatasetFolders = None,
-    json: base.JsonFlag = False,
-) -> None:
-    """Search by a walk over entities and documents, from the entities that the query names."""
+def _make_writer(options: HydeOptions) -> PassageWriter | None:
+    """Who writes passages; None = stored ones are replayed.
+
+    Raises:
+        ConfigError: A key breaks a rule.
+        typer.BadParameter: Passages are both stored and written.
+    """
+    from fusion_bench.models.stored_answers import PassageWriter
+
+    if not options.llm:
+        return None
+    base.refuse(options, "does not go with --llm", "passages", "field")
+    return base.parse_llm(PassageWriter, options.llm)
+
+
+class GraphFiles(base.JsonOptions, leads=True):
+    """The graph.
+
+    Attributes:
+        entities: JSON Lines: id, name, aliases, documents of an entity.
+        relations: JSON Lines: source, target, weight of a relation.
+    """
+
+    entities: File
+    relations: File | None = None
+
+
+class GraphOptions(GraphFiles, SearchOptions):
+    """Options of ``retrieve graph``.
+
+    Attributes:
+        damping: Chance of walking on, below 1.
+        threshold: Share of a name that a query must hold.
+        sharpness: The higher, the less half a name counts.
+        mention_weight: Weight of an edge between an entity and a document.
+    """
+
+    tokens: Tokens = "stem"
+    language: str = "english"
+    damping: Annotated[float, Option(min=0, max=0.999)] = 0.85
+    threshold: Annotated[float, Option(min=0.001, max=1)] = 0.5
+    sharpness: Annotated[float, Option(min=0, max=100)] = 2.0
+    mention_weight: Annotated[float, Option(min=0.001)] = 1.0
+
+
+@base.add_command(command, name="graph")
+def graph_command(options: GraphOptions) -> None:
+    """Search by a walk over entities and documents, from the entities that the query names.
+
+    Examples:
+        fusion-bench retrieve graph --dataset mine --entities e.jsonl --relations r.jsonl
+    """
     from fusion_bench.models.retrievers.graph import GraphRetriever, GraphRules
 
-    rules = GraphRules(tokens.value, language, threshold, sharpness, damping, mention_weight)
-    shared.run_retriever(
-        GraphRetriever(entities, relations, rules),
-        dataset=dataset,
-        datasets=datasets,
-        documents=documents,
-        queries=queries,
-        split=split,
-        unjudged=unjudged,
-        json=json,
-        name=name,
-        out=out,
-        replace=replace,
-        depth=depth,
-    )
+    options.search(GraphRetriever(options.entities, options.relations, options.call(GraphRules)))
 
 
-command.command(
-    "hybrid",
-    epilog=base.format_examples(
-        "fusion-bench retrieve hybrid --dataset mine",
-        "fusion-bench retrieve hybrid --dataset mine --vectors vectors.npz --tokens stem "
-        "--no-padding --depth 500",
-    ),
-)(hybrid_command)
+class HybridOptions(VectorOptions):
+    """Options of ``retrieve hybrid``.
+
+    Attributes:
+        padding: Fill BM25's lists with documents of score 0.
+        dense_weight: Weight of the vectors.
+        sparse_weight: Weight of BM25.
+        rrf_constant: c in weight / (c + rank).
+        depth: Documents per query; each search fetches twice as many.
+    """
+
+    encoder: str | None = None
+    change: Changes = ()
+    vectors: Path | None = None
+    tokens: Tokens = "whitespace"
+    padding: bool = True
+    dense_weight: Amount = 0.5
+    sparse_weight: Amount = 0.5
+    rrf_constant: Annotated[int, Option(min=0)] = 60
+
+
+@base.add_command(command, name="hybrid")
+def hybrid_command(options: HybridOptions) -> None:
+    """Search as semche does: an embedded Chroma and BM25, fused by weighted reciprocal ranks.
+
+    Examples:
+        fusion-bench retrieve hybrid --dataset mine
+        fusion-bench retrieve hybrid --dataset mine --vectors vectors.npz --tokens stem
+            --no-padding --depth 500
+    """
+    from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
+
+    settings = options.call(HybridSettings, zero_padding=options.padding)
+    options.search(HybridMethod(options.make_source(), settings))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo_written
+from fusion_bench.config.options import Argument, Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,36 +28,36 @@ RECORDS: Final = {
     "search": "fusion_bench.schema.result_records:build_search_schema",
 }
 
-command = base.command_app()
+
+class SchemaOptions(base.JsonOptions):
+    """Options of ``schema``; a schema is JSON anyway, and with ``--json`` errors are JSON too.
+
+    Attributes:
+        out: Write NAME.json of every record into this folder.
+    """
+
+    name: Annotated[str, Argument("NAME", help=f"{', '.join(RECORDS)}.")] | None = None
+    out: Folder | None = None
 
 
-@command.command(
-    epilog=base.format_examples(
-        "fusion-bench schema report",
-        "fusion-bench schema --out schemas",
-    ),
-)
-def schema_command(
-    name: Annotated[
-        str | None, typer.Argument(help=f"{', '.join(RECORDS)}.", metavar="NAME")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write NAME.json of every record into this folder.", metavar="DIR"),
-    ] = None,
-    json: base.JsonFlag = False,  # noqa: ARG001 - a schema is JSON anyway; errors become JSON too
-) -> None:
+@base.single_command()
+def command(options: SchemaOptions) -> None:
     """Print the JSON Schema of a stored record, or of the search records that applications log.
 
     The installed package has the same files in fusion_bench/schemas.
+
+    Examples:
+        fusion-bench schema report
+        fusion-bench schema --out schemas
     """
     from fusion_bench.errors import UnknownNameError
     from fusion_bench.io.outputs import write_outputs
     from fusion_bench.util.files import require_folder
 
-    if out is not None:
-        base.refuse_options("--out", {"NAME": name})
-        folder = require_folder(out)
+    name = options.name
+    if options.out is not None:
+        base.refuse(options, "does not go with --out", "name")
+        folder = require_folder(options.out)
         schemas = {f"{record}.json": render_schema(record).encode() for record in RECORDS}
         echo_written(write_outputs(folder, schemas))
     elif name is None:

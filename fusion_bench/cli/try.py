@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
+from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.cli.application.file_options import (
-    QrelsColumns,
-    RunColumns,
-    parse_named_files,
-    parse_qrels_columns,
-    parse_rerank_files,
-    parse_run_columns,
-    require_qrels,
-)
+from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.util.file_paths import resolve_path
 
@@ -27,116 +20,82 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.starter import StarterComparison, StarterInput
     from fusion_bench.report.page import Page
 
-command = base.command_app()
 
+class TryOptions(base.PictureOptions):
+    """Options of ``try``.
 
-@command.command(
-    "try",
-    epilog=base.format_examples(
-        "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl",
-        "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl",
-        "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine",
-        "fusion-bench try --qrels sheet.csv --qrels-columns query='search term' a.jsonl b.jsonl",
-    ),
-)
-def try_command(
-    lists: Annotated[
-        list[str],
-        typer.Argument(help="A ranked list and its name; two or more.", metavar="NAME=FILE"),
-    ],
-    qrels: Annotated[
-        Path | None, typer.Option(help="Judgments file, always needed.", metavar="FILE")
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            help="What is known of the queries, as JSON Lines: id, text, type, group, split.",
-            metavar="FILE",
-        ),
-    ] = None,
-    rerank: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A reranker's scores; repeatable. Without SPACE (unit, logit, log_prob, "
-            "unbounded, order) the values decide what they mean.",
-            metavar="NAME[:SPACE]=FILE",
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write dataset.yaml, experiment.yaml and copies of the lists for eval, tune "
-            "and gate.",
-            metavar="DIR",
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of report and picture.", metavar="DIR")] = Path(
-        "reports/try"
-    ),
+    Attributes:
+        lists: A ranked list and its name; two or more.
+        qrels: Judgments file, always needed.
+        queries: What is known of the queries, as JSON Lines: id, text, type, group, split.
+        rerank: A reranker's scores; repeatable. Without SPACE (unit, logit, log_prob, unbounded,
+            order) the values decide what they mean.
+        save: Write dataset.yaml, experiment.yaml and copies of the lists for eval, tune and gate.
+        out: Folder of report and picture.
+        binary_relevance: Grade from which binary measures count.
+    """
+
+    lists: Annotated[Sequence[str], Argument("NAME=FILE")]
+    qrels: File | None = None
+    queries: File | None = None
+    rerank: file_options.RerankFiles = ()
+    save: Folder | None = None
+    out: Folder = Path("reports/try")
     measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Measure, the deciding one first. Default: {', '.join(DEFAULT_MEASURES)}.",
-            metavar="NAME",
-        ),
-    ] = None,
-    binary_relevance: Annotated[
-        int, typer.Option(help="Grade from which binary measures count.", min=1)
-    ] = 1,
-    qrels_columns: QrelsColumns = None,
-    run_columns: RunColumns = None,
-    plots: base.PlotsFlag = True,
-    plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
-    tables: base.TableFormats = None,
-    html: base.HtmlFlag = True,
-    markdown: base.MarkdownFile = None,
-    json: base.JsonFlag = False,
-) -> None:
+        Names,
+        Option(help=f"Measure, the deciding one first. Default: {', '.join(DEFAULT_MEASURES)}."),
+    ] = ()
+    binary_relevance: Count = 1
+    qrels_columns: file_options.QrelsColumns = ()
+    run_columns: file_options.RunColumns = ()
+
+
+@base.single_command()
+def command(options: TryOptions) -> None:
     """Compare the usual fusions of your own lists in one command, without YAML.
 
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
+
+    Examples:
+        fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl
+        fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl
+        fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine
+        fusion-bench try --qrels sheet.csv --qrels-columns query='search term' a.jsonl b.jsonl
     """
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.evaluation.starter import StarterInput, compare_starter_systems, save_starter
+    from fusion_bench.evaluation.starter import compare_starter_systems, save_starter
     from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
 
-    base.refuse_two_outputs(markdown, as_json=json)
-    qrels = require_qrels(qrels)
-    given = StarterInput(
-        qrels=qrels,
-        runs=parse_named_files(lists, "NAME=FILE"),
-        rerankers=parse_rerank_files(rerank or [], "--rerank"),
-        queries=queries,
-        measures=measure or DEFAULT_MEASURES,
-        binary_relevance=binary_relevance,
-        qrels_layout=parse_qrels_columns(qrels_columns),
-        run_layout=parse_run_columns(run_columns),
-    )
+    given = _read_options(options)
     listed = [*given.runs.values(), *(each.path for each in given.rerankers.values())]
     refuse_inputs(listed)
-    _check_folders(save, out)
+    _check_folders(options.save, options.out)
     with progress_bar() as progress:
         done = _add_lint(compare_starter_systems(given, progress))
         progress("writing the report", 1, 1)
-        written = write_report(
-            done.report,
-            out,
-            plots=plots,
-            plot_format=plot_format.value,
-            max_figures=1,
-            tables=tables or (),
-            html=html,
-        )
-        if save is not None:
-            written += save_starter(given, done, save)
-    columns = {"--qrels-columns": qrels_columns, "--run-columns": run_columns}
-    words = _list_command_words(given, lists, {"--rerank": rerank, "--measure": measure}, columns)
-    page = _build_page(done, words, save)
-    print_result(_to_record(done, page), page, as_json=json, written=written, markdown=markdown)
-    base.echo_notes(list_renamed(measure or ()))
+        written = options.call(write_report, done.report, options.out, max_figures=1)
+        if options.save is not None:
+            written += save_starter(given, done, options.save)
+    page = _build_page(done, options)
+    print_result(_to_record(done, page), page, options, written)
+    base.echo_notes(list_renamed(options.measure))
+
+
+def _read_options(options: TryOptions) -> StarterInput:
+    from fusion_bench.evaluation.starter import StarterInput
+
+    return options.call(
+        StarterInput,
+        file_options.require_qrels(options.qrels),
+        file_options.parse_named_files(options.lists, "NAME=FILE"),
+        file_options.parse_rerank_files(options.rerank, "--rerank"),
+        measures=options.measure or DEFAULT_MEASURES,
+        qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
+        run_layout=file_options.parse_run_columns(options.run_columns),
+    )
 
 
 def _to_record(done: StarterComparison, page: Page) -> dict[str, object]:
@@ -176,36 +135,12 @@ def _check_folders(save: Path | None, out: Path) -> None:
         )
 
 
-def _list_command_words(
-    given: StarterInput,
-    lists: Sequence[str],
-    options: Mapping[str, Sequence[object] | None],
-    columns: Mapping[str, Sequence[object] | None],
-) -> list[object]:
-    """The words of the command, to be run again with one more option.
-
-    Args:
-        given: What was compared.
-        lists: The ranked lists, as given.
-        options: The values of the options that may be repeated, as given.
-        columns: The same of the options that name columns.
-    """
-    from fusion_bench.cli.application.next_steps import list_words
-
-    relevance = given.binary_relevance
-    repeated = {
-        "--queries": None if given.queries is None else [given.queries],
-        **options,
-        "--binary-relevance": [relevance] if relevance > 1 else None,
-        **columns,
-    }
-    return ["try", "--qrels", given.qrels, *lists, *list_words(repeated)]
-
-
-def _build_page(done: StarterComparison, words: Sequence[object], save: Path | None) -> Page:
-    """The page of the comparison, and the commands that may follow."""
+def _build_page(done: StarterComparison, options: TryOptions) -> Page:
+    """The page of the comparison, and the commands that may follow: the same, with ``--save``."""
     from fusion_bench.cli.application.next_steps import after_try
     from fusion_bench.report.evaluation_page import build_starter_page
 
-    steps = tuple(after_try(done.report, words, save))
+    repeated = ("queries", "rerank", "measure", "binary_relevance", "qrels_columns", "run_columns")
+    words = ["try", "--qrels", options.qrels, *options.lists, *options.words(*repeated)]
+    steps = tuple(after_try(done.report, words, options.save))
     return replace(build_starter_page(done.report, done.notes), next_steps=steps)

@@ -332,7 +332,7 @@ class CollectionComparison(NamedTuple):
 
 
 def compare_reports(
-    first: Report, second: Report | None, *, baseline: str | None, candidates: Sequence[str]
+    first: Report, second: Report | None = None, *, baseline: str | None, candidates: Sequence[str]
 ) -> list[CollectionComparison]:
     """Compare systems of one report, or of two reports on the same queries.
 

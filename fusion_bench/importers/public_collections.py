@@ -6,6 +6,7 @@ downloads what its cache lacks. Here it may not, unless it is asked to.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -190,7 +191,7 @@ def read_collection(
 
 def add_dataset(
     collection: str,
-    folder: Path,
+    out: str | os.PathLike[str],
     *,
     splits: Sequence[str] = (),
     name: str | None = None,
@@ -202,17 +203,18 @@ def add_dataset(
 
     Args:
         collection: ``ir_datasets:ID``, ``beir:FOLDER`` or ``mteb:FOLDER``.
-        folder: Where to; created if missing.
+        out: The folder to write.
         splits: The splits to read; empty = all.
         name: The dataset's name; by default the collection's.
-        any_counts: Accept counts that differ from the stated ones.
+        any_counts: Accept counts that differ from those that the collection's makers state.
         download: Whether ir_datasets may download what its cache lacks.
         progress: Called as the work goes on.
 
     Raises:
-        ConfigError: The place has another form, or the folder holds a dataset already.
-        FusionBenchError: The collection is not there, or breaks a rule.
+        FusionBenchError: The collection is not there or breaks a rule, a count differs, or the
+            folder holds a dataset already.
     """
+    folder = Path(out)
     check_free(folder)
     progress("reading the queries and judgments", 0, 1)
     read = read_collection(_expand_home(collection), splits, download=download)

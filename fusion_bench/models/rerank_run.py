@@ -42,6 +42,7 @@ from fusion_bench.models.rerank_config import (
     read_rerank_config,
     select_providers,
 )
+from fusion_bench.models.rerank_options import RerankOptions
 from fusion_bench.models.rerank_simulation import SimulationResult, measure_outcomes, run_simulation
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import HttpProvider, Provider
@@ -305,45 +306,6 @@ def _describe_unread(
 
 
 @dataclass(frozen=True)
-class RerankOptions:
-    """What is reranked, and how.
-
-    Attributes:
-        dataset: The ``dataset.yaml``.
-        system: Name of a system of the experiment, of a run, or of a fusion method.
-        experiment: The experiment's YAML file; None = only runs and fusion methods are known.
-        config: YAML file with providers, chain and settings; None = the defaults.
-        overrides: ``KEY=VALUE`` for the first provider, or for the simulation.
-        provider: Name in the configuration, or a method; None = the configured chain.
-        fallbacks: The same, for when the first provider fails.
-        depth: Candidates per query and trial.
-        split: Only queries of this split; None = all judged queries.
-        out: The list; None = ``rerank/SYSTEM-PROVIDER.jsonl`` beside the ``dataset.yaml``.
-        store: The score store.
-        max_cost: Stop before the price exceeds this; None = no limit.
-        measure: Measure of a simulation.
-        reranker: Its stored list of the first provider; None = the system's own.
-        fallback_list: Its stored list of a second provider; None = there is none.
-    """
-
-    dataset: Path
-    system: str
-    experiment: Path | None
-    config: Path | None
-    overrides: Sequence[str]
-    provider: str | None
-    fallbacks: Sequence[str]
-    depth: int
-    split: str | None
-    out: Path | None
-    store: Path
-    max_cost: float | None
-    measure: str
-    reranker: str | None
-    fallback_list: str | None
-
-
-@dataclass(frozen=True)
 class _CheckedRun:
     """A run whose inputs and options were checked; nothing has been asked yet."""
 
@@ -353,12 +315,12 @@ class _CheckedRun:
     config: RerankConfig
 
 
-def _check_run(options: RerankOptions) -> _CheckedRun:
-    system = find_system(options.system, options.dataset, options.experiment)
+def _check_run(dataset: Path, options: RerankOptions) -> _CheckedRun:
+    system = find_system(options.system, dataset, options.experiment)
     config = read_rerank_config(options.config)
     providers = select_providers(config, options.provider, options.fallbacks, options.overrides)
     name = safe_file_name(f"{system.name}-{providers[0].method}")
-    path = options.out or options.dataset.parent / "rerank" / f"{name}.jsonl"
+    path = options.out or dataset.parent / "rerank" / f"{name}.jsonl"
     if path.suffix != ".jsonl" or path.is_dir():
         raise ConfigError(
             f"--out {path}: a rerank list is a .jsonl file: name a file, not a folder"
@@ -371,27 +333,28 @@ def _check_run(options: RerankOptions) -> _CheckedRun:
             f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
             "--set price.per_1000_searches=… or price.per_million_tokens=…"
         )
-    request = prepare_request(options.dataset, system, depth=options.depth, split=options.split)
+    request = prepare_request(dataset, system, depth=options.depth, split=options.split)
     return _CheckedRun(path, request, providers, config)
 
 
-def estimate_list(options: RerankOptions) -> CostEstimate:
+def estimate_list(dataset: Path, options: RerankOptions) -> CostEstimate:
     """What :func:`score_list` would ask for and cost; asks nobody.
 
     Raises:
         FusionBenchError: An input or an option breaks a rule.
     """
-    run = _check_run(options)
+    run = _check_run(dataset, options)
     with closing(ScoreStore(options.store)) as store:
         return estimate_cost(run.request, run.providers[0], store)
 
 
-def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
+def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -> WrittenList:
     """Score every candidate that the store does not know, and write the list.
 
     Waits for another run that asks the same model and keeps its scores in the same store.
 
     Args:
+        dataset: The ``dataset.yaml``.
         options: What is reranked, and how.
         on_progress: Called with queries done, queries in all, and the price so far.
 
@@ -399,7 +362,7 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
         FusionBenchError: An input or an option breaks a rule, no query could be scored, the price
             limit was reached, or the list cannot be written. Scores stay in the store.
     """
-    run = _check_run(options)
+    run = _check_run(dataset, options)
     # The ledger counts retries; without a handler each would print its event's bare name.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
     identities = [provider.model_identity for provider in run.providers]
@@ -416,18 +379,19 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
         events = store.read_events(run_key(run.request, run.providers[0]))
     data, meta = build_list(run.request, chain, answers, events, _settings_record(run, chain))
     write_with_meta(run.path, data, meta)
-    whole, root = resolve_path(run.path), resolve_path(options.dataset.parent)
+    whole, root = resolve_path(run.path), resolve_path(dataset.parent)
     place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
     entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
     return WrittenList(run.path, meta, f"rerank:\n  {entry}", data.count(b"\n"))
 
 
 def simulate_list(
-    options: RerankOptions, on_progress: Callable[[int, int], None]
+    dataset: Path, options: RerankOptions, on_progress: Callable[[int, int], None]
 ) -> SimulationResult:
     """Replay a stored list under failures and deadlines.
 
     Args:
+        dataset: The ``dataset.yaml``.
         options: What is replayed.
         on_progress: Called with the points done and the points in all.
 
@@ -437,8 +401,8 @@ def simulate_list(
     config = read_rerank_config(options.config)
     spec = config.override_simulation(options.overrides)
     outcomes = measure_outcomes(
-        options.dataset,
-        find_system(options.system, options.dataset, options.experiment),
+        dataset,
+        find_system(options.system, dataset, options.experiment),
         options.measure,
         reranker=options.reranker,
         fallback=options.fallback_list,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.diagnose import ListedKind
 from fusion_bench.explain.failures import KINDS
+from tests.commands import leaf_commands
 from tests.diagnose_cases import EXPERIMENT, make_project
 from tests.shipped_schemas import check_record
 from tests.tiny import edit
@@ -82,7 +82,8 @@ def test_where_nothing_fails_nothing_follows(project: Path, capsys: Capture) -> 
 
 
 def test_the_option_knows_every_kind() -> None:
-    assert tuple(kind.value for kind in ListedKind) == KINDS
+    [listed] = [each for each in leaf_commands()["diagnose"].params if "--list" in each.opts]
+    assert tuple(map(str, listed.type_descriptor.annotation)) == KINDS
 
 
 @pytest.mark.parametrize(

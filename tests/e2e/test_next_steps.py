@@ -24,7 +24,7 @@ FILES = (Path("out/tuned.yaml"), Path("out/front.yaml"))
 )
 def test_the_default_is_not_offered_as_a_tuned_system(trial: int, expected: list[str]) -> None:
     report = record(choice=record().choice.model_copy(update={"trial": trial}))
-    steps = list(after_tune(report, FILES, None))
+    steps = list(after_tune(report, FILES, ()))
     assert len(steps) == len(expected)
     for step, name in zip(steps, expected, strict=True):
         assert name in step.command
@@ -41,7 +41,7 @@ def test_the_default_is_not_offered_as_a_tuned_system(trial: int, expected: list
 def test_tuned_numbers_are_not_exported_without_a_gain_over_everything_untuned(
     changed: dict[str, Any], expected: list[str]
 ) -> None:
-    steps = list(after_tune(record(**changed), FILES, None))
+    steps = list(after_tune(record(**changed), FILES, ()))
     assert len(steps) == len(expected)
     for step, name in zip(steps, expected, strict=True):
         assert name in step.command

@@ -23,6 +23,7 @@ from fusion_bench.util.formatting import escape_control_chars
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fusion_bench.cli.application.commands import JsonOptions
     from fusion_bench.config.models import Location
     from fusion_bench.config.yaml_files import Source
     from fusion_bench.experiment.settings import GatePolicy
@@ -227,30 +228,27 @@ def make_console() -> Console:
 
 
 def print_result(
-    record: object,
-    page: Page,
-    *,
-    as_json: bool,
-    written: Iterable[object] = (),
-    markdown: Path | None = None,
+    record: object, page: Page, options: JsonOptions, written: Iterable[object] = ()
 ) -> None:
     """Print a result as JSON, as its page, or as the summary of its page.
 
     Args:
         record: What ``--json`` prints.
         page: What a terminal shows.
-        as_json: Whether to print JSON.
+        options: ``--json``, and ``--markdown`` where the command has it: a file to write the
+            summary to; ``-`` prints it in place of the page.
         written: The files that were written.
-        markdown: A file to write the summary to; ``-`` prints it in place of the page.
 
     Raises:
         FusionBenchError: The file cannot be written to.
     """
     from fusion_bench.cli.application.app import STDOUT
+    from fusion_bench.cli.application.commands import PageOptions
     from fusion_bench.io.outputs import write_output
     from fusion_bench.report.markdown import render_summary
     from fusion_bench.report.terminal import print_page
 
+    markdown = options.markdown if isinstance(options, PageOptions) else None
     if markdown == STDOUT:
         typer.echo(render_summary(page), nl=False)
         return
@@ -259,7 +257,7 @@ def print_result(
             *written,
             write_output(markdown, render_summary(page).encode(), option="--markdown"),
         )
-    if as_json:
+    if options.json:
         print_json(record)
     else:
         print_page(page, make_console(), written=written)

@@ -3,92 +3,84 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
+from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import echo, echo_written, print_json
-from fusion_bench.cli.application.file_options import parse_named_files, parse_rerank_files
+from fusion_bench.config.options import Argument, Count, File
 from fusion_bench.experiment import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
     from fusion_bench.importers.new_dataset import NewDataset
 
 
-NEW_EXAMPLES = base.format_examples(
-    "fusion-bench dataset new datasets/mine",
-    "fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv",
-    "fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv "
-    "--queries queries.jsonl --documents documents.jsonl",
-)
+class NewOptions(base.JsonOptions):
+    """Options of ``dataset new``.
+
+    Attributes:
+        folder: The folder to write.
+        lists: A ranked list and its name; two or more.
+        qrels: Judgments file. Default: none yet.
+        queries: JSON Lines: id, text, type, group, split.
+        documents: JSON Lines: id, title, text.
+        rerank: A reranker's scores; repeatable.
+        binary_relevance: Grade from which binary measures count.
+        check: Check what the files hold.
+    """
+
+    folder: Annotated[Path, Argument("DIR")]
+    lists: Annotated[Sequence[str], Argument("NAME=FILE")] = ()
+    qrels: File | None = None
+    queries: File | None = None
+    documents: File | None = None
+    rerank: file_options.RerankFiles = ()
+    binary_relevance: Count = 1
+    check: bool = True
 
 
-def new_command(
-    folder: Annotated[Path, typer.Argument(help="The folder to write.", metavar="DIR")],
-    lists: Annotated[
-        list[str] | None,
-        typer.Argument(help="A ranked list and its name; two or more.", metavar="NAME=FILE"),
-    ] = None,
-    qrels: Annotated[
-        Path | None,
-        typer.Option(help="Judgments file. Default: none yet.", metavar="FILE"),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(help="JSON Lines: id, text, type, group, split.", metavar="FILE"),
-    ] = None,
-    documents: Annotated[
-        Path | None, typer.Option(help="JSON Lines: id, title, text.", metavar="FILE")
-    ] = None,
-    rerank: Annotated[
-        list[str] | None,
-        typer.Option(help="A reranker's scores; repeatable.", metavar="NAME[:SPACE]=FILE"),
-    ] = None,
-    binary_relevance: Annotated[
-        int, typer.Option(help="Grade from which binary measures count.", min=1)
-    ] = 1,
-    check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Check what the files hold.")
-    ] = True,
-    json: base.JsonFlag = False,
-) -> None:
+def new_command(options: NewOptions) -> None:
     """Make a checked dataset of your own files, and an experiment on it.
 
     Asks on a terminal for the files that are not named. Checks what the lists cover, duplicates,
     ids that no document has, leaks between splits, and how large a difference the queries can show.
     Without judgments, 'fusion-bench judge DIR' makes them.
+
+    Examples:
+        fusion-bench dataset new datasets/mine
+        fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv
+        fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv
+            --queries queries.jsonl --documents documents.jsonl
     """
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.evaluation.starter import StarterInput, check_free
     from fusion_bench.importers.new_dataset import COMMAND, make_new_dataset
 
-    check_free(folder, COMMAND.option)
-    if not lists or (qrels is None and _is_terminal()):
-        qrels, lists, queries, documents = _ask_files(qrels, lists, queries, documents)
-    given = StarterInput(
-        qrels=qrels,
-        runs=parse_named_files(lists, "NAME=FILE"),
-        rerankers=parse_rerank_files(rerank or [], "--rerank"),
-        queries=queries,
+    check_free(options.folder, COMMAND.option)
+    if not options.lists or (options.qrels is None and _is_terminal()):
+        options = _ask_files(options)
+    given = options.call(
+        StarterInput,
+        runs=file_options.parse_named_files(options.lists, "NAME=FILE"),
+        rerankers=file_options.parse_rerank_files(options.rerank, "--rerank"),
         measures=DEFAULT_MEASURES,
-        binary_relevance=binary_relevance,
-        documents=documents,
     )
     with progress_bar() as progress:
-        made = make_new_dataset(given, folder, progress, check=check)
-    if json:
+        made = make_new_dataset(given, options.folder, progress, check=options.check)
+    if options.json:
         print_json(made)
     else:
         _print_dataset(made)
 
 
-def _ask_files(
-    qrels: Path | None, lists: list[str] | None, queries: Path | None, documents: Path | None
-) -> tuple[Path | None, list[str], Path | None, Path | None]:
-    """The files that are not named, asked for one after the other.
+def _ask_files(options: NewOptions) -> NewOptions:
+    """With the files that are not named, asked for one after the other.
 
     Raises:
         typer.BadParameter: Nobody can be asked.
@@ -97,15 +89,18 @@ def _ask_files(
         raise typer.BadParameter(
             "two lists, NAME=FILE NAME=FILE: needed where nobody can be asked for it"
         )
-    named = list(lists or [])
+    named = list(options.lists)
     if not named:
         echo("Ranked lists, one at a time: NAME=FILE; an empty line ends them.", err=True)
         while answer := _ask_file("List", takes_name=True):
             named.append(answer)
-    qrels = qrels or _ask_path("Judgments, qrels (empty: none yet)")
-    queries = queries or _ask_path("Queries, JSON Lines (empty: none)")
-    documents = documents or _ask_path("Documents, JSON Lines (empty: none)")
-    return qrels, named, queries, documents
+    return replace(
+        options,
+        lists=tuple(named),
+        qrels=options.qrels or _ask_path("Judgments, qrels (empty: none yet)"),
+        queries=options.queries or _ask_path("Queries, JSON Lines (empty: none)"),
+        documents=options.documents or _ask_path("Documents, JSON Lines (empty: none)"),
+    )
 
 
 def _ask_path(what: str) -> Path | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
 
 import typer
 
+from fusion_bench.config.options import Option
 from fusion_bench.data.document_rows import QRELS_ROLES, RUN_ROLES
 from fusion_bench.errors import ConfigError, UnknownNameError
 
@@ -17,23 +18,26 @@ if TYPE_CHECKING:
 
 
 QrelsColumns: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
+    Sequence[str],
+    Option(
+        metavar="ROLE=NAME",
         help=f"The judgments' column of {', '.join(QRELS_ROLES)}, if it has an unusual name; "
         "repeatable.",
-        metavar="ROLE=NAME",
     ),
 ]
 RunColumns: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name; repeatable.",
+    Sequence[str],
+    Option(
         metavar="ROLE=NAME",
+        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name; repeatable.",
     ),
 ]
 
 
-def parse_qrels_columns(values: Sequence[str] | None) -> FileLayout:
+RerankFiles: TypeAlias = Annotated[Sequence[str], Option(metavar="NAME[:SPACE]=FILE")]
+
+
+def parse_qrels_columns(values: Sequence[str]) -> FileLayout:
     """The layout of judgments whose columns have other names than the usual ones.
 
     Args:
@@ -46,16 +50,16 @@ def parse_qrels_columns(values: Sequence[str] | None) -> FileLayout:
     return _parse_columns(values, QRELS_ROLES, "--qrels-columns")
 
 
-def parse_run_columns(values: Sequence[str] | None) -> FileLayout:
+def parse_run_columns(values: Sequence[str]) -> FileLayout:
     """The layout of runs; arguments and errors as for :func:`parse_qrels_columns`."""
     return _parse_columns(values, RUN_ROLES, "--run-columns")
 
 
-def _parse_columns(values: Sequence[str] | None, roles: Sequence[str], option: str) -> FileLayout:
+def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> FileLayout:
     from fusion_bench.io.raw_files import FileLayout
 
     columns: dict[str, str] = {}
-    for value in values or ():
+    for value in values:
         role, _, name = value.partition("=")
         if not role or not name:
             raise typer.BadParameter(f"{value!r} is not ROLE=NAME", param_hint=option)

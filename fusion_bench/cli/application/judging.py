@@ -2,90 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.cli.application.progress import progress_bar
 
 if TYPE_CHECKING:
+    from fusion_bench.cli.judge import JudgeOptions
     from fusion_bench.judging.judge_files import CombineName
-    from fusion_bench.judging.judge_work import JudgeOptions, JudgeWork
+    from fusion_bench.judging.judge_work import JudgeOptions as WorkOptions
+    from fusion_bench.judging.judge_work import JudgeWork
     from fusion_bench.judging.pools import JudgedSystems
     from fusion_bench.util.formatting import Progress
 
 
-@dataclass(frozen=True)
-class JudgeActions:
-    """What is done instead of judging in the terminal.
+def judge_as_asked(judged: JudgedSystems, work: WorkOptions, options: JudgeOptions) -> None:
+    """Do what the options say: in the terminal, or instead of it.
 
-    Attributes:
-        export: The spreadsheet to write.
-        import_: The spreadsheet to read.
-        write_qrels: The qrels to write.
-        is_list: Only list the documents.
-        is_json: Print JSON.
+    Raises:
+        ConfigError: A file to write is one that the command reads.
+        FusionBenchError: The data break a rule, or there is no terminal.
     """
+    from fusion_bench.io.outputs import refuse_inputs
 
-    export: Path | None
-    import_: Path | None
-    write_qrels: Path | None
-    is_list: bool
-    is_json: bool
+    refuse_inputs((judged.path, judged.source.path))
+    if options.export is not None:
+        refuse_inputs(judged.dataset.spec.file_paths(judged.path.parent))
+    if options.sheet is not None:
+        show_import(judged, options.sheet, work, as_json=options.json)
+    elif options.write_qrels is not None:
+        how = options.combine or "majority"
+        show_qrels(judged, options.write_qrels, how, as_json=options.json)
+    else:
+        with progress_bar() as progress:
+            judge_or_show(judged, work, options, progress)
 
-    def check(
-        self, pair: Mapping[str, str | None], budget: int | None, *, has_combine: bool = False
-    ) -> None:
-        """Refuse options that do not go together.
 
-        Args:
-            pair: Options that need ``--next``.
-            budget: That of ``--next``.
-            has_combine: Whether ``--combine`` is given.
+def judge_or_show(
+    judged: JudgedSystems, asked: WorkOptions, options: JudgeOptions, progress: Progress
+) -> None:
+    """List or export the documents, or judge them in the terminal.
 
-        Raises:
-            typer.BadParameter: Two do not, or the spreadsheet is not named ``.csv``.
-        """
-        given = {
-            "--export": self.export,
-            "--import": self.import_,
-            "--write-qrels": self.write_qrels,
-            "--list": self.is_list or None,
-        }
-        chosen = [option for option, value in given.items() if value is not None]
-        if len(chosen) > 1:
-            raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint=chosen[1])
-        if self.export is not None and self.export.suffix.lower() != ".csv":
-            raise typer.BadParameter(
-                f"{self.export}: it writes comma-separated values (CSV), which every spreadsheet "
-                "opens: name it .csv",
-                param_hint="--export",
-            )
-        if has_combine and self.write_qrels is None:
-            raise typer.BadParameter("needs --write-qrels FILE", param_hint="--combine")
-        if budget is None:
-            for option, value in pair.items():
-                if value is not None:
-                    raise typer.BadParameter("needs --next BUDGET", param_hint=option)
-        elif self.import_ is not None or self.write_qrels is not None:
-            raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint="--next")
+    Raises:
+        FusionBenchError: The data break a rule, or there is no terminal.
+    """
+    from fusion_bench.judging.judge_work import describe_work, open_work
+    from fusion_bench.judging.terminal import require_terminal
 
-    def refuse_replaced_inputs(self, judged: JudgedSystems) -> None:
-        """Refuse a spreadsheet in the place of a file that the command reads.
-
-        Raises:
-            ConfigError: It is one of the dataset's or of its judges' files, or the experiment.
-        """
-        from fusion_bench.io.outputs import refuse_inputs
-
-        refuse_inputs((judged.path, judged.source.path))
-        if self.export is not None:
-            refuse_inputs(judged.dataset.spec.file_paths(judged.path.parent))
+    if not (options.listed or options.json or options.export is not None):
+        require_terminal()
+    work = open_work(judged, asked, progress)
+    if options.export is not None:
+        export_sheet(work, options.export, as_json=options.json)
+    elif options.json:
+        print_json(describe_work(work))
+    elif options.listed:
+        _print_list(work)
+    else:
+        _judge(work)
 
 
 def describe_plan(work: JudgeWork) -> list[str]:
@@ -160,7 +139,7 @@ def export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
     echo(f"Next: fill in the column 'grade', then {command}")
 
 
-def show_import(judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool) -> None:
+def show_import(judged: JudgedSystems, path: Path, options: WorkOptions, *, as_json: bool) -> None:
     """Read a spreadsheet into the judge's file."""
     from fusion_bench.io.outputs import record_output
     from fusion_bench.judging.judge_work import import_sheet, open_work
@@ -185,49 +164,6 @@ def show_import(judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_
     if left:
         echo(f"Left of the pool: {pluralize(left, 'document')}, for {format_judge(work)}")
     echo_next(judged)
-
-
-def judge_as_asked(
-    judged: JudgedSystems, options: JudgeOptions, actions: JudgeActions, combine: CombineName
-) -> None:
-    """Do what the options say.
-
-    Raises:
-        FusionBenchError: The data break a rule, or there is no terminal.
-    """
-    actions.refuse_replaced_inputs(judged)
-    if actions.import_ is not None:
-        show_import(judged, actions.import_, options, as_json=actions.is_json)
-    elif actions.write_qrels is not None:
-        show_qrels(judged, actions.write_qrels, combine, as_json=actions.is_json)
-    else:
-        with progress_bar() as progress:
-            judge_or_show(judged, options, actions, progress)
-
-
-def judge_or_show(
-    judged: JudgedSystems, options: JudgeOptions, actions: JudgeActions, progress: Progress
-) -> None:
-    """List or export the documents, or judge them in the terminal.
-
-    Raises:
-        FusionBenchError: The data break a rule, or there is no terminal.
-    """
-    from fusion_bench.judging.judge_work import describe_work, open_work
-    from fusion_bench.judging.terminal import require_terminal
-
-    is_shown = actions.is_list or actions.is_json or actions.export is not None
-    if not is_shown:
-        require_terminal()
-    work = open_work(judged, options, progress)
-    if actions.export is not None:
-        export_sheet(work, actions.export, as_json=actions.is_json)
-    elif actions.is_json:
-        print_json(describe_work(work))
-    elif actions.is_list:
-        _print_list(work)
-    else:
-        _judge(work)
 
 
 def _print_list(work: JudgeWork) -> None:

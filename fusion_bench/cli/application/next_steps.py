@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING
 
+from fusion_bench.cli.application.commands import ExperimentOptions, NamedExperimentOptions
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def format_command(
-    *words: object, datasets: Sequence[Path] | None = None, overrides: Sequence[str] | None = None
+    *words: object, datasets: Sequence[Path] = (), overrides: Sequence[str] = ()
 ) -> str:
     """A ``fusion-bench`` command, quoted for a shell.
 
@@ -37,60 +38,43 @@ def format_command(
     return join(str(word) for word in ("fusion-bench", *words, *options))
 
 
-def list_words(options: Mapping[str, Sequence[object] | None]) -> list[object]:
+def list_words(options: Mapping[str, Sequence[object]]) -> list[object]:
     """The words of options: each value after its option."""
-    return [
-        word for name, values in options.items() for value in values or () for word in (name, value)
-    ]
+    return [word for name, values in options.items() for value in values for word in (name, value)]
 
 
-def format_explain(
-    *ids: str,
-    experiment: Path,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str] | None,
-    **names: str | None,
-) -> str:
+def format_explain(*ids: str, of: NamedExperimentOptions, **names: str | None) -> str:
     """The command that explains a query, or a document of it.
 
     Args:
         ids: Of the query and the document. None that begins with ``-`` is read as an option.
-        experiment: Its file.
-        datasets: As for :func:`format_command`.
-        overrides: Likewise.
+        of: The experiment, folders of named datasets, and values of ``--set``.
         names: The system and the dataset; None = not named.
     """
     named = {f"--{option}": [name] for option, name in names.items() if name is not None}
-    options = list_words(
-        {"--experiment": [experiment], **named, "--datasets": datasets, "--set": overrides}
-    )
+    options = list_words({"--experiment": [of.experiment], **named})
+    options += list_words({"--datasets": of.datasets, "--set": of.overrides})
     if any(name.startswith("-") for name in ids):
         return format_command("explain", *options, "--", *ids)
     return format_command("explain", *ids, *options)
 
 
 def after_eval(
-    report: Report, experiment: Path, parsed: Experiment, datasets: Sequence[Path] | None
+    report: Report, parsed: Experiment, options: NamedExperimentOptions
 ) -> Iterator[NextStep]:
     """Explain the query that lost most, tune, and gate where the experiment says so."""
-    overrides = report.provenance.overrides
-    to_command = partial(format_command, datasets=datasets, overrides=overrides)
-    for collection in report.collections[:1]:
-        loss = find_worst_query(collection)
-        if loss is not None:
-            query, system = loss
-            command = format_explain(
-                query,
-                experiment=experiment,
-                system=system,
-                dataset=collection.name if len(report.collections) > 1 else None,
-                datasets=datasets,
-                overrides=overrides,
-            )
-            yield NextStep(command, f"the query on which {system} loses most")
+    experiment, collection = options.experiment, report.collections[0]
+    to_command = partial(
+        format_command, datasets=options.datasets, overrides=report.provenance.overrides
+    )
+    loss = find_worst_query(collection)
+    if loss is not None:
+        query, system = loss
+        dataset = collection.name if len(report.collections) > 1 else None
+        command = format_explain(query, of=options, system=system, dataset=dataset)
+        yield NextStep(command, f"the query on which {system} loses most")
     if has_decided(report):
-        options = _decided_options(report, parsed)
-        yield next_judgments(experiment, *options, datasets=datasets, overrides=overrides)
+        yield next_judgments(experiment, to_command, *_decided_options(report, parsed))
     name = _system_to_tune(report, parsed)
     if name is not None and not (experiment.parent / "tuning.json").exists():
         system_option = () if parsed.tune is not None else ("--system", name)
@@ -146,18 +130,18 @@ def list_losses(
 
 
 def after_tune(
-    report: TuningReport, files: Sequence[Path], datasets: Sequence[Path] | None
+    report: TuningReport, files: Sequence[Path], datasets: Sequence[Path]
 ) -> Iterator[NextStep]:
     """Evaluate what was written, and export what was shown to gain over everything untuned."""
+    to_command = partial(format_command, datasets=datasets)
     purposes = {"front.yaml": "the efficient systems, quality against effort"}
     if not report.is_default_chosen and report.untuned_match is None:
         purposes["tuned.yaml"] = "the tuned system and the default on every measure"
     for file in files:
         if file.name in purposes:
-            command = format_command("eval", file, datasets=datasets)
-            yield NextStep(command, purposes[file.name])
+            yield NextStep(to_command("eval", file), purposes[file.name])
         if file.name == "tuned.yaml" and report.verdict == "unjudged decide":
-            yield next_judgments(file, datasets=datasets)
+            yield next_judgments(file, to_command)
         if file.name == "tuned.yaml" and file.name in purposes and report.verdict == "ship":
             config = report.choice.config
             yield from _export_system({**config, "name": report.system}, (file,), datasets)
@@ -184,37 +168,28 @@ def _decided_options(report: Report, parsed: Experiment) -> Iterator[str]:
 
 
 def next_judgments(
-    experiment: Path,
-    *options: str,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str] = (),
-    is_pool: bool = False,
+    experiment: Path, to_command: Callable[..., str], *options: str, is_pool: bool = False
 ) -> NextStep:
     """Judge what could still change the answer, where unjudged documents decide.
 
     Args:
         experiment: Its file.
+        to_command: Makes a command of its words.
         options: Which dataset and systems.
-        datasets: Folders of named datasets.
-        overrides: Values of ``--set``.
         is_pool: No two systems of the experiment are compared: judge what is returned.
     """
     from fusion_bench.report.data_warnings import JUDGING_BUDGET
 
     order = ("--order", "pool") if is_pool else ("--next", JUDGING_BUDGET)
-    words = ("judge", experiment, *options, *order)
-    command = format_command(*words, datasets=datasets, overrides=overrides)
+    command = to_command("judge", experiment, *options, *order)
     return NextStep(command, "judge these first, as unjudged documents decide")
 
 
-def after_update(
-    experiment: Path, baseline: Path, datasets: Sequence[Path] | None
-) -> Iterator[NextStep]:
+def after_update(options: NamedExperimentOptions, baseline: Path) -> Iterator[NextStep]:
     """Check later changes against a written baseline."""
-    from fusion_bench.gate.baseline_files import baseline_path
+    from fusion_bench.gate.baseline_files import gate_command
 
-    options = () if baseline == baseline_path(experiment) else ("--baseline", baseline)
-    command = format_command("gate", experiment, *options, datasets=datasets)
+    command = gate_command(options.experiment, baseline, options.datasets)
     yield NextStep(command, "check later changes against it")
 
 
@@ -236,7 +211,7 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
     experiment, system = saved / EXPERIMENT_FILE, report.collections[0].best_system
     yield NextStep(format_command("eval", experiment), "every measure and every warning")
     if has_decided(report):
-        yield next_judgments(experiment, datasets=None)
+        yield next_judgments(experiment, format_command)
     yield NextStep(format_command("tune", experiment), "search better parameters")
     update = ("--update", "--reason", "first baseline")
     yield NextStep(format_command("gate", experiment, *update), f"guard {system} from now on")
@@ -247,7 +222,7 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
 def _export_system(
     config: Mapping[str, object],
     words: Sequence[object],
-    datasets: Sequence[Path] | None = None,
+    datasets: Sequence[Path] = (),
 ) -> Iterator[NextStep]:
     """Write a system for an engine; nothing where it fuses no lists, or no engine has its fusion.
 
@@ -266,11 +241,7 @@ def _export_system(
 
 
 def after_gate(
-    verdict: GateVerdict,
-    inputs: GateInputs,
-    baseline: Path,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str],
+    verdict: GateVerdict, inputs: GateInputs, baseline: Path, options: NamedExperimentOptions
 ) -> Iterator[NextStep]:
     """Explain the query that lost most, and accept the candidate.
 
@@ -278,31 +249,24 @@ def after_gate(
         verdict: Of the gate.
         inputs: What it ran on.
         baseline: File of the baseline.
-        datasets: Folders of named datasets, as given.
-        overrides: Values of ``--set``; a baseline is of the file alone, so they cannot be accepted.
+        options: Those of the command; a baseline is of the file alone, so values of ``--set``
+            cannot be accepted.
     """
     from fusion_bench.gate.baseline_files import gate_command, update_command
 
-    experiment = inputs.source.path
+    experiment, datasets, overrides = inputs.source.path, options.datasets, options.overrides
     if not verdict.is_reproduced and verdict.exit_code == 3 and not (verdict.base or overrides):
-        command = f"{gate_command(experiment, baseline, datasets or ())} --base HEAD"
+        command = f"{gate_command(experiment, baseline, datasets)} --base HEAD"
         yield NextStep(command, "trust the baseline if it is as committed; in CI name the branch")
     if verdict.regressions and verdict.exit_code:
         loss, names = verdict.regressions[0], inputs.experiment.dataset_names
         collections = list(dict.fromkeys(check.collection for check in verdict.checks))
-        command = format_explain(
-            loss.query,
-            experiment=experiment,
-            dataset=names[collections.index(loss.collection)] if len(names) > 1 else None,
-            datasets=datasets,
-            overrides=overrides,
-        )
+        dataset = names[collections.index(loss.collection)] if len(names) > 1 else None
+        command = format_explain(loss.query, of=options, dataset=dataset)
         yield NextStep(command, f"look closer: {loss.measure} of this query fell most")
     if any(check.status == "unjudged decide" for check in verdict.checks):
-        options = ("--system", verdict.system)
-        yield next_judgments(
-            experiment, *options, datasets=datasets, overrides=overrides, is_pool=True
-        )
+        to_command = partial(format_command, datasets=datasets, overrides=overrides)
+        yield next_judgments(experiment, to_command, "--system", verdict.system, is_pool=True)
     changes = (verdict.list_changes, verdict.config_changes, verdict.policy_changes)
     has_changed = verdict.exit_code or any(changes)
     if has_changed and verdict.is_acceptable and not overrides:
@@ -311,12 +275,12 @@ def after_gate(
             purpose = "accept these values, if the change is intended"
         if not baseline.exists():
             purpose = "store today's values, to check changes against"
-        command = update_command(experiment, baseline, datasets or (), anchor=verdict.needs_anchor)
+        command = update_command(experiment, baseline, datasets, anchor=verdict.needs_anchor)
         yield NextStep(command, purpose)
 
 
 def after_compare(
-    qrels: Path, lists: Mapping[str, Path], options: Mapping[str, Sequence[object] | None]
+    qrels: Path, lists: Mapping[str, Path], options: Iterable[object]
 ) -> Iterator[NextStep]:
     """Fuse the lists that were compared.
 
@@ -327,7 +291,7 @@ def after_compare(
     """
     if len(lists) > 1:
         named = (f"{name}={path}" for name, path in lists.items())
-        command = format_command("try", "--qrels", qrels, *named, *list_words(options))
+        command = format_command("try", "--qrels", qrels, *named, *options)
         yield NextStep(command, "fuse these lists, and see whether that pays")
 
 
@@ -362,11 +326,10 @@ def after_compare_reports(
     losses = list_losses(queries, before, after)
     experiment = _find_experiment(reports[-1])
     if losses and experiment is not None:
+        overrides = tuple(reports[-1].provenance.overrides)
         command = format_explain(
             min(losses)[1],
-            experiment=experiment,
-            datasets=None,
-            overrides=reports[-1].provenance.overrides,
+            of=ExperimentOptions(experiment=experiment, overrides=overrides),
             system=candidate,
             dataset=comparison.collection if len(reports[-1].collections) > 1 else None,
         )
@@ -385,46 +348,30 @@ def _find_experiment(report: Report) -> Path | None:
 
 
 def after_explain(
-    explanation: Explanation,
-    experiment: Path,
-    dataset: str | None,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str] | None,
+    explanation: Explanation, dataset: str | None, options: NamedExperimentOptions
 ) -> Iterator[NextStep]:
     """Every term of the first document."""
     if not explanation.traces:
         return
     document = explanation.traces[0].document
-    command = format_explain(
-        explanation.query,
-        document,
-        experiment=experiment,
-        system=explanation.system,
-        dataset=dataset,
-        datasets=datasets,
-        overrides=overrides,
-    )
+    words = (explanation.query, document)
+    command = format_explain(*words, of=options, system=explanation.system, dataset=dataset)
     yield NextStep(command, f"every term of {document}")
 
 
 def after_diagnose(
     diagnosis: Diagnosis,
-    experiment: Path,
+    options: NamedExperimentOptions,
     dataset: str | None,
-    *,
     listed: FailureKind | None,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str] | None,
 ) -> Iterator[NextStep]:
     """Explain the worst failure.
 
     Args:
         diagnosis: The failures.
-        experiment: Its file.
+        options: Those of the command.
         dataset: The first diagnosed dataset, as the experiment names it; None = it has one only.
         listed: The kind that was asked for; None = any.
-        datasets: Folders of named datasets, as given.
-        overrides: Values of ``--set``.
     """
     from fusion_bench.explain.diagnosis import find_worst_failure
 
@@ -433,12 +380,6 @@ def after_diagnose(
         return
     # No list has a miss, so it has no score to explain.
     document = () if worst.kind == "miss" else (worst.failure.document,)
-    command = format_explain(
-        *(worst.failure.query, *document),
-        experiment=experiment,
-        system=worst.system,
-        dataset=dataset,
-        datasets=datasets,
-        overrides=overrides,
-    )
+    words = (worst.failure.query, *document)
+    command = format_explain(*words, of=options, system=worst.system, dataset=dataset)
     yield NextStep(command, f"the worst {worst.kind} of {worst.system}")

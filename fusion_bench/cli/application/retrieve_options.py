@@ -3,91 +3,112 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-import typer
-
-import fusion_bench.cli.application.app as base
+import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json
-from fusion_bench.config.models import MOST_RANK
+from fusion_bench.config.options import Changes, Depth, File, Option
 
 if TYPE_CHECKING:
     from fusion_bench.models.encoders import TextEncoder
     from fusion_bench.models.retrieval import Retriever
     from fusion_bench.models.retrieve_run import WrittenRun
     from fusion_bench.models.retrievers.dense import VectorSource
-    from fusion_bench.models.stored_answers import PassageWriter
-
 
 #: The encoder where no vectors are stored.
 DEFAULT_ENCODER = "minilm"
 DEFAULT_STORE = Path("reports/retrieve/answers.sqlite")
 
-
-class TokenKind(StrEnum):
-    """What a token is."""
-
-    STEM = "stem"
-    WHITESPACE = "whitespace"
-    BIGRAMS = "bigrams"
+Tokens: TypeAlias = Literal["stem", "whitespace", "bigrams"]
+KeyValues: TypeAlias = Annotated[Sequence[str], Option(metavar="KEY=VALUE")]
 
 
-Dataset = Annotated[
-    str | None, typer.Option(help="A dataset's name, folder or dataset.yaml; it gets the run.")
-]
-Documents = Annotated[
-    Path | None,
-    typer.Option(help="JSON Lines with id and text; default: the dataset's.", metavar="FILE"),
-]
-Queries = Annotated[
-    Path | None,
-    typer.Option(help="JSON Lines with id and text; default: the dataset's.", metavar="FILE"),
-]
-Split = Annotated[str | None, typer.Option(help="Only queries of this split.")]
-Unjudged = Annotated[
-    bool, typer.Option("--unjudged", help="Search for queries without judgments too.")
-]
-Name = Annotated[str | None, typer.Option(help="Name of the run. Default: the method's.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        help="The run. Default: runs/NAME.trec.gz beside the dataset.yaml.", metavar="FILE"
-    ),
-]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a run that is there.")]
-Depth = Annotated[int, typer.Option(help="Documents per query.", min=1, max=MOST_RANK)]
-Tokens = Annotated[
-    TokenKind,
-    typer.Option(
-        help="stem: stemmed words; whitespace: lower case, split at blanks; bigrams: pairs of "
-        "characters in Chinese, Japanese and Korean, stemmed words elsewhere."
-    ),
-]
-Language = Annotated[str, typer.Option(help="Stemmer and stopwords, such as english or french.")]
-EncoderName = Annotated[
-    str | None,
-    typer.Option(
-        help="minilm, sentence_transformers, openai or tei. Default: minilm, or none with "
-        "--vectors."
-    ),
-]
-Change = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Set a key of the encoder, such as model=text-embedding-3-small; repeatable.",
-        metavar="KEY=VALUE",
-    ),
-]
-Vectors = Annotated[
-    Path | None,
-    typer.Option(help="NumPy archive with stored vectors: doc_ids, doc, query_ids, query."),
-]
-Store = Annotated[
-    Path, typer.Option(help="SQLite file that keeps what models answered.", metavar="FILE")
-]
+class TextOptions(base.DatasetOptions, leads=True):
+    """What is searched.
+
+    Attributes:
+        dataset: A dataset's name, folder or dataset.yaml; it gets the run.
+        documents: JSON Lines with id and text; default: the dataset's.
+        queries: JSON Lines with id and text; default: the dataset's.
+    """
+
+    dataset: str | None = None
+    documents: File | None = None
+    queries: File | None = None
+
+
+class SearchOptions(TextOptions):
+    """How it is searched, and where the run goes.
+
+    Attributes:
+        tokens: stem: stemmed words; whitespace: lower case, split at blanks; bigrams: pairs of
+            characters in Chinese, Japanese and Korean, stemmed words elsewhere.
+        language: Stemmer and stopwords, such as english or french.
+        depth: Documents per query.
+        split: Only queries of this split.
+        unjudged: Search for queries without judgments too.
+        name: Name of the run. Default: the method's.
+        out: The run. Default: runs/NAME.trec.gz beside the dataset.yaml.
+        replace: Replace a run that is there.
+        store: SQLite file that keeps what models answered.
+    """
+
+    depth: Depth = 100
+    split: str | None = None
+    unjudged: bool = False
+    name: str | None = None
+    out: File | None = None
+    replace: bool = False
+
+    def search(self, retriever: Retriever) -> None:
+        """Search, write the run, and say what was done."""
+        from fusion_bench.cli.application.progress import progress_bar
+        from fusion_bench.models.retrieval import TextFiles
+        from fusion_bench.models.retrieve_run import RetrieveOptions, retrieve_run
+
+        files = self.call(TextFiles, None if self.dataset is None else self.find(self.dataset))
+        with progress_bar() as show:
+            written = retrieve_run(retriever, self.call(RetrieveOptions, files), show)
+        print_run(written, as_json=self.json)
+
+
+class StoreOptions(base.DatasetOptions):
+    """Where the answers of models are kept."""
+
+    store: File = DEFAULT_STORE
+
+
+class VectorOptions(SearchOptions, StoreOptions):
+    """Where the vectors of a search come from.
+
+    Attributes:
+        encoder: minilm, sentence_transformers, openai or tei. Default: minilm, or none with
+            --vectors.
+        change: Set a key of the encoder, such as model=text-embedding-3-small; repeatable.
+        vectors: NumPy archive with stored vectors: doc_ids, doc, query_ids, query.
+    """
+
+    encoder: str | None = None
+    change: Changes = ()
+    vectors: Path | None = None
+
+    def make_source(self, default: str | None = None) -> VectorSource:
+        """Where vectors come from: an archive, an encoder, or both.
+
+        Args:
+            default: The encoder where none is named, though vectors are stored.
+
+        Raises:
+            ConfigError: No encoder has that name, or a key breaks a rule.
+        """
+        from fusion_bench.models.retrievers.dense import VectorSource
+
+        name = self.encoder or default
+        if name is None and self.vectors is not None:
+            base.refuse(self, "does not go with --vectors without --encoder", "change")
+            return VectorSource(None, self.vectors)
+        return VectorSource(build_encoder(name or DEFAULT_ENCODER, self.change), self.vectors)
 
 
 def build_encoder(name: str, changes: Sequence[str]) -> TextEncoder:
@@ -107,67 +128,6 @@ def build_encoder(name: str, changes: Sequence[str]) -> TextEncoder:
         )
     except ConfigError as error:
         raise ConfigError(f"encoder {name!r}: {error} (set it with --set KEY=VALUE)") from None
-
-
-def build_vector_source(
-    encoder: str | None, changes: list[str] | None, vectors: Path | None
-) -> VectorSource:
-    """Where vectors come from: an archive, an encoder, or both.
-
-    Raises:
-        ConfigError: As for :func:`build_encoder`.
-    """
-    from fusion_bench.models.retrievers.dense import VectorSource
-
-    if encoder is None and vectors is not None:
-        base.refuse_options("--vectors without --encoder", {"--set": changes})
-        return VectorSource(None, vectors)
-    return VectorSource(build_encoder(encoder or DEFAULT_ENCODER, changes or ()), vectors)
-
-
-def build_writer(
-    llm: list[str] | None, passages: Path | None, field: str | None
-) -> PassageWriter | None:
-    """Who writes passages; None = stored ones are replayed.
-
-    Raises:
-        ConfigError: A key breaks a rule.
-        typer.BadParameter: Passages are both stored and written.
-    """
-    if llm is None:
-        return None
-    from fusion_bench.config.models import parse_model
-    from fusion_bench.experiment.overrides import set_options
-    from fusion_bench.models.stored_answers import PassageWriter
-
-    base.refuse_options("--llm", {"--passages": passages, "--field": field})
-    data = set_options({}, llm, option="--llm", example="model=gpt-5-mini")
-    return parse_model(PassageWriter, data, lambda path: f"--llm {'.'.join(map(str, path))}")
-
-
-def run_retriever(
-    retriever: Retriever,
-    *,
-    dataset: str | None,
-    datasets: list[Path] | None,
-    documents: Path | None,
-    queries: Path | None,
-    split: str | None,
-    unjudged: bool,
-    json: bool,
-    **options: Any,  # noqa: ANN401 - those of RetrieveOptions
-) -> None:
-    """Search, write the run, and say what was done."""
-    from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.io.dataset_paths import find_dataset
-    from fusion_bench.models.retrieval import TextFiles
-    from fusion_bench.models.retrieve_run import RetrieveOptions, retrieve_run
-
-    path = None if dataset is None else find_dataset(dataset, base.folders_for(datasets))
-    files = TextFiles(path, documents, queries, split, unjudged=unjudged)
-    with progress_bar() as show:
-        written = retrieve_run(retriever, RetrieveOptions(files, **options), show)
-    print_run(written, as_json=json)
 
 
 def print_run(written: WrittenRun, *, as_json: bool) -> None:

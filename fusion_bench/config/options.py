@@ -1,0 +1,165 @@
+"""The options of a command: a class whose fields are its options, each described once.
+
+A field's name, type and default are the option's, and its help is the field's line under
+``Attributes:`` in the docstring of the class. :class:`Option` adds what a command line needs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+)
+
+from fusion_bench.config.models import MOST_RANK
+
+R = TypeVar("R")
+
+#: A line of ``Attributes:``: the name of a field and the beginning of its help.
+ATTRIBUTE = re.compile(r" {4}(\w+): (.*)")
+
+#: Attribute of a class whose options stand first.
+LEADS = "_leads"
+
+
+class Option:
+    """How an option is written, beside what its field says.
+
+    Args:
+        names: Its name if that is not the field's, such as ``--set``.
+        settings: Of the command line's library: ``metavar``, ``min``, ``max``, …
+    """
+
+    is_argument = False
+
+    def __init__(self, *names: str, **settings: Any) -> None:  # noqa: ANN401 - typer's own
+        self.names = names
+        self.settings = settings
+
+
+class Argument(Option):
+    """A positional argument, described by its metavar."""
+
+    is_argument = True
+
+    def __init__(self, metavar: str, **settings: Any) -> None:  # noqa: ANN401 - typer's own
+        super().__init__(metavar=metavar, **settings)
+
+
+File: TypeAlias = Annotated[Path, Option(metavar="FILE")]
+Folder: TypeAlias = Annotated[Path, Option(metavar="DIR")]
+Name: TypeAlias = Annotated[str, Option(metavar="NAME")]
+Names: TypeAlias = Sequence[Name]
+Changes: TypeAlias = Annotated[Sequence[str], Option("--set", metavar="KEY=VALUE")]
+Depth: TypeAlias = Annotated[int, Option(min=1, max=MOST_RANK)]
+Count: TypeAlias = Annotated[int, Option(min=1)]
+Seed: TypeAlias = Annotated[int, Option(min=0)]
+Amount: TypeAlias = Annotated[float, Option(min=0)]
+Number: TypeAlias = Annotated[int, Option(min=1, metavar="N")]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Options:
+    """Options of a command; a subclass is a frozen record with keyword arguments.
+
+    Args:
+        leads: Whether the options of a class stand before those of classes that inherit them.
+    """
+
+    def __init_subclass__(cls, *, leads: bool = False) -> None:
+        setattr(cls, LEADS, leads)
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """The values of those options that differ from their defaults, by how they are written."""
+        known = {each.name: each for each in list_options(type(self))}
+        values = {known[name].label: (getattr(self, name), known[name].default) for name in names}
+        return {label: value for label, (value, default) in values.items() if value != default}
+
+    def words(self, *names: str) -> Iterator[object]:
+        """The words with which a command line gives these options again."""
+        for label, value in self.given(*names).items():
+            for each in value if isinstance(value, tuple) else (value,):
+                yield from (label, each)
+
+    def call(self, function: Callable[..., R], *values: object, **others: object) -> R:
+        """Call a function or a class; options are its other parameters of the same names."""
+        names = list(inspect.signature(function).parameters)[len(values) :]
+        own = {each.name for each in fields(self)} - set(others)  # type: ignore[arg-type] # subclasses are
+        named = {name: getattr(self, name) for name in names if name in own}
+        return function(*values, **named, **others)
+
+
+class OptionField(NamedTuple):
+    """An option as its class describes it.
+
+    Attributes:
+        name: Of the field.
+        hint: Its type, with what :class:`Option` says.
+        default: Its default; MISSING of :mod:`dataclasses` = it must be given.
+        help: What it means.
+    """
+
+    name: str
+    hint: Any
+    default: Any
+    help: str
+
+    @property
+    def marks(self) -> list[Option]:
+        """What is said of how it is written, the outermost first."""
+        marks, hint = [], self.hint
+        while args := get_args(hint):
+            marks += [mark for mark in args if isinstance(mark, Option)]
+            hint = args[0]
+        return marks
+
+    @property
+    def label(self) -> str:
+        """How a message names it: ``--max-cost``, or the metavar of an argument."""
+        names = [name for mark in self.marks for name in mark.names]
+        for mark in self.marks:
+            if mark.is_argument:
+                return str(mark.settings["metavar"])
+        return names[0].partition("/")[0] if names else f"--{self.name.replace('_', '-')}"
+
+
+def list_options(kind: type[Options]) -> Iterator[OptionField]:
+    """The options of a class in the order of its own body, then those that it inherits."""
+    hints = get_type_hints(kind, include_extras=True)
+    classes = sorted(kind.__mro__, key=lambda each: not each.__dict__.get(LEADS, False))
+    names = dict.fromkeys(
+        name for each in classes for name in each.__dict__.get("__annotations__", ())
+    )
+    texts: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        texts |= read_attributes(base.__doc__ or "")
+    for name in names:
+        default = getattr(kind, name, MISSING)
+        yield OptionField(name, hints[name], default, texts.get(name, ""))
+
+
+def read_attributes(docstring: str) -> dict[str, str]:
+    """Field → text of the section ``Attributes:``, in one line."""
+    _, _, section = inspect.cleandoc(docstring).partition("Attributes:\n")
+    texts: dict[str, str] = {}
+    for line in section.splitlines():
+        if match := ATTRIBUTE.fullmatch(line):
+            name = match[1]
+            texts[name] = match[2]
+        elif line.strip():
+            texts[name] += f" {line.strip()}"
+        else:
+            break
+    return texts
