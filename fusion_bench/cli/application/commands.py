@@ -144,7 +144,7 @@ def _make_parameter(field: OptionField) -> inspect.Parameter:
 
 def _make_choice(values: Sequence[str]) -> Any:  # noqa: ANN401 - a class made of the values
     members = [(value, value) for value in values]
-    return StrEnum("Choice", members)  # type: ignore[misc] # mypy wants to see them
+    return StrEnum("Choice", members)
 
 
 def _read_hint(hint: Any) -> tuple[Any, bool]:  # noqa: ANN401 - any type
