@@ -50,7 +50,7 @@ def test_every_answer_of_the_command_is_right(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(whole_command, "find_faults", spy)
     outcomes = [*whole_command.run_cases()]
     for case, checks in judged:
-        assert right_checks(case, checks) == case.checks, case.name
+        assert right_checks(case, checks) == list(case.checks), case.name
         if case.project.policy.keys() <= PLAIN_POLICY and case.name not in CONSTRUCTED and checks:
             statuses = [check["status"] for check in case.checks]
             assert right_exit_code(case, statuses) == case.exit_code, case.name
