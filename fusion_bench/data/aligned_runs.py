@@ -354,7 +354,7 @@ class AlignedRuns(TableView):
             scores=np.vstack([self.scores, scores]),
         )
 
-    def _take_queries(self, index: Sequence[int]) -> dict[str, tuple[Any, ...]]:
+    def _take_queries(self, index: Sequence[int]) -> dict[str, Any]:
         """What is known of these queries only."""
         columns = {name: getattr(self, name) for name in QUERY_FIELDS}
         return {name: tuple(map(c.__getitem__, index)) if c else c for name, c in columns.items()}
