@@ -520,10 +520,24 @@ def load_dataset(
         keys=tuple(zip(tables, keys, strict=True)),
         **_list_fields(lists[: len(first)], judges),
     )
-    # A list that has fewer files stands in a later trial with its first one.
-    alone = {file.key: (replace(file, later_paths=()), run) for file, run in lists[: len(first)]}
+    return _add_later_trials(dataset, lists, judges)
+
+
+def _add_later_trials(
+    dataset: Dataset, lists: Sequence[tuple[FileRequest, Run]], judges: Mapping[str, FileRequest]
+) -> Dataset:
+    """The dataset with its second and later trials, each a dataset of its own.
+
+    A list that has fewer files stands in a later trial with its first one.
+
+    Args:
+        dataset: The first trial.
+        lists: What was asked for, of every trial, and the list.
+        judges: The other files, by key.
+    """
+    first = {f.key: (replace(f, later_paths=()), run) for f, run in lists if f.trial == 0}
     trials = []
-    for number in range(1, max((file.trial for file in requests), default=0) + 1):
-        read_again = {file.key: (file, run) for file, run in lists if file.trial == number}
-        trials.append(replace(dataset, **_list_fields((alone | read_again).values(), judges)))
-    return replace(dataset, later_trials=tuple(trials)) if trials else dataset
+    for number in range(1, max((file.trial for file, _ in lists), default=0) + 1):
+        again = {file.key: (file, run) for file, run in lists if file.trial == number}
+        trials.append(replace(dataset, **_list_fields((first | again).values(), judges)))
+    return replace(dataset, later_trials=tuple(trials))
