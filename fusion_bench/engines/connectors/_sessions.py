@@ -8,7 +8,7 @@ import urllib.parse
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -469,15 +469,39 @@ class Session(ABC):
         return signed_score(value_at(row, *self.score), self.signs.get(leg, 1))
 
 
-class RequestConnector(FusedByDialect):
-    """A connector that writes the requests of its sessions.
+class DocumentFields(Connector):
+    """A connector whose documents have named fields.
 
     Attributes:
         id_field: The field that holds a document's id; None = the engine's own id.
         text_field: The field that holds its text.
     """
 
-    if TYPE_CHECKING:  # each engine has these fields at a place, and with a default, of its own
+    id_field: str | None = None
+    text_field: str | None = None
+
+
+class TableFields(DocumentFields):
+    """A connector of a table.
+
+    Attributes:
+        id_field: The column that holds a document's id.
+        text_field: The column that holds its text.
+    """
+
+    id_field: Annotated[str, Field(min_length=1)] = "id"
+    text_field: Annotated[str, Field(min_length=1)] | None = None
+
+
+class RequestConnector(FusedByDialect):
+    """A connector that writes the requests of its sessions.
+
+    Attributes:
+        id_field: As :class:`DocumentFields` has it, where the documents have named fields.
+        text_field: The same.
+    """
+
+    if TYPE_CHECKING:
         id_field: str | None
         text_field: str | None
 
@@ -603,12 +627,14 @@ class ServerOrFolder(RequestHttpConnector):
 
     Attributes:
         url: URL of the server.
+        collection: Name of the collection.
         path: Folder or file that the engine's library opens instead of a server; by default it is
             asked one question at a time, so that latencies hold no waiting.
     """
 
     url: str = ""
     path: str | None = Field(default=None, min_length=1)
+    collection: str
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[EngineSession]:

@@ -12,6 +12,7 @@ from fusion_bench.config.models import Rank
 from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
+    DocumentFields,
     HttpSession,
     RequestHttpConnector,
     digest_of,
@@ -110,7 +111,7 @@ class AzureLeg(LegSettings):
 
 
 @connectors.register
-class AzureConnector(RequestHttpConnector):
+class AzureConnector(DocumentFields, RequestHttpConnector):
     """Azure AI Search: the text query and each vector query are legs.
 
     Attributes:
@@ -140,7 +141,6 @@ class AzureConnector(RequestHttpConnector):
     )
     legs: Annotated[Mapping[LegName, AzureLeg], Field(min_length=1)]
     id_field: str = Field(min_length=1)
-    text_field: str | None = None
     filter: Annotated[str, Field(min_length=1)] | None = None
     most_documents: Annotated[Rank, Field(le=MOST_TOP)] = MOST_TOP
 

@@ -211,7 +211,6 @@ class ChromaConnector(ServerOrFolder):
     limit_advice: ClassVar[str] = "ask for fewer, or raise it"
 
     method: str = "chroma"
-    collection: str
     tenant: str = "default_tenant"
     database: str = "default_database"
     legs: Annotated[Mapping[LegName, ChromaLeg], Field(min_length=1)]

@@ -21,6 +21,7 @@ from fusion_bench.engines.connectors import (
 from fusion_bench.engines.connectors._sessions import (
     RequestConnector,
     Session,
+    TableFields,
     call_library,
     digest_of,
     signed_score,
@@ -52,7 +53,7 @@ class LanceLeg(SearchLeg):
 
 
 @connectors.register
-class LanceDBConnector(RequestConnector):
+class LanceDBConnector(TableFields, RequestConnector):
     """A table of LanceDB, which its library opens.
 
     Attributes:
@@ -71,8 +72,6 @@ class LanceDBConnector(RequestConnector):
     path: Annotated[str, Field(min_length=1)]
     table: str
     legs: Annotated[Mapping[LegName, LanceLeg], Field(min_length=1)]
-    id_field: str = "id"
-    text_field: str | None = None
     filter: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")

@@ -24,6 +24,7 @@ from fusion_bench.engines.connectors import (
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
+    DocumentFields,
     HttpSession,
     LibrarySession,
     ServerOrFolder,
@@ -250,7 +251,7 @@ class MilvusLeg(SearchLeg):
 
 
 @connectors.register
-class MilvusConnector(ServerOrFolder):
+class MilvusConnector(DocumentFields, ServerOrFolder):
     """Milvus: each vector field is a leg.
 
     Attributes:
@@ -269,11 +270,8 @@ class MilvusConnector(ServerOrFolder):
     limit_name: ClassVar[str] = "Milvus"
 
     method: str = "milvus"
-    collection: str
     database: str = "default"
     legs: Annotated[Mapping[LegName, MilvusLeg], Field(min_length=1)]
-    id_field: str | None = None
-    text_field: str | None = None
     filter: Annotated[str, Field(min_length=1)] | None = None
     most_documents: Rank = MOST_DOCUMENTS
 

@@ -23,6 +23,7 @@ from fusion_bench.engines.connectors import (
 )
 from fusion_bench.engines.connectors._sessions import (
     FusedByDialect,
+    TableFields,
     call_library,
     digest_of,
     require_text_field,
@@ -321,7 +322,7 @@ class PostgresLeg(SearchLeg):
 
 
 @connectors.register
-class PgvectorConnector(FusedByDialect, ServerModel):
+class PgvectorConnector(TableFields, FusedByDialect, ServerModel):
     """A table of PostgreSQL.
 
     Attributes:
@@ -342,8 +343,6 @@ class PgvectorConnector(FusedByDialect, ServerModel):
     key: str = "DATABASE_URL"
     table: Annotated[str, Field(min_length=1)]
     legs: Annotated[Mapping[LegName, PostgresLeg], Field(min_length=1)]
-    id_field: Annotated[str, Field(min_length=1)] = "id"
-    text_field: Annotated[str, Field(min_length=1)] | None = None
     session: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @field_validator("session")

@@ -27,6 +27,7 @@ from fusion_bench.engines.connectors import (
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
+    DocumentFields,
     HttpSession,
     LibrarySession,
     ServerOrFolder,
@@ -326,7 +327,7 @@ class QdrantLeg(LegSettings):
 
 
 @connectors.register
-class QdrantConnector(ServerOrFolder):
+class QdrantConnector(DocumentFields, ServerOrFolder):
     """Qdrant: each vector of the points is a leg.
 
     Attributes:
@@ -346,10 +347,7 @@ class QdrantConnector(ServerOrFolder):
     limit_advice: ClassVar[str] = "ask for fewer, or raise it"
 
     method: str = "qdrant"
-    collection: str
     legs: Annotated[Mapping[LegName, QdrantLeg], Field(min_length=1)]
-    id_field: str | None = None
-    text_field: str | None = None
     filter: dict[str, JsonValue] | None = None
     most_documents: Rank = MOST_RANK
 

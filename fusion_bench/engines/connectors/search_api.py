@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, model_validator
 from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
+    DocumentFields,
     HttpSession,
     RequestHttpConnector,
     digest_of,
@@ -131,7 +132,7 @@ class SearchApiLeg(LegSettings):
         return "vector" if self.vector_field is not None else "text"
 
 
-class SearchApiConnector(RequestHttpConnector):
+class SearchApiConnector(DocumentFields, RequestHttpConnector):
     """An engine with ``POST /INDEX/_search``.
 
     Attributes:
@@ -148,8 +149,6 @@ class SearchApiConnector(RequestHttpConnector):
     index: str = Field(min_length=1)
     legs: Annotated[Mapping[LegName, SearchApiLeg], Field(min_length=1)]
     authentication: Authentication = "api_key"
-    id_field: str | None = None
-    text_field: str | None = None
 
     def open_http(self) -> AbstractAsyncContextManager[JsonClient]:
         """A client that sends the key as ``authentication`` says."""

@@ -13,7 +13,6 @@ from pydantic import Field, JsonValue, field_validator
 
 from fusion_bench.config.models import Weight
 from fusion_bench.engines.connectors import (
-    Connector,
     EngineSession,
     Hit,
     LegName,
@@ -22,7 +21,12 @@ from fusion_bench.engines.connectors import (
     connectors,
     make_hit,
 )
-from fusion_bench.engines.connectors._sessions import call_library, digest_of, require_text_field
+from fusion_bench.engines.connectors._sessions import (
+    TableFields,
+    call_library,
+    digest_of,
+    require_text_field,
+)
 from fusion_bench.errors import ConfigError
 
 TITLE = "SQLite"
@@ -43,7 +47,7 @@ class SqliteLeg(LegSettings):
 
 
 @connectors.register
-class SqliteConnector(Connector):
+class SqliteConnector(TableFields):
     """An FTS5 table of a SQLite database.
 
     Attributes:
@@ -61,8 +65,6 @@ class SqliteConnector(Connector):
     path: Path
     table: Annotated[str, Field(min_length=1)]
     legs: Annotated[Mapping[LegName, SqliteLeg], Field(min_length=1)]
-    id_field: Annotated[str, Field(min_length=1)] = "id"
-    text_field: Annotated[str, Field(min_length=1)] | None = None
     fused: None = None
 
     @field_validator("fused", mode="before")

@@ -14,6 +14,7 @@ from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, Que
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     DEPTH,
+    DocumentFields,
     HttpSession,
     RequestHttpConnector,
     number_at,
@@ -112,7 +113,7 @@ class VespaLeg(LegSettings):
 
 
 @connectors.register
-class VespaConnector(RequestHttpConnector):
+class VespaConnector(DocumentFields, RequestHttpConnector):
     """Vespa: each pair of a query and a rank profile is a leg.
 
     Attributes:
@@ -129,8 +130,6 @@ class VespaConnector(RequestHttpConnector):
 
     method: str = "vespa"
     legs: Annotated[Mapping[LegName, VespaLeg], Field(min_length=1)]
-    id_field: str | None = None
-    text_field: str | None = None
     fused_yql: str | None = None
     fused_ranking: str = "fused"
     most_documents: Rank = MOST_HITS
