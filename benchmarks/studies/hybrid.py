@@ -19,10 +19,10 @@ import ir_measures
 import numpy as np
 
 from fusion_bench.io.load_records import load_qrels
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts, TextFiles, read_texts
 from fusion_bench.models.retrievers.dense import VectorSource, write_vectors
 from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
-from fusion_bench.models.stored_answers import AnswerStore
 
 Qrels: TypeAlias = dict[str, dict[str, int]]
 VARIABLE: Final = "FUSION_BENCH_PARITY_DATA"

@@ -71,9 +71,9 @@ def command(options: ClassifyOptions) -> None:
 
 def _ask_model(options: ClassifyOptions) -> tuple[Predictions, dict[str, Any]]:
     from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.models.answer_stores import ScoreStore
     from fusion_bench.models.chat_classifier import ChatClassifier, make_client
     from fusion_bench.models.query_types import classify_file
-    from fusion_bench.models.score_store import ScoreStore
 
     client = make_client(options.change, is_limited=options.max_cost is not None)
     with closing(ScoreStore(options.store)) as opened, progress_bar() as show:

@@ -19,7 +19,8 @@ from typing import Any, Final, NoReturn
 from fusion_bench.engines.connectors import Connector, EngineSession, Hit, check_hits
 from fusion_bench.engines.pull_questions import Question, describe_identity
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
-from fusion_bench.util.calls import REPEATED, RateLimiter, RetryRules, call_with_retries
+from fusion_bench.models.endpoints import REPEATED, RetryRules, call_with_retries
+from fusion_bench.util.calls import RateLimiter
 from fusion_bench.util.databases import (
     digest_value,
     open_database,
@@ -316,9 +317,9 @@ class _Workers:
             attempts=connector.attempts,
             wait_initial=connector.wait,
             wait_jitter=min(1.0, connector.wait),
-            failure_kinds=REPEATED | {"timeout"},
+            failure_kinds=(*REPEATED, "timeout"),
         )
-        hits = await call_with_retries(ask_once, rules)
+        hits = await call_with_retries(ask_once, rules.choose_wait)
         return Answer(tuple(hits), surplus[-1], round(1e3 * seconds[-1], 3), calls - 1)
 
     def _read_list(self, question: Question) -> Awaitable[Sequence[Hit]]:
@@ -371,7 +372,11 @@ async def _read_fingerprint(session: EngineSession, work: PullWork) -> dict[str,
     Raises:
         ProviderError: The engine failed, or the answer is no JSON object of a sane size.
     """
-    rules = RetryRules(attempts=work.connector.attempts, wait_initial=work.connector.wait)
+    rules = RetryRules(
+        attempts=work.connector.attempts,
+        wait_initial=work.connector.wait,
+        failure_kinds=REPEATED,
+    )
 
     async def read_once() -> Mapping[str, Any]:
         given: Mapping[str, Any] = await limit_call(
@@ -379,7 +384,7 @@ async def _read_fingerprint(session: EngineSession, work: PullWork) -> dict[str,
         )
         return given
 
-    given = await call_with_retries(read_once, rules)
+    given = await call_with_retries(read_once, rules.choose_wait)
     try:
         text = json.dumps(dict(given), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError):

@@ -15,9 +15,9 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.engines.connectors import Connector, LegSettings, PullQuery, load_object
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import read_objects
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.encoders import encoders
 from fusion_bench.models.retrievers.dense import embed_texts, read_query_vectors
-from fusion_bench.models.stored_answers import AnswerStore
 from fusion_bench.util.digests import hash_values
 
 #: A vector by numbers, or a sparse one by dimension.

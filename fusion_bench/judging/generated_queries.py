@@ -21,7 +21,8 @@ from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.outputs import write_output
 from fusion_bench.judging.query_log import query_id
-from fusion_bench.models.stored_answers import AnswerStore, ChatSettings, Usage, collect_answers
+from fusion_bench.models.answer_stores import AnswerStore
+from fusion_bench.models.stored_answers import AnswerCounts, ChatSettings, collect_answers
 from fusion_bench.util.json_text import encode_json_lines, parse_embedded_object
 
 #: Characters of a document that a prompt quotes.
@@ -38,7 +39,7 @@ class ModelAnswers:
     """
 
     objects: tuple[dict[str, Any] | None, ...]
-    usage: Usage
+    usage: AnswerCounts
 
     @property
     def unread(self) -> int:
@@ -65,7 +66,7 @@ def ask_model(
         ProviderError: A call failed for good; answers that came before are stored.
     """
 
-    async def collect() -> tuple[list[bytes], Usage]:
+    async def collect() -> tuple[list[bytes], AnswerCounts]:
         async with settings.open_chat() as model:
             return await collect_answers(model, prompts, opened, on_progress)
 
@@ -142,7 +143,7 @@ class GeneratedQueries:
     unread: int
     repeated: int
     too_short: int
-    usage: Usage
+    usage: AnswerCounts
 
     @property
     def mean_overlap(self) -> float | None:

@@ -9,32 +9,19 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 from pydantic import Field
 
 from fusion_bench.errors import ProviderError
 from fusion_bench.io.dataset_config import Family
-from fusion_bench.models.reranker_protocol import (
-    Identity,
-    Reply,
-    Reranker,
-    Usage,
-    approximate_tokens,
-)
-from fusion_bench.models.rerankers import HttpProvider
-from fusion_bench.models.score_store import ScoreStore
-from fusion_bench.util.http_client import JsonClient, open_client
-from fusion_bench.util.json_text import (
-    MAX_MESSAGE,
-    count_at,
-    mapping_at,
-    parse_strict_json,
-    text_at,
-)
+from fusion_bench.models.answer_stores import ScoreStore
+from fusion_bench.models.reranker_protocol import Identity, Reply, Usage, approximate_tokens
+from fusion_bench.models.rerankers import ChatProvider
+from fusion_bench.util.http_client import JsonClient
+from fusion_bench.util.json_text import MAX_MESSAGE, mapping_at, parse_strict_json, text_at
 
 #: ``refused``: the model declines to judge. ``malformed``: the answer holds no grade that can be
 #: read. ``failed``: there is no answer.
@@ -207,77 +194,45 @@ TYPICAL_TOKENS: Final = 8
 MOST_UNREACHED: Final = 3
 
 
-class JudgeModel(HttpProvider):
-    """``/chat/completions`` of OpenAI or a compatible server, asked for one grade.
+class JudgeModel(ChatProvider):
+    """A chat endpoint that is asked for one grade.
 
     A session of a reranker runs it, with a prompt in place of the query. So limits, retries, prices
     and the store of answers are those of reranking.
 
     Attributes:
         family: The model's family, such as ``gpt``: ``judges`` of dataset.yaml has it, too.
-        temperature: Sampling temperature; None = the provider's own, and none is sent.
         limit_field: How the request names ``answer_tokens``; OpenAI's reasoning models know
             ``max_completion_tokens`` alone.
         answer_tokens: Most output tokens of an answer; a reasoning model needs thousands.
     """
 
-    source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
-    path: ClassVar[str] = "/chat/completions"
-
-    method: Literal["chat"] = "chat"
-    model: str
     family: Family | None = None
-    base_url: str = "https://api.openai.com/v1"
-    key: str | None = "OPENAI_API_KEY"
     space: Literal["unbounded"] = "unbounded"
     batch: Literal[1] = 1
     max_tokens: None = None
     tokenizer: None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     answer_tokens: Annotated[int, Field(ge=1)] = 300
 
     @property
     def model_identity(self) -> Identity:
         """With the rules of answers and the temperature; the prompt is part of each key."""
-        degree = "not sent" if self.temperature is None else f"{self.temperature:g}"
-        prompt = f"{ANSWER_RULES}, temperature {degree}"
+        prompt = f"{ANSWER_RULES}, {self.degree}"
         return replace(super().model_identity, truncation="", prompt=prompt)
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - the prompt holds all
         """One message with the prompt."""
-        return {
-            "model": self.model,
-            "messages": [{"role": "user", "content": prompt_of(query)}],
-            **({} if self.temperature is None else {"temperature": self.temperature}),
-            self.limit_field: self.answer_tokens,
-        }
-
-    def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
-        """Tokens of the prompt and of the answer."""
-        usage = mapping_at(data, "usage")
-        prompt, answer = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
-        return Usage(tokens=prompt, output_tokens=answer)
+        return self.build_message(prompt_of(query), self.answer_tokens, self.limit_field)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - as above
         """The prompt, and an answer as it usually is."""
         tokens = approximate_tokens(prompt_of(query))
         return Usage(tokens=tokens, output_tokens=TYPICAL_TOKENS)
 
-    @asynccontextmanager
-    async def connect(self, store: ScoreStore, grades: Sequence[int]) -> AsyncIterator[Reranker]:
-        """Connect; problems of answers go into the store.
 
-        Raises:
-            ConfigError: The key is missing.
-            MissingExtraError: httpx is not installed.
-        """
-        async with open_client(self.base_url, self) as remote:
-            yield _ConnectedJudge(self, remote, store, grades)
-
-
-class _ConnectedJudge:
-    """A :class:`JudgeModel` that is connected."""
+class ConnectedJudge:
+    """A :class:`JudgeModel` that is connected; stores problems of its answers."""
 
     def __init__(
         self, model: JudgeModel, remote: JsonClient, store: ScoreStore, grades: Sequence[int]

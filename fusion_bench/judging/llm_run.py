@@ -7,7 +7,6 @@ import csv
 import hashlib
 import io
 import json
-import logging
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,18 +20,13 @@ from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.yaml_files import format_compact_yaml
-from fusion_bench.errors import (
-    ConfigError,
-    CostLimitError,
-    DataError,
-    FusionBenchError,
-    ProviderError,
-)
+from fusion_bench.errors import ConfigError, CostLimitError, DataError, ProviderError
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.provenance import write_with_meta
 from fusion_bench.judging.judge_files import JUDGMENTS_FOLDER, find_named_files, list_unnamed_files
 from fusion_bench.judging.llm_judge import (
     SLOT,
+    ConnectedJudge,
     GradeAnswer,
     JudgeModel,
     PairGrade,
@@ -40,13 +34,15 @@ from fusion_bench.judging.llm_judge import (
     make_key,
 )
 from fusion_bench.judging.llm_request import GradingRequest, LlmJudgeConfig, Pair
+from fusion_bench.models.answer_stores import ScoreStore, lock_models
 from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.ledger import CostEstimate, sum_booked_costs, summarize_events
 from fusion_bench.models.provider_session import ProviderSession
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Usage
-from fusion_bench.models.score_store import ScoreStore, lock_models
 from fusion_bench.util.files import require_folder
+from fusion_bench.util.http_client import open_client
 
 
 class GradesMeta(StrictModel):
@@ -187,33 +183,27 @@ async def grade_all(
         ProviderError: The server refuses, as for a wrong key, and settings are strict.
         CostLimitError: The limit was reached; answers are stored.
     """
-    # The ledger counts retries; without a handler each would print its event's bare name.
-    logging.getLogger("stamina").addHandler(logging.NullHandler())
     run = run_key(request.dataset, model)
     spent = sum_booked_costs(store.read_events(run)) + limits.spent_by_others
     budget = Budget(limits.max_cost, spent)
     grades: dict[Pair, PairGrade] = {}
-    errors: list[FusionBenchError] = []
-    waiting = iter(request.pairs)
-    async with model.connect(store, request.prompt.grades) as reranker:
+    async with open_client(model.base_url, model) as remote:
         session = ProviderSession(
-            reranker, limits.settings, provider=model, store=store, run=run, budget=budget
+            ConnectedJudge(model, remote, store, request.prompt.grades),
+            limits.settings,
+            provider=model,
+            store=store,
+            run=run,
+            budget=budget,
         )
         judge = _Judge(session, model, store, config)
 
-        async def grade_waiting() -> None:
-            """Take one pair after the other until an error stops all workers."""
-            while not errors and (pair := next(waiting, None)) is not None:
-                try:
-                    grades[pair] = await judge.grade_pair(pair, request)
-                except FusionBenchError as error:
-                    errors.append(error)
-                on_progress(len(grades), len(request.pairs), budget.spent)
+        async def grade_pair(pair: Pair) -> None:
+            grades[pair] = await judge.grade_pair(pair, request)
+            on_progress(len(grades), len(request.pairs), budget.spent)
 
         # Enough pairs to keep the model's slots busy.
-        await asyncio.gather(*(grade_waiting() for _ in range(2 * model.concurrency)))
-    if errors:
-        raise errors[0]
+        await run_workers(request.pairs, grade_pair, 2 * model.concurrency)
     return [grades[pair] for pair in request.pairs]
 
 

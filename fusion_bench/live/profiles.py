@@ -19,7 +19,8 @@ from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.engines.dialects.conv_07_05 import Conv0705
 from fusion_bench.errors import ConfigError
 from fusion_bench.live.rerankers import RerankerLike
-from fusion_bench.models.rerank_config import BreakerRules, Deadline, RerankSettings, RetryRules
+from fusion_bench.models.endpoints import RetryRules
+from fusion_bench.models.rerank_config import BreakerRules, Deadline, RerankSettings
 from fusion_bench.models.rerankers import HttpProvider, Provider, providers
 
 #: The three strategies, which are the sources and their roles.

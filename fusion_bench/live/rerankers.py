@@ -21,6 +21,7 @@ from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.live.query_lists import Hit, ListRules, add_rerank_list, candidate_ids
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.provider_session import (
     UNLIMITED,
     LateReranker,
@@ -38,10 +39,8 @@ from fusion_bench.models.rerank_config import (
 )
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import HttpProvider, Provider, providers
-from fusion_bench.models.score_store import RecentScores
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import fused_list, name_system_in_errors
-from fusion_bench.util.optional_imports import import_optional
 
 log = logging.getLogger("fusion_bench.live")
 
@@ -155,7 +154,6 @@ async def open_chain(
         MissingExtraError: A library is missing.
         ProviderError: A provider cannot be reached, and the settings are strict.
     """
-    import_optional("stamina", extra="remote", purpose="retrying")  # not within a deadline
     sessions = []
     for provider in config.providers:
         limits: Provider = UNLIMITED

@@ -13,17 +13,17 @@ take no clock, which the third rule and the simulation need.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from fusion_bench.errors import CostLimitError, ProviderError
-from fusion_bench.models.rerank_config import BreakerRules, RetryRules
+from fusion_bench.models.answer_stores import RecentScores, ScoreStore
+from fusion_bench.models.endpoints import RetryRules
+from fusion_bench.models.rerank_config import BreakerRules
 from fusion_bench.models.reranker_protocol import Reply, Usage
 from fusion_bench.models.rerankers import Price, Provider
-from fusion_bench.models.score_store import RecentScores, ScoreStore
 
 
 class Budget:
@@ -125,36 +125,27 @@ class CallState:
     Attributes:
         label: ``provider/model``.
         until: Time of the event loop at which the deadline ends; None = never.
+        rules: When a call is repeated.
         is_sent: Whether any call has left.
         is_throttled: Whether the provider has asked to wait.
     """
 
     label: str
     until: float | None
+    rules: RetryRules
     is_sent: bool = field(default=False, init=False)
     is_throttled: bool = field(default=False, init=False)
 
-    def choose_wait(self, error: Exception, failed: int, rules: RetryRules) -> bool | float:
-        """Seconds to wait before the next call; False = there is none.
+    def choose_wait(self, error: ProviderError, failed: int) -> float | None:
+        """Seconds to wait before the next call; None = there is none.
 
-        A wait that does not end before the deadline is not begun.
-
-        Args:
-            error: How the last call failed.
-            failed: Calls that have failed, from 1.
-            rules: When a call is repeated.
+        A wait that does not end before the deadline is not begun. Arguments as of the rules.
         """
-        if not isinstance(error, ProviderError) or error.kind not in rules.failure_kinds:
-            return False
-        self.is_throttled |= error.kind == "rate_limit"
-        wait = error.retry_after
-        if wait is None:
-            jitter = random.uniform(0, rules.wait_jitter)  # noqa: S311 - no secret
-            wait = min(rules.wait_max, rules.wait_initial * 2.0 ** (failed - 1) + jitter)
-        return wait if wait <= rules.wait_max and self._fits(wait) else False
-
-    def _fits(self, seconds: float) -> bool:
-        return self.until is None or asyncio.get_running_loop().time() + seconds < self.until
+        self.is_throttled |= error.kind == "rate_limit" and error.kind in self.rules.failure_kinds
+        wait = self.rules.choose_wait(error, failed)
+        if wait is None or self.until is None:
+            return wait
+        return wait if asyncio.get_running_loop().time() + wait < self.until else None
 
     def deadline_error(self, seconds: float) -> ProviderError:
         """The error of a deadline that has ended.

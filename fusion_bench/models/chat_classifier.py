@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.errors import ConfigError, CostLimitError, FusionBenchError, ProviderError
+from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.experiment.overrides import set_options
+from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.ledger import sum_booked_costs, summarize_events
 from fusion_bench.models.provider_session import ProviderSession
 from fusion_bench.models.query_types import ClassifiedQuery, make_classification, make_failure
 from fusion_bench.models.rerank_config import RerankSettings
-from fusion_bench.models.reranker_protocol import (
-    Identity,
-    Reply,
-    Reranker,
-    Usage,
-    approximate_tokens,
-)
-from fusion_bench.models.rerankers import HttpProvider
-from fusion_bench.models.score_store import ScoreStore
+from fusion_bench.models.reranker_protocol import Identity, Reply, Usage, approximate_tokens
+from fusion_bench.models.rerankers import ChatProvider
 from fusion_bench.schema import QueryType
 from fusion_bench.util.http_client import JsonClient, open_client
 from fusion_bench.util.json_text import (
-    count_at,
     malformed_error,
-    mapping_at,
     message_at,
     parse_embedded_object,
     text_at,
@@ -91,68 +82,37 @@ class ModelAnswer(BaseModel):
         return tuple(self.confidence if name == self.type else rest for name in TYPES)
 
 
-class ChatClassifierClient(HttpProvider):
-    """``/chat/completions`` of OpenAI or a compatible server, asked for the type of a query.
+class ChatClassifierClient(ChatProvider):
+    """A chat endpoint that is asked for the type of a query.
 
     A session of a reranker runs it, with the types as its documents: so limits, retries, prices and
     the store of answers are those of reranking.
 
     Attributes:
-        temperature: Sampling temperature.
         answer_tokens: Most output tokens of an answer.
     """
 
-    source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
-    path: ClassVar[str] = "/chat/completions"
-
-    method: Literal["chat"] = "chat"
-    model: str
-    base_url: str = "https://api.openai.com/v1"
-    key: str | None = "OPENAI_API_KEY"
     batch: int = len(TYPES)
     max_tokens: int | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     answer_tokens: Annotated[int, Field(ge=1)] = 400
 
     @property
     def model_identity(self) -> Identity:
         """With the version and the parameters of the prompt."""
-        prompt = f"{PROMPT_VERSION}, temperature {self.temperature:g}, {self.answer_tokens} tokens"
+        prompt = f"{PROMPT_VERSION}, {self.degree}, {self.answer_tokens} tokens"
         return replace(super().model_identity, truncation="", prompt=prompt)
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - the types stand in the prompt
         """One message with the prompt."""
-        return {
-            "model": self.model,
-            "messages": [{"role": "user", "content": PROMPT.format(query=query)}],
-            "temperature": self.temperature,
-            "max_tokens": self.answer_tokens,
-        }
-
-    def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
-        """Tokens of the prompt and of the answer."""
-        usage = mapping_at(data, "usage")
-        prompt, answer = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
-        return Usage(tokens=prompt, output_tokens=answer)
+        return self.build_message(PROMPT.format(query=query), self.answer_tokens)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - as above
         """The prompt, and an answer as it usually is."""
         tokens = approximate_tokens(PROMPT.format(query=query))
         return Usage(tokens=tokens, output_tokens=TYPICAL_TOKENS)
 
-    @asynccontextmanager
-    async def connect(self, store: ScoreStore) -> AsyncIterator[Reranker]:
-        """Connect; the answers go into the store.
 
-        Raises:
-            ConfigError: The key is missing.
-            MissingExtraError: httpx is not installed.
-        """
-        async with open_client(self.base_url, self) as remote:
-            yield _ConnectedClassifier(self, remote, store)
-
-
-class _ConnectedClassifier:
+class ConnectedClassifier:
     """A :class:`ChatClassifierClient` that is connected; stores each answer it reads."""
 
     def __init__(self, client: ChatClassifierClient, remote: JsonClient, store: ScoreStore) -> None:
@@ -211,10 +171,6 @@ def parse_answer(
     raise malformed_error(problem)
 
 
-def ignore_progress(done: int, total: int, spent: float) -> None:
-    """Report no progress."""
-
-
 @dataclass
 class ChatClassifier:
     """Asks a language model for the type of each query; an answer that is stored is not paid again.
@@ -231,18 +187,18 @@ class ChatClassifier:
     store: ScoreStore = field(default_factory=ScoreStore)
     settings: RerankSettings = field(default_factory=RerankSettings)
     max_cost: float | None = None
-    on_progress: Callable[[int, int, float], None] = ignore_progress
-
-    @property
-    def run_key(self) -> str:
-        """Key of its runs in the ledger."""
-        identity = self.client.model_identity
-        return json.dumps(["classify", identity.provider, identity.model, identity.endpoint])
+    on_progress: Callable[[int, int, float], None] = lambda *_: None
 
     @property
     def ledger(self) -> dict[str, Any]:
         """Calls, tokens, price and latency of all its runs."""
-        return summarize_events(self.store.read_events(self.run_key))
+        return summarize_events(self.store.read_events(self._run_key))
+
+    @property
+    def _run_key(self) -> str:
+        """Key of its runs in the ledger."""
+        identity = self.client.model_identity
+        return json.dumps(["classify", identity.provider, identity.model, identity.endpoint])
 
     def classify(self, texts: Sequence[str]) -> list[ClassifiedQuery]:
         """One answer per text; equal texts are asked once.
@@ -252,41 +208,29 @@ class ChatClassifier:
             ProviderError: The server refuses, as for a wrong key or an unknown model.
             CostLimitError: The limit of the price was reached; answers are stored.
         """
-        # The ledger counts retries; without a handler each would print its event's bare name.
-        logging.getLogger("stamina").addHandler(logging.NullHandler())
         distinct = list(dict.fromkeys(texts))
         answers = dict(zip(distinct, asyncio.run(self._classify_all(distinct)), strict=True))
         return [answers[text] for text in texts]
 
     async def _classify_all(self, texts: Sequence[str]) -> list[ClassifiedQuery]:
-        spent = sum_booked_costs(self.store.read_events(self.run_key))
-        budget = Budget(self.max_cost, spent)
+        client, store, run = self.client, self.store, self._run_key
+        budget = Budget(self.max_cost, sum_booked_costs(store.read_events(run)))
         answers: dict[str, ClassifiedQuery] = {}
-        errors: list[FusionBenchError] = []
-        waiting = iter(texts)
-        async with self.client.connect(self.store) as reranker:
+        async with open_client(client.base_url, client) as remote:
             session = ProviderSession(
-                reranker,
+                ConnectedClassifier(client, remote, store),
                 self.settings,
-                provider=self.client,
-                store=self.store,
-                run=self.run_key,
+                provider=client,
+                store=store,
+                run=run,
                 budget=budget,
             )
 
-            async def classify_waiting() -> None:
-                """Take one query after the other until an error stops all workers."""
-                while not errors and (text := next(waiting, None)) is not None:
-                    try:
-                        answers[text] = await self._classify_one(session, text)
-                    except FusionBenchError as error:
-                        errors.append(error)
-                    self.on_progress(len(answers), len(texts), budget.spent)
+            async def classify_text(text: str) -> None:
+                answers[text] = await self._classify_one(session, text)
+                self.on_progress(len(answers), len(texts), budget.spent)
 
-            workers = (classify_waiting() for _ in range(2 * self.client.concurrency))
-            await asyncio.gather(*workers)
-        if errors:
-            raise errors[0]
+            await run_workers(texts, classify_text, 2 * client.concurrency)
         return [answers[text] for text in texts]
 
     async def _classify_one(self, session: ProviderSession, text: str) -> ClassifiedQuery:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.candidates import ScoringRequest
 from fusion_bench.models.reranker_protocol import Usage
 from fusion_bench.models.rerankers import Provider
-from fusion_bench.models.score_store import ScoreStore
 
 #: Upper ends of the classes in tables of latency.
 SIZE_CLASSES = (10, 20, 30, 50, 100)

@@ -27,14 +27,14 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, FusionBenchError, ProviderError
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.methods.blend import to_unit_scale
+from fusion_bench.models.answer_stores import RecentScores, ScoreStore
 from fusion_bench.models.call_limits import Budget, CallCosts, CallState, CircuitBreaker
+from fusion_bench.models.endpoints import call_with_retries
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply, Reranker, check_reply
 from fusion_bench.models.rerankers import Provider
 from fusion_bench.models.rerankers.local import NoOp
-from fusion_bench.models.score_store import RecentScores, ScoreStore
 from fusion_bench.util.calls import RateLimiter, call_function
-from fusion_bench.util.optional_imports import import_optional
 
 #: Attempts per query while the provider changes its model between calls.
 MAX_MODEL_CHANGES = 3
@@ -195,7 +195,8 @@ class ProviderSession:
         if ticket is None:
             message = f"{self.identity.label}: the circuit breaker is open"
             raise ProviderError(message, kind="breaker")
-        started, state = asyncio.get_running_loop().time(), CallState(self.identity.label, until)
+        started = asyncio.get_running_loop().time()
+        state = CallState(self.identity.label, until, self._settings.retry)
         try:
             async with asyncio.timeout_at(until):
                 yield state
@@ -244,27 +245,21 @@ class ProviderSession:
         self, query: str, texts: Sequence[str], state: CallState
     ) -> tuple[Reply, Mapping[str, Any]]:
         """The reply, and usage, cost, latency and failed calls as its event holds them."""
-        retry, failed = self._settings.retry, 0
-        stamina = import_optional("stamina", extra="remote", purpose="retrying")
+        calls = 0
 
-        def choose_wait(error: Exception) -> bool | float:
-            nonlocal failed
-            failed += 1
-            return state.choose_wait(error, failed, retry)
+        async def call_provider() -> tuple[Reply, Mapping[str, Any]]:
+            nonlocal calls
+            calls += 1
+            if calls > 1:
+                await self._rate_limiter.wait_for_spacing()
+            with self._costs.reserve(query, texts) as call:
+                started, state.is_sent = self._clock(), True
+                call.reply = reply = await self._request_scores(query, texts)
+                took = self._clock() - started
+            latency = {"latency_ms": 1e3 * took, "retries": calls - 1}
+            return reply, {**self._costs.describe_call(call), **latency}
 
-        # The waits are our own: they have to fit the deadline.
-        async for attempt in stamina.retry_context(
-            on=choose_wait, timeout=None, attempts=retry.attempts
-        ):
-            with attempt:
-                if attempt.num > 1:
-                    await self._rate_limiter.wait_for_spacing()
-                with self._costs.reserve(query, texts) as call:
-                    started, state.is_sent = self._clock(), True
-                    call.reply = reply = await self._request_scores(query, texts)
-                    took = self._clock() - started
-        latency = {"latency_ms": 1e3 * took, "retries": attempt.num - 1}
-        return reply, {**self._costs.describe_call(call), **latency}
+        return await call_with_retries(call_provider, state.choose_wait)
 
     async def _request_scores(self, query: str, texts: Sequence[str]) -> Reply:
         limit = self._settings.timeout_ms / 1e3

@@ -12,32 +12,11 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.overrides import merge_mappings, set_options
+from fusion_bench.models.endpoints import REPEATED, RetryRules
 from fusion_bench.models.rerankers import Provider, providers
 
 Profile: TypeAlias = Literal["bench", "production"]
 Milliseconds = Annotated[float, Field(gt=0)]
-
-
-class RetryRules(StrictModel):
-    """When a call is repeated.
-
-    Attributes:
-        attempts: Most calls in all.
-        wait_initial: Seconds before the second call; each further wait doubles, plus jitter.
-        wait_max: Longest wait; a provider that asks for more is not called again.
-        wait_jitter: Most random seconds added to each wait.
-        failure_kinds: Failures after which a call is repeated.
-    """
-
-    old_keys: ClassVar[Mapping[str, str]] = {"on": "'on' is now 'failure_kinds'"}
-
-    attempts: Annotated[int, Field(ge=1)] = 5
-    wait_initial: Annotated[float, Field(ge=0)] = 1.0
-    wait_max: Annotated[float, Field(ge=0)] = 60.0
-    wait_jitter: Annotated[float, Field(ge=0)] = 1.0
-    failure_kinds: tuple[Literal["rate_limit", "connection", "server", "timeout"], ...] = (
-        "rate_limit",
-    )
 
 
 class BreakerRules(StrictModel):
@@ -108,7 +87,7 @@ class RerankSettings(StrictModel):
     deadline: Deadline | None = None
     on_timeout: Literal["fused", "next"] = "fused"
     strict: bool = True
-    retry: RetryRules = RetryRules(failure_kinds=("rate_limit", "connection", "server"))
+    retry: RetryRules = RetryRules(failure_kinds=REPEATED)
     breaker: BreakerRules = BreakerRules()
 
     @classmethod

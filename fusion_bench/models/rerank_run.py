@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
+from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.io.outputs import check_output, is_earlier_output
 from fusion_bench.io.provenance import ListMeta, write_with_meta
+from fusion_bench.models.answer_stores import ScoreStore, lock_models
 from fusion_bench.models.call_limits import Budget
 from fusion_bench.models.candidates import (
     QueryCandidates,
@@ -23,6 +24,7 @@ from fusion_bench.models.candidates import (
     find_system,
     prepare_request,
 )
+from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.ledger import (
     CostEstimate,
     estimate_cost,
@@ -46,7 +48,6 @@ from fusion_bench.models.rerank_options import RerankOptions
 from fusion_bench.models.rerank_simulation import SimulationResult, measure_outcomes, run_simulation
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import HttpProvider, Provider
-from fusion_bench.models.score_store import ScoreStore, lock_models
 from fusion_bench.util.file_paths import resolve_path
 from fusion_bench.util.files import require_folder
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -94,18 +95,6 @@ async def score_queries(
     budget = Budget(max_cost, sum_booked_costs(store.read_events(run)))
     deadline = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
     answers: dict[str, RerankAnswer] = {}
-    errors: list[FusionBenchError] = []
-    queries = iter(work.queries)
-
-    async def score_waiting(chain: ProviderChain) -> None:
-        """Take one query after the other until an error stops all workers."""
-        while not errors and (query := next(queries, None)) is not None:
-            try:
-                answers[query.id] = await _score_query(query, chain, deadline, store, run)
-            except FusionBenchError as error:
-                errors.append(error)
-            on_progress(len(answers), len(work.queries), budget.spent)
-
     async with AsyncExitStack() as stack:
         rerankers = await _open_rerankers(providers, settings, deadline, stack)
         sessions = []
@@ -121,11 +110,13 @@ async def score_queries(
             sessions.append(session)
         chain = ProviderChain(sessions, settings)
         on_progress(0, len(work.queries), budget.spent)
+
+        async def score_query(query: QueryCandidates) -> None:
+            answers[query.id] = await _score_query(query, chain, deadline, store, run)
+            on_progress(len(answers), len(work.queries), budget.spent)
+
         # Enough queries to keep the first provider's slots busy.
-        workers = (score_waiting(chain) for _ in range(2 * providers[0].concurrency))
-        await asyncio.gather(*workers)
-    if errors:
-        raise errors[0]
+        await run_workers(work.queries, score_query, 2 * providers[0].concurrency)
     return chain, answers
 
 
@@ -363,8 +354,6 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
             limit was reached, or the list cannot be written. Scores stay in the store.
     """
     run = _check_run(dataset, options)
-    # The ledger counts retries; without a handler each would print its event's bare name.
-    logging.getLogger("stamina").addHandler(logging.NullHandler())
     identities = [provider.model_identity for provider in run.providers]
     with lock_models(options.store, identities), closing(ScoreStore(options.store)) as store:
         scoring = score_queries(

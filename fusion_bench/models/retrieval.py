@@ -20,7 +20,8 @@ from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.dataset_paths import DatasetPaths
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.models.stored_answers import AnswerStore, Usage
+from fusion_bench.models.answer_stores import AnswerStore
+from fusion_bench.models.stored_answers import AnswerCounts
 from fusion_bench.util.optional_imports import import_optional
 
 #: Documents with their scores, best first.
@@ -278,7 +279,7 @@ class SearchContext:
 
     store: AnswerStore
     on_progress: Progress
-    usage: dict[str, Usage] = field(default_factory=dict)
+    usage: dict[str, AnswerCounts] = field(default_factory=dict)
 
     def report_stage(self, stage: str) -> Callable[[int, int], None]:
         """A callback for the steps of one stage."""

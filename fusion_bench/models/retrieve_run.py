@@ -14,6 +14,7 @@ from fusion_bench.config.yaml_files import parse_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.outputs import check_output, is_earlier_output, write_output
 from fusion_bench.io.write_run import RunRows, encode_run, find_writer
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.retrieval import (
     Progress,
     Ranking,
@@ -24,7 +25,7 @@ from fusion_bench.models.retrieval import (
     read_planned_spec,
     read_texts,
 )
-from fusion_bench.models.stored_answers import AnswerStore, Usage
+from fusion_bench.models.stored_answers import AnswerCounts
 from fusion_bench.util.file_paths import resolve_path
 from fusion_bench.util.files import remove_on_failure, require_folder, write_atomic
 
@@ -281,7 +282,7 @@ class WrittenRun:
     queries: int
     rows: int
     empty: tuple[str, ...]
-    usage: dict[str, Usage]
+    usage: dict[str, AnswerCounts]
     dataset: Path | None
     line: str
 

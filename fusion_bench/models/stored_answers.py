@@ -1,99 +1,34 @@
-"""Answers that are paid for once: asked in batches, kept in SQLite, resumed where they stopped.
-
-The key of an answer is the SHA-256 of the text and of all else that it depends on: method, model,
-endpoint, prompt. Neither texts nor API keys are stored, passages that a model wrote are.
-"""
+"""Answers that are paid for once: asked in batches, stored, resumed where they stopped."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import astuple, dataclass
+from operator import add
 from pathlib import Path
 from typing import Annotated, Final, Protocol
 
 from pydantic import Field
 
-from fusion_bench.config.models import MOST_WORKERS
-from fusion_bench.config.server_fields import HttpServerModel
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
-from fusion_bench.util.calls import RetryRules, call_with_retries
-from fusion_bench.util.databases import open_database, wrap_database_errors
+from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.models.answer_stores import AnswerStore
+from fusion_bench.models.endpoints import (
+    ChatEndpoint,
+    RepeatedServer,
+    RetryRules,
+    call_with_retries,
+    run_workers,
+)
 from fusion_bench.util.files import read_regular_text
 from fusion_bench.util.http_client import JsonClient, open_client
 from fusion_bench.util.json_text import count_at, malformed_error, mapping_at, message_at
 
-#: Raised when the layout or the meaning of a key changes.
-VERSION: Final = 1
-TABLES: Final = f"""
-CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = {VERSION};
-"""
-
-
-class AnswerStore:
-    """An answer store.
-
-    Args:
-        path: Its file, created if missing; None = in memory.
-
-    Attributes:
-        where: The file, for messages.
-
-    Raises:
-        DataError: The file is no answer store, or of another version.
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self.where = str(path or "the answer store in memory")
-        with self._wrap_errors():
-            self._db = open_database(path)
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            tables = self._db.execute("SELECT name FROM sqlite_master").fetchall()
-            if version not in {0, VERSION} or (version == 0 and tables):
-                raise DataError(
-                    f"{self.where}: no answer store of version {VERSION}: name another file with "
-                    "--store"
-                )
-            if version == 0:
-                self._db.executescript(TABLES)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def _wrap_errors(self) -> AbstractContextManager[None]:
-        return wrap_database_errors(self.where, "answer store")
-
-    def is_empty(self) -> bool:
-        """Whether it holds no answer."""
-        with self._wrap_errors():
-            return self._db.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
-
-    def read_answers(self, identity: str, texts: Sequence[str]) -> dict[str, bytes]:
-        """The stored answers, by text."""
-        keys = {_answer_key(identity, text): text for text in texts}
-        statement = "SELECT key, value FROM answers WHERE key IN (SELECT value FROM json_each(?))"
-        with self._wrap_errors():
-            rows = self._db.execute(statement, (json.dumps([*keys]),)).fetchall()
-        return {keys[key]: value for key, value in rows}
-
-    def save_answers(self, identity: str, answers: Mapping[str, bytes]) -> None:
-        """Store answers by text, all or none."""
-        rows = [(_answer_key(identity, text), value) for text, value in answers.items()]
-        with self._wrap_errors(), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
-
-
-def _answer_key(identity: str, text: str) -> str:
-    return hashlib.sha256(json.dumps([identity, text]).encode()).hexdigest()
-
 
 @dataclass(frozen=True)
-class Reply:
+class Answers:
     """Reply to one call.
 
     Attributes:
@@ -120,7 +55,7 @@ class Model(Protocol):
     concurrency: int
     retries: RetryRules
 
-    async def answer(self, texts: Sequence[str]) -> Reply:
+    async def answer(self, texts: Sequence[str]) -> Answers:
         """One value per text.
 
         Raises:
@@ -130,7 +65,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True)
-class Usage:
+class AnswerCounts:
     """What was asked for, and what was known.
 
     Attributes:
@@ -145,26 +80,8 @@ class Usage:
     calls: int = 0
     tokens: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.stored + other.stored,
-            self.asked + other.asked,
-            self.calls + other.calls,
-            self.tokens + other.tokens,
-        )
-
-
-@dataclass
-class _Work:
-    """One collection under way."""
-
-    model: Model
-    store: AnswerStore
-    on_progress: Callable[[int, int], None]
-    total: int
-    answers: dict[str, bytes]
-    usage: Usage
-    errors: list[FusionBenchError] = field(default_factory=list)
+    def __add__(self, other: AnswerCounts) -> AnswerCounts:
+        return AnswerCounts(*map(add, astuple(self), astuple(other)))
 
 
 async def collect_answers(
@@ -172,8 +89,10 @@ async def collect_answers(
     texts: Sequence[str],
     store: AnswerStore,
     on_progress: Callable[[int, int], None] = lambda *_: None,
-) -> tuple[list[bytes], Usage]:
+) -> tuple[list[bytes], AnswerCounts]:
     """The answer to each text, from the store or from the model.
+
+    What is refused as too large is split into halves.
 
     Args:
         model: Who is asked.
@@ -185,60 +104,42 @@ async def collect_answers(
         ProviderError: A call failed for good; answers that came before are stored.
     """
     distinct = list(dict.fromkeys(texts))
-    known = store.read_answers(model.identity, distinct)
+    answers = store.read_answers(model.identity, distinct)
     # Texts of about equal length share a batch, which local models answer faster.
-    missing = sorted((text for text in distinct if text not in known), key=len)
-    usage = Usage(stored=len(known), asked=len(missing))
-    work = _Work(model, store, on_progress, len(distinct), known, usage)
+    missing = sorted((text for text in distinct if text not in answers), key=len)
+    counts = AnswerCounts(stored=len(answers), asked=len(missing))
     if missing:
-        batches = iter([missing[i : i + model.batch] for i in range(0, len(missing), model.batch)])
-        on_progress(len(known), len(distinct))
+        on_progress(len(answers), len(distinct))
 
-        async def take_batches() -> None:
-            while not work.errors and (batch := next(batches, None)) is not None:
-                try:
-                    await _ask(work, batch)
-                except FusionBenchError as error:
-                    work.errors.append(error)
+    async def ask(batch: Sequence[str]) -> None:
+        nonlocal counts
+        try:
+            reply = await call_with_retries(lambda: model.answer(batch), model.retries.choose_wait)
+        except ProviderError as error:
+            if error.kind != "too_large" or len(batch) == 1:
+                raise
+            half = (len(batch) + 1) // 2
+            await ask(batch[:half])
+            await ask(batch[half:])
+            return
+        new = dict(zip(batch, reply.values, strict=True))
+        store.save_answers(model.identity, new)
+        answers.update(new)
+        counts += AnswerCounts(calls=1, tokens=reply.tokens)
+        on_progress(len(answers), len(distinct))
 
-        await asyncio.gather(*(take_batches() for _ in range(model.concurrency)))
-    if work.errors:
-        raise _with_remedy(work)
-    return [work.answers[text] for text in texts], work.usage
-
-
-def _with_remedy(work: _Work) -> FusionBenchError:
-    error, done = work.errors[0], len(work.answers)
-    if not isinstance(error, ProviderError):
-        return error
-    return ProviderError(
-        f"{error} ({done} of {work.total} answers are stored in {work.store.where}: run the same "
-        "command again to resume)",
-        kind=error.kind,
-    )
-
-
-async def _ask(work: _Work, batch: Sequence[str]) -> None:
-    """Ask for one batch; what is refused as too large is split into halves."""
     try:
-        reply = await call_with_retries(lambda: work.model.answer(batch), work.model.retries)
+        batches = (missing[i : i + model.batch] for i in range(0, len(missing), model.batch))
+        await run_workers(batches, ask, model.concurrency)
     except ProviderError as error:
-        if error.kind != "too_large" or len(batch) == 1:
-            raise
-        half = (len(batch) + 1) // 2
-        await _ask(work, batch[:half])
-        await _ask(work, batch[half:])
-        return
-    answers = dict(zip(batch, reply.values, strict=True))
-    work.store.save_answers(work.model.identity, answers)
-    work.answers |= answers
-    work.usage = replace(
-        work.usage, calls=work.usage.calls + 1, tokens=work.usage.tokens + reply.tokens
-    )
-    work.on_progress(len(work.answers), work.total)
+        raise ProviderError(
+            f"{error} ({len(answers)} of {len(distinct)} answers are stored in {store.where}: run "
+            "the same command again to resume)",
+            kind=error.kind,
+        ) from None
+    return [answers[text] for text in texts], counts
 
 
-PATH: Final = "/chat/completions"
 #: Where the query stands in a prompt.
 FIELD: Final = "{query}"
 #: After Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels".
@@ -250,30 +151,15 @@ Question: {query}
 Passage:"""
 
 
-class ChatSettings(HttpServerModel):
+class ChatSettings(RepeatedServer, ChatEndpoint):
     """A model that answers one message.
 
     Attributes:
-        model: Name of the model.
-        base_url: URL of the server, which may be a local one.
-        key: Environment variable that holds the API key; None = no authentication.
-        temperature: Sampling temperature.
         max_tokens: Most tokens of an answer.
-        timeout: Seconds for a whole request, from the connection to the last byte.
-        concurrency: Most concurrent calls.
-        attempts: Most calls for one answer, where the server is busy or down.
-        wait: Seconds before the second of them; each further wait doubles.
     """
 
     model: Annotated[str, Field(min_length=1)]
-    base_url: str = "https://api.openai.com/v1"
-    key: str | None = "OPENAI_API_KEY"
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     max_tokens: Annotated[int, Field(ge=1)] = 256
-    timeout: Annotated[float, Field(gt=0)] = 60.0
-    concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 4
-    attempts: Annotated[int, Field(ge=2)] = 5
-    wait: Annotated[float, Field(ge=0)] = 1.0
 
     @asynccontextmanager
     async def open_chat(self) -> AsyncIterator[Model]:
@@ -346,36 +232,25 @@ class _ConnectedChat:
         refuses_empty: bool,
     ) -> None:
         digest = hashlib.sha256(prompt.encode()).hexdigest()
-        facts = [settings.model, f"{settings.base_url}{PATH}", digest]
+        facts = [settings.model, f"{settings.base_url}{settings.path}", digest]
         self.identity = json.dumps([kind, *facts, settings.temperature, settings.max_tokens])
-        self.concurrency = settings.concurrency
-        self.retries = RetryRules(
-            settings.attempts, wait_initial=settings.wait, wait_jitter=min(1.0, settings.wait)
-        )
+        self.concurrency, self.retries = settings.concurrency, settings.retries
         self._settings, self._remote, self._prompt = settings, remote, prompt
         self._kind, self._refuses_empty = kind, refuses_empty
 
-    async def answer(self, texts: Sequence[str]) -> Reply:
+    async def answer(self, texts: Sequence[str]) -> Answers:
         """What the model writes about one text."""
         (text,) = texts
-        body = {
-            "model": self._settings.model,
-            "messages": [{"role": "user", "content": self._prompt.replace(FIELD, text)}],
-            "temperature": self._settings.temperature,
-            "max_tokens": self._settings.max_tokens,
-        }
-        data = await self._remote.post_json(PATH, body)
-        answer = self._read_message(data)
-        tokens = count_at(mapping_at(data, "usage"), "total_tokens")
-        if self._refuses_empty and not answer:
-            raise malformed_error(f"no {self._kind} for the query {text[:60]!r}")
-        return Reply((self._remote.redact_text(answer).encode(),), tokens)
-
-    def _read_message(self, data: object) -> str:
-        """The message; a refusal, which is none, is empty where that is allowed."""
+        settings = self._settings
+        body = settings.build_message(self._prompt.replace(FIELD, text), settings.max_tokens)
+        data = await self._remote.post_json(settings.path, body)
         try:
-            return message_at(data).strip()
+            answer = message_at(data).strip()
         except ProviderError as error:
             if self._refuses_empty or error.kind == "refused":
                 raise
-            return ""
+            answer = ""  # a refusal, which is no message
+        tokens = count_at(mapping_at(data, "usage"), "total_tokens")
+        if self._refuses_empty and not answer:
+            raise malformed_error(f"no {self._kind} for the query {text[:60]!r}")
+        return Answers((self._remote.redact_text(answer).encode(),), tokens)

@@ -8,14 +8,16 @@ from collections.abc import Iterable
 import pytest
 
 from fusion_bench.errors import FusionBenchError, ProviderError
-from fusion_bench.judging.llm_judge import SLOT, GradeAnswer, JudgeModel, make_key
-from fusion_bench.models.chat_classifier import ChatClassifierClient
+from fusion_bench.judging.llm_judge import SLOT, ConnectedJudge, GradeAnswer, JudgeModel, make_key
+from fusion_bench.models.answer_stores import ScoreStore
+from fusion_bench.models.chat_classifier import ChatClassifierClient, ConnectedClassifier
 from fusion_bench.models.encoders import encoders
+from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.provider_session import ProviderChain, ProviderSession, RerankAnswer
-from fusion_bench.models.rerank_config import RerankSettings, RetryRules
+from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.rerankers import HttpProvider, providers
-from fusion_bench.models.score_store import ScoreStore
 from fusion_bench.models.stored_answers import PassageWriter
+from fusion_bench.util.http_client import open_client
 from tests.attacks.hostile_server import HostileServer, Request, respond, serve_answers
 from tests.attacks.http_answers import ANSWERS, DRIPS, MEGABYTE, HostileAnswer, plain_json
 
@@ -143,8 +145,8 @@ def test_messages_of_a_language_model(name: str, message: str) -> None:
 
     async def classify(url: str) -> None:
         client = ChatClassifierClient(model="m", base_url=url, key=None)
-        async with client.connect(ScoreStore()) as classifier:
-            await classifier.score("q", ())
+        async with open_client(url, client) as remote:
+            await ConnectedClassifier(client, remote, ScoreStore()).score("q", ())
 
     async def write(url: str) -> None:
         writer = PassageWriter(model="m", base_url=url, key=None)
@@ -159,7 +161,8 @@ def test_messages_of_a_language_model(name: str, message: str) -> None:
     async def judge(url: str) -> None:
         model = JudgeModel(model="m", base_url=url, key=None)
         store, key = ScoreStore(), make_key("prompt", 1, 1)
-        async with model.connect(store, (0, 1)) as judging:
+        async with open_client(url, model) as remote:
+            judging = ConnectedJudge(model, remote, store, (0, 1))
             assert (await judging.score(key, SLOT)).unread == (0,), "no such message is a grade"
         problem = GradeAnswer.from_json(store.read_answer(model.model_identity, key))
         assert problem.problem == "malformed"

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, ProviderError
-from fusion_bench.judging.llm_judge import SLOT, JudgeModel, make_key
-from fusion_bench.models.chat_classifier import ChatClassifierClient
+from fusion_bench.judging.llm_judge import SLOT, ConnectedJudge, JudgeModel, make_key
+from fusion_bench.models.answer_stores import ScoreStore
+from fusion_bench.models.chat_classifier import ChatClassifierClient, ConnectedClassifier
 from fusion_bench.models.encoders import encoders
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import providers
-from fusion_bench.models.score_store import ScoreStore
 from fusion_bench.models.stored_answers import PassageWriter
 from fusion_bench.util.api_keys import HIDDEN, NOT_KEPT, ApiKey, SecretMatcher, hide_key
-from fusion_bench.util.http_client import JsonClient
+from fusion_bench.util.http_client import JsonClient, open_client
 from tests.attacks import hostile_engines
 from tests.attacks.attack import Attack
 from tests.attacks.hostile_server import Request, respond, serve_answers
@@ -150,12 +150,13 @@ def test_other_clients_show_and_store_no_echo(tmp_path: Path) -> None:
             (passage,) = (await model.answer(["q"])).values
         store = ScoreStore(tmp_path / "s.sqlite")
         client = ChatClassifierClient(**options)
-        async with client.connect(store) as classifier:
-            reply = await classifier.score("q", ())
+        async with open_client(url, client) as remote:
+            reply = await ConnectedClassifier(client, remote, store).score("q", ())
         stored = store.read_answer(client.model_identity, "q") or ""
         judge = JudgeModel(**options)
         key = make_key("prompt", 1, 1)
-        async with judge.connect(store, (0, 1)) as judging:
+        async with open_client(url, judge) as remote:
+            judging = ConnectedJudge(judge, remote, store, (0, 1))
             texts = f"{await judging.score(key, SLOT)}"
         texts += store.read_answer(judge.model_identity, key) or ""
         assert "malformed" in texts

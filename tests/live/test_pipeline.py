@@ -17,7 +17,8 @@ from fusion_bench import Pipeline, Query, System
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
 from fusion_bench.live.final_list import LiveResult, SourceHit
-from fusion_bench.models.rerank_config import Deadline, RerankSettings, RetryRules
+from fusion_bench.models.endpoints import RetryRules
+from fusion_bench.models.rerank_config import Deadline, RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from tests.models.rerank.standing_clock import StandingClock
 

@@ -11,10 +11,10 @@ import pytest
 
 from fusion_bench import Pipeline
 from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.rerank_config import RerankConfig
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import providers
-from fusion_bench.models.score_store import RecentScores
 from tests.models.rerank.server import Loopback, closed_port, plain_score, serving
 
 SYSTEM = {"runs": ["s"], "blend": {"method": "replace", "reranker": "r"}}

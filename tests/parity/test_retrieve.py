@@ -19,6 +19,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.measures import parse_measure
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.retrieval import (
     Ranking,
     Retriever,
@@ -30,7 +31,6 @@ from fusion_bench.models.retrieval import (
 from fusion_bench.models.retrievers.dense import DenseRetriever, VectorSource
 from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
 from fusion_bench.models.retrievers.lexical import LexicalRetriever
-from fusion_bench.models.stored_answers import AnswerStore
 from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.parity.data import parity_data
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fusion_bench.config.models import MOST_BATCH, MOST_WORKERS
+from fusion_bench.config.models import MOST_BATCH
 from fusion_bench.config.registry import Method, MethodRegistry
-from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.errors import FusionBenchError, ProviderError
-from fusion_bench.models.stored_answers import Model, Reply
-from fusion_bench.util.calls import RetryRules, call_in_thread
+from fusion_bench.models.endpoints import RepeatedServer, RetryRules
+from fusion_bench.models.stored_answers import Answers, Model
+from fusion_bench.util.calls import call_in_thread
 from fusion_bench.util.http_client import JsonClient, open_client
 from fusion_bench.util.json_text import malformed_error
 
@@ -88,7 +88,7 @@ class _LocalModel:
     def __init__(self, identity: str, batch: int, encode: Encode) -> None:
         self.identity, self.batch, self._encode = identity, batch, encode
 
-    async def answer(self, texts: Sequence[str]) -> Reply:
+    async def answer(self, texts: Sequence[str]) -> Answers:
         """Vectors of the texts."""
         try:
             vectors = await call_in_thread(self._encode, texts)
@@ -96,30 +96,11 @@ class _LocalModel:
             raise
         except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions
             raise ProviderError(f"the model failed: {error}", kind="server") from None
-        return Reply(pack_vectors(vectors, len(texts)))
+        return Answers(pack_vectors(vectors, len(texts)))
 
 
-class HttpEncoder(TextEncoder, HttpServerModel):
-    """An encoder behind HTTP.
-
-    Attributes:
-        path: Path of the endpoint below ``base_url``.
-        base_url: URL of the server, which may be a local one.
-        key: Environment variable that holds the API key; None = no authentication.
-        timeout: Seconds for a whole request, from the connection to the last byte.
-        concurrency: Most concurrent calls.
-        attempts: Most calls for one batch, where the server is busy or down.
-        wait: Seconds before the second of them; each further wait doubles.
-    """
-
-    path: ClassVar[str]
-
-    base_url: str
-    key: str | None = None
-    timeout: Annotated[float, Field(gt=0)] = 60.0
-    concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 4
-    attempts: Annotated[int, Field(ge=2)] = 5
-    wait: Annotated[float, Field(ge=0)] = 1.0
+class HttpEncoder(RepeatedServer, TextEncoder):
+    """An encoder behind HTTP."""
 
     @abstractmethod
     def build_request(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -132,10 +113,6 @@ class HttpEncoder(TextEncoder, HttpServerModel):
         Raises:
             ProviderError: Kind ``malformed``.
         """
-
-    async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
-        """The model that the server says it runs; None = the configured name."""
-        return None
 
     @asynccontextmanager
     async def open_model(self) -> AsyncIterator[Model]:
@@ -155,13 +132,10 @@ class _RemoteModel:
 
     def __init__(self, encoder: HttpEncoder, remote: JsonClient, identity: str) -> None:
         self.identity, self.batch = identity, encoder.batch
-        self.concurrency = encoder.concurrency
-        self.retries = RetryRules(
-            encoder.attempts, wait_initial=encoder.wait, wait_jitter=min(1.0, encoder.wait)
-        )
+        self.concurrency, self.retries = encoder.concurrency, encoder.retries
         self._encoder, self._remote = encoder, remote
 
-    async def answer(self, texts: Sequence[str]) -> Reply:
+    async def answer(self, texts: Sequence[str]) -> Answers:
         """Vectors of the texts."""
         body, extra = self._encoder.build_request(texts), VECTOR_BYTES * len(texts)
         data = await self._remote.post_json(self._encoder.path, body, extra_bytes=extra)
@@ -171,7 +145,7 @@ class _RemoteModel:
                 vectors = np.array(rows, dtype=np.float32)
         except (TypeError, ValueError, OverflowError, RecursionError):
             raise malformed_error("the vectors are no lists of numbers of one length") from None
-        return Reply(pack_vectors(vectors, len(texts)), tokens)
+        return Answers(pack_vectors(vectors, len(texts)), tokens)
 
 
 def identify(method: str, model: str, endpoint: str) -> str:

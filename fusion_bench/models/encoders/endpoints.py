@@ -13,7 +13,7 @@ from fusion_bench.util.json_text import count_at, malformed_error, mapping_at, t
 
 
 @encoders.register
-class OpenAI(HttpEncoder):
+class OpenAIEncoder(HttpEncoder):
     """``/embeddings``.
 
     Attributes:
@@ -60,7 +60,7 @@ class OpenAI(HttpEncoder):
 
 
 @encoders.register
-class TEI(HttpEncoder):
+class TEIEncoder(HttpEncoder):
     """``/embed``: an array of arrays; ``/info`` names the model."""
 
     source: ClassVar[str] = "github.com/huggingface/text-embeddings-inference"

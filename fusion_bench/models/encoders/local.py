@@ -235,7 +235,7 @@ def load_minilm(max_tokens: int = 256) -> Encoder:
 
 
 @encoders.register
-class SentenceTransformers(LocalEncoder):
+class SentenceEncoder(LocalEncoder):
     """Any ``SentenceTransformer``.
 
     Attributes:

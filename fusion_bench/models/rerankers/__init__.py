@@ -1,6 +1,7 @@
 """Clients of rerankers; :data:`providers` finds them by name."""
 
 from fusion_bench.models.rerankers._base import (
+    ChatProvider,
     ConnectedProvider,
     HttpProvider,
     Price,
@@ -8,4 +9,4 @@ from fusion_bench.models.rerankers._base import (
     providers,
 )
 
-__all__ = ["ConnectedProvider", "HttpProvider", "Price", "Provider", "providers"]
+__all__ = ["ChatProvider", "ConnectedProvider", "HttpProvider", "Price", "Provider", "providers"]

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fusion_bench.config.models import MOST_BATCH, MOST_WORKERS, StrictModel
 from fusion_bench.config.registry import Method, MethodRegistry
-from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.models.endpoints import ChatEndpoint, ModelServer
 from fusion_bench.models.reranker_protocol import (
     Identity,
     Reply,
@@ -114,31 +114,22 @@ class Provider(Method):
         )
 
 
-class HttpProvider(Provider, HttpServerModel):
+class HttpProvider(Provider, ModelServer):
     """A provider behind HTTP, by default with requests and responses like Jina's and Cohere's.
 
     Attributes:
-        path: Path of the endpoint below ``base_url``.
         documents_key: Key of the documents in a request.
         count_key: Key of the number of results; all documents, as a blend needs every score.
         options: What else a request contains.
         results_key: Key of the list of results in a response.
         score_key: Key of the score in a result.
-        base_url: URL of the server, which may be a local one.
-        key: Environment variable that holds the API key; None = no authentication.
-        timeout: Seconds for a whole request, from the connection to the last byte.
     """
 
-    path: ClassVar[str]
     documents_key: ClassVar[str] = "documents"
     count_key: ClassVar[str] = "top_n"
     options: ClassVar[Mapping[str, Any]] = {}
     results_key: ClassVar[str] = "results"
     score_key: ClassVar[str] = "relevance_score"
-
-    base_url: str
-    key: str | None = None
-    timeout: Annotated[float, Field(gt=0)] = 60.0
 
     @property
     def model_identity(self) -> Identity:
@@ -168,10 +159,6 @@ class HttpProvider(Provider, HttpServerModel):
         """One search, and the estimated tokens."""
         return Usage(searches=1) + super().estimate_usage(query, documents)
 
-    async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
-        """The model that the server says it runs; None = the configured name."""
-        return None
-
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[ConnectedProvider]:
         """Connect; see :meth:`Provider.open_reranker`."""
@@ -179,6 +166,28 @@ class HttpProvider(Provider, HttpServerModel):
             model = remote.read_name(await self.resolve_model(remote))
             identity = replace(self.model_identity, model=model or self.model)
             yield ConnectedProvider(self, remote, identity)
+
+
+class ChatProvider(ChatEndpoint, HttpProvider):
+    """A provider that asks a language model for its scores."""
+
+    source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
+
+    method: Literal["chat"] = "chat"
+    model: str
+
+    @property
+    def degree(self) -> str:
+        """The temperature, as a part of the model's identity."""
+        return "temperature " + (
+            "not sent" if self.temperature is None else f"{self.temperature:g}"
+        )
+
+    def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
+        """Tokens of the prompt and of the answer."""
+        usage = mapping_at(data, "usage")
+        prompt, answer = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
+        return Usage(tokens=prompt, output_tokens=answer)
 
 
 class ConnectedProvider:

@@ -17,14 +17,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from fusion_bench.models.reranker_protocol import Identity, Reply, Usage, approximate_tokens
-from fusion_bench.models.rerankers._base import HttpProvider, providers
+from fusion_bench.models.rerankers._base import ChatProvider, providers
 from fusion_bench.util.files import list_fields, read_prompt_file
-from fusion_bench.util.json_text import count_at, mapping_at, message_at, text_at
+from fusion_bench.util.json_text import message_at, text_at
 
 TEMPLATE = """\
 Rate how relevant each document is to the query, on a scale from 0 (not relevant) to 10 (answers \
@@ -247,29 +247,20 @@ ANSWER_TOKENS, ANSWER_TOKENS_A_DOCUMENT = 100, 10
 
 
 @providers.register
-class Chat(HttpProvider):
+class Chat(ChatProvider):
     """``/chat/completions`` of OpenAI or a compatible server.
 
     Attributes:
         characters: Documents are cut at this length, and end with an ellipsis then.
-        temperature: Sampling temperature.
         prompt: A text file with the prompt, see :class:`PromptTemplate`; None = the built-in one.
         answer_tokens: Most tokens of an answer; None = 100, and 10 per document of a batch of more
             than ten. A fixed limit would cut the answer of a large batch, and what is cut off
             cannot be read.
     """
 
-    source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
-    path: ClassVar[str] = "/chat/completions"
-
-    method: Literal["chat"] = "chat"
-    model: str
-    base_url: str = "https://api.openai.com/v1"
-    key: str | None = "OPENAI_API_KEY"
     batch: Annotated[int, Field(ge=1)] = 10
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     characters: Annotated[int, Field(ge=1)] = 500
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     prompt: Path | None = None
     answer_tokens: Annotated[int, Field(ge=1)] | None = None
 
@@ -301,18 +292,13 @@ class Chat(HttpProvider):
         cut = f"{self.characters} characters, {self.truncation.label}"
         prompt = (
             f"{self.template.label}, answer rules {ANSWER_RULES}, batches of {self.batch}, "
-            f"temperature {self.temperature:g}, at most {self.answer_limit} tokens"
+            f"{self.degree}, at most {self.answer_limit} tokens"
         )
         return replace(super().model_identity, truncation=cut, prompt=prompt)
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """One message with the prompt."""
-        return {
-            "model": self.model,
-            "messages": [{"role": "user", "content": self._build_prompt(query, documents)}],
-            "temperature": self.temperature,
-            "max_tokens": self.answer_limit,
-        }
+        return self.build_message(self._build_prompt(query, documents), self.answer_limit)
 
     def _build_prompt(self, query: str, documents: Sequence[str]) -> str:
         return self.template.fill(query, documents, self.characters)
@@ -321,12 +307,6 @@ class Chat(HttpProvider):
         """The numbers of the first choice's message."""
         scores, unread = parse_scores(message_at(data), count)
         return Reply(scores, text_at(data, "model"), self.parse_usage(data), unread)
-
-    def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
-        """Tokens of the prompt and of the answer."""
-        usage = mapping_at(data, "usage")
-        prompt, answer = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
-        return Usage(tokens=prompt, output_tokens=answer)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
         """The prompt, and one grade per document."""

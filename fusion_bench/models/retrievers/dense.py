@@ -15,9 +15,10 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.outputs import write_output
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.encoders import TextEncoder
 from fusion_bench.models.retrieval import CHUNK, Ranking, SearchContext, SearchTexts, rank_chunks
-from fusion_bench.models.stored_answers import AnswerStore, Usage, collect_answers
+from fusion_bench.models.stored_answers import AnswerCounts, collect_answers
 from fusion_bench.util.files import open_regular
 from fusion_bench.util.formatting import pluralize
 
@@ -31,7 +32,7 @@ def embed_texts(
     kind: Literal["query", "document"],
     store: AnswerStore,
     on_progress: Callable[[int, int], None] = lambda *_: None,
-) -> tuple[FloatArray, Usage]:
+) -> tuple[FloatArray, AnswerCounts]:
     """Vectors of length one; a blank text is not asked for and has a row of zeros.
 
     Args:
@@ -52,11 +53,11 @@ def embed_texts(
     rows = [row for row, text in enumerate(texts) if text.strip()]
     asked = [prefix + texts[row] for row in rows]
 
-    async def collect() -> tuple[list[bytes], Usage]:
+    async def collect() -> tuple[list[bytes], AnswerCounts]:
         async with encoder.open_model() as model:
             return await collect_answers(model, asked, store, on_progress)
 
-    values, usage = asyncio.run(collect()) if asked else ([], Usage())
+    values, usage = asyncio.run(collect()) if asked else ([], AnswerCounts())
     widths = {len(value) // 4 for value in values}
     if len(widths) > 1:
         raise DataError(

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.io.outputs import write_output
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts
 from fusion_bench.models.retrievers.dense import VectorSource, rank_vectors
-from fusion_bench.models.stored_answers import AnswerStore, PassageWriter, Usage, collect_answers
+from fusion_bench.models.stored_answers import AnswerCounts, PassageWriter, collect_answers
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines
 
@@ -56,7 +57,7 @@ def write_passages(
     queries: Mapping[str, str],
     store: AnswerStore,
     on_progress: Callable[[int, int], None] = lambda *_: None,
-) -> tuple[dict[str, str], Usage]:
+) -> tuple[dict[str, str], AnswerCounts]:
     """A passage for each query, from the store or from the model.
 
     Raises:
@@ -64,7 +65,7 @@ def write_passages(
         ProviderError: A call failed for good; passages that came before are stored.
     """
 
-    async def collect() -> tuple[list[bytes], Usage]:
+    async def collect() -> tuple[list[bytes], AnswerCounts]:
         async with writer.open_model() as model:
             return await collect_answers(model, [*queries.values()], store, on_progress)
 

@@ -12,7 +12,7 @@ import pytest
 from fusion_bench.engines.engine_settings import build_connector
 from fusion_bench.engines.pull_questions import Vectors, find_vectors
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.models.stored_answers import AnswerStore
+from fusion_bench.models.answer_stores import AnswerStore
 from tests.engines.pull.cases import MODULE
 
 TEXTS = {"q1": "one", "q2": "two"}

@@ -11,10 +11,11 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
+from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.chat_classifier import ChatClassifier, ChatClassifierClient, parse_answer
-from fusion_bench.models.rerank_config import RerankSettings, RetryRules
+from fusion_bench.models.endpoints import RetryRules
+from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.rerankers import Price
-from fusion_bench.models.score_store import ScoreStore
 from tests.models.rerank.server import Json, Loopback, Shape, closed_port, serving
 
 Capture = pytest.CaptureFixture[str]

@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from fusion_bench.errors import ConfigError, MissingExtraError, ProviderError
+from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.provider_session import ProviderSession
-from fusion_bench.models.rerank_config import RerankSettings, RetryRules
+from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.util.optional_imports import import_optional

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import DataError
+from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.reranker_protocol import Identity
-from fusion_bench.models.score_store import ScoreStore
 from fusion_bench.util.digests import add_line_digest
 
 WHO = Identity("p", "m", "unit", "http://a/v1", "2048 tokens", "prompt 1")

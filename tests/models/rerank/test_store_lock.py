@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.models import score_store
+from fusion_bench.models import answer_stores
+from fusion_bench.models.answer_stores import lock_models
 from fusion_bench.models.reranker_protocol import Identity
-from fusion_bench.models.score_store import lock_models
 
 FIRST = Identity("jina", "a", "unit")
 SECOND = Identity("jina", "b", "unit")
@@ -31,7 +31,7 @@ def test_who_asks_the_same_model_waits(tmp_path: Path) -> None:
             order.append("second")
 
     handler = Note()
-    score_store.log.addHandler(handler)
+    answer_stores.log.addHandler(handler)
     other = threading.Thread(target=run_second)
     try:
         with lock_models(store, [FIRST, SECOND]):
@@ -40,7 +40,7 @@ def test_who_asks_the_same_model_waits(tmp_path: Path) -> None:
             order.append("first")
     finally:
         other.join(60)
-        score_store.log.removeHandler(handler)
+        answer_stores.log.removeHandler(handler)
     assert order == ["first", "second"]
     assert list(store.parent.iterdir()) == []
 
@@ -59,7 +59,7 @@ def test_where_there_are_no_locks_nobody_waits(
     def refuse(path: Path, *, wait: bool) -> int:
         raise OSError(f"{path}: no locks {wait}")
 
-    monkeypatch.setattr(score_store, "take_lock", refuse)
+    monkeypatch.setattr(answer_stores, "take_lock", refuse)
     with lock_models(tmp_path / "s.sqlite", [FIRST]), lock_models(tmp_path / "s.sqlite", [FIRST]):
         pass
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError, ProviderError, UnknownNameError
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.encoders import TextEncoder, encoders
 from fusion_bench.models.retrievers.dense import embed_texts
-from fusion_bench.models.stored_answers import AnswerStore
 from tests.models.rerank.server import closed_port
 from tests.models.retrieve.server import ModelServer, serving, word_vector
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, ProviderError
+from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.retrievers.hyde import read_passages, save_passages, write_passages
-from fusion_bench.models.stored_answers import PROMPT, AnswerStore, PassageWriter
+from fusion_bench.models.stored_answers import PROMPT, PassageWriter
 from tests.models.retrieve.collection import QUERIES, write_lines
 from tests.models.retrieve.server import ModelServer, serving
 

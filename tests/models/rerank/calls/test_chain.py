@@ -13,7 +13,9 @@ from typing import TypeVar
 import pytest
 
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
+from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.ledger import (
     latency_by_candidates,
     latency_by_documents,
@@ -21,10 +23,9 @@ from fusion_bench.models.ledger import (
     summarize_events,
 )
 from fusion_bench.models.provider_session import ProviderChain, ProviderSession, RerankAnswer
-from fusion_bench.models.rerank_config import BreakerRules, RerankSettings, RetryRules
+from fusion_bench.models.rerank_config import BreakerRules, RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import Provider, providers
-from fusion_bench.models.score_store import ScoreStore
 from fusion_bench.util.calls import RateLimiter
 from tests.models.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 from tests.models.rerank.standing_clock import StandingClock

@@ -1,13 +1,9 @@
-"""The score store: scores, events of runs, its lock; in SQLite, or in memory for a service.
+"""Stores of what was paid for: scores with the events of their runs, answers; in SQLite or memory.
 
 The key of a score is the SHA-256 of all it depends on: provider, resolved model, endpoint, score
 space, query, document text, truncation, prompt version. Values are JSON, each with a digest of
-itself and its key. Neither texts that were sent nor API keys are stored. Each reply is committed at
-once, so a killed run loses only calls under way.
-
-Format history:
-    1   first version; taken over when it is opened
-    2   each value has a digest
+itself and its key. Neither texts that were sent nor API keys are stored, passages that a model
+wrote are. Each reply is committed at once, so a killed run loses only calls under way.
 """
 
 from __future__ import annotations
@@ -17,12 +13,13 @@ import json
 import logging
 import os
 import sys
+from abc import abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from fusion_bench.errors import DataError
 from fusion_bench.models.reranker_protocol import Identity
@@ -35,15 +32,15 @@ from fusion_bench.util.databases import (
 from fusion_bench.util.digests import add_line_digest
 from fusion_bench.util.files import take_lock
 
-#: Raised when the layout or the meaning of a key changes.
-VERSION = 2
-TABLES = f"""
+SCORE_TABLES = """
 CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS models (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events
     (id INTEGER PRIMARY KEY, run TEXT NOT NULL, value TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_of_run ON events (run);
-PRAGMA user_version = {VERSION};
+"""
+ANSWER_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
 #: What reads the rows of version 1 (key, what the digest covers besides, value), and replaces one.
 TAKE_OVER = (
@@ -51,34 +48,114 @@ TAKE_OVER = (
     ("SELECT key, key, value FROM models", "UPDATE models SET value = ? WHERE key = ?"),
     ("SELECT id, run, value FROM events", "UPDATE events SET value = ? WHERE id = ?"),
 )
+#: What stores a row: its key, or an event's run, and its value.
+SAVE_SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?)"
+SAVE_EVENT = "INSERT INTO events (run, value) VALUES (?, ?)"
+SAVE_MODEL = "INSERT OR REPLACE INTO models VALUES (?, ?)"
 #: Stands for the document in the key of an answer about a query alone.
 ANSWER = "\0answer"
 
 
-class ScoreStore:
-    """A score store.
+class _Store:
+    """A store.
 
     Args:
         path: Its file, created if missing; None = in memory.
 
+    Attributes:
+        kind: What it is, for messages.
+        version: Raised when the layout or the meaning of a key changes.
+        where: The file, for messages.
+
     Raises:
-        DataError: The file is no score store, or of another version.
+        DataError: The file is no such store, or of another version.
     """
 
+    kind: ClassVar[str]
+    version: ClassVar[int]
+
     def __init__(self, path: Path | None = None) -> None:
-        self._where = str(path or "the score store in memory")
+        self.where = str(path or f"the {self.kind} in memory")
         with self._wrap_errors():
             self._db = open_database(path)
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version not in {0, 1, VERSION}:
-                raise DataError(
-                    f"{self._where}: score store of version {version}, supported is {VERSION}: "
-                    "name another file with --store"
-                )
-            if version == 0:
-                self._db.executescript(TABLES)
-            elif version == 1:
-                self._add_digests()
+            self._prepare_tables(version)
+
+    @abstractmethod
+    def _prepare_tables(self, version: int) -> None:
+        """Create the tables where the version is 0, or take over those of an older one."""
+
+    def _create_tables(self, tables: str) -> None:
+        self._db.executescript(f"{tables}PRAGMA user_version = {self.version};")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _wrap_errors(self) -> AbstractContextManager[None]:
+        return wrap_database_errors(self.where, self.kind)
+
+
+class AnswerStore(_Store):
+    """An answer store: the answers of models to single texts, of engines to queries."""
+
+    kind = "answer store"
+    version = 1
+
+    def _prepare_tables(self, version: int) -> None:
+        tables = self._db.execute("SELECT name FROM sqlite_master").fetchall()
+        if version not in {0, self.version} or (version == 0 and tables):
+            raise DataError(
+                f"{self.where}: no answer store of version {self.version}: name another file with "
+                "--store"
+            )
+        if version == 0:
+            self._create_tables(ANSWER_TABLES)
+
+    def is_empty(self) -> bool:
+        """Whether it holds no answer."""
+        with self._wrap_errors():
+            return self._db.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
+
+    def read_answers(self, identity: str, texts: Sequence[str]) -> dict[str, bytes]:
+        """The stored answers, by text."""
+        keys = {_answer_key(identity, text): text for text in texts}
+        statement = "SELECT key, value FROM answers WHERE key IN (SELECT value FROM json_each(?))"
+        with self._wrap_errors():
+            rows = self._db.execute(statement, (json.dumps([*keys]),)).fetchall()
+        return {keys[key]: value for key, value in rows}
+
+    def save_answers(self, identity: str, answers: Mapping[str, bytes]) -> None:
+        """Store answers by text, all or none."""
+        rows = [(_answer_key(identity, text), value) for text, value in answers.items()]
+        with self._wrap_errors(), self._db:
+            self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
+
+
+def _answer_key(identity: str, text: str) -> str:
+    return hashlib.sha256(json.dumps([identity, text]).encode()).hexdigest()
+
+
+class ScoreStore(_Store):
+    """A score store: scores, resolved models, events of runs.
+
+    Format history: 1 is the first version, taken over when it is opened; in 2 each value has a
+    digest.
+    """
+
+    kind = "score store"
+    version = 2
+
+    def _prepare_tables(self, version: int) -> None:
+        if version not in {0, 1, self.version}:
+            raise DataError(
+                f"{self.where}: score store of version {version}, supported is {self.version}: "
+                "name another file with --store"
+            )
+        if version == 0:
+            self._create_tables(SCORE_TABLES)
+        elif version == 1:
+            self._add_digests()
 
     def _add_digests(self) -> None:
         """Take over a store of version 1, all of it or nothing."""
@@ -90,14 +167,7 @@ class ScoreStore:
                 rows = self._db.execute(read).fetchall()
                 changed = [(add_line_digest(str(value), about), key) for key, about, value in rows]
                 self._db.executemany(replace, changed)
-            self._db.execute(f"PRAGMA user_version = {VERSION}")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def _wrap_errors(self) -> AbstractContextManager[None]:
-        return wrap_database_errors(self._where, "score store")
+            self._db.execute(f"PRAGMA user_version = {self.version}")
 
     def read_scores(
         self, identity: Identity, query: str, documents: Sequence[str]
@@ -131,7 +201,7 @@ class ScoreStore:
     def _refuse_row(self, table: str, key: str) -> NoReturn:
         column = "run" if table == "events" else "key"
         raise DataError(
-            f"{self._where}: a row of {table} is not as it was written (its digest does not "
+            f"{self.where}: a row of {table} is not as it was written (its digest does not "
             f"match): restore the file, or delete the row where {column} is {key!r}: what it held "
             "is then asked for, and paid, again"
         )
@@ -168,15 +238,17 @@ class ScoreStore:
             value = {"score": score, **source, **({"unread": True} if document in unread else {})}
             rows.append(_digested_row(_score_key(identity, query, document), value))
         with self._wrap_errors(), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
+            self._db.executemany(SAVE_SCORE, rows)
             if event is not None:
-                self._insert_event(*event)
+                self._db.execute(SAVE_EVENT, _digested_row(*event))
 
     def save_answer(self, identity: Identity, query: str, answer: str) -> None:
         """Store what a language model wrote about a query."""
-        row = _digested_row(_score_key(identity, query, ANSWER), {"answer": answer})
+        self._save_row(SAVE_SCORE, _score_key(identity, query, ANSWER), {"answer": answer})
+
+    def _save_row(self, statement: str, key: str, value: Mapping[str, Any]) -> None:
         with self._wrap_errors(), self._db:
-            self._db.execute("INSERT OR REPLACE INTO scores VALUES (?, ?)", row)
+            self._db.execute(statement, _digested_row(key, value))
 
     def read_answer(self, identity: Identity, query: str) -> str | None:
         """What a language model wrote about a query; None = nothing is stored."""
@@ -194,17 +266,11 @@ class ScoreStore:
 
     def save_model(self, identity: Identity, model: str) -> None:
         """Store the model that a provider resolved the name to."""
-        row = _digested_row(_score_key(identity, "", ""), {"model": model})
-        with self._wrap_errors(), self._db:
-            self._db.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", row)
+        self._save_row(SAVE_MODEL, _score_key(identity, "", ""), {"model": model})
 
     def record_event(self, run: str, event: Mapping[str, Any]) -> None:
         """Store an event of a run."""
-        with self._wrap_errors(), self._db:
-            self._insert_event(run, event)
-
-    def _insert_event(self, run: str, event: Mapping[str, Any]) -> None:
-        self._db.execute("INSERT INTO events (run, value) VALUES (?, ?)", _digested_row(run, event))
+        self._save_row(SAVE_EVENT, run, event)
 
     def read_events(self, run: str) -> list[dict[str, Any]]:
         """All events of a run, interrupted ones included, in order."""
@@ -243,19 +309,11 @@ def lock_models(store: Path, identities: Iterable[Identity]) -> Iterator[None]:
     labels = {_lock_path(store, identity): identity.label for identity in identities}
     with ExitStack() as stack:
         for path in sorted(labels):  # in one order, or two runs would wait for each other
-            stack.enter_context(_hold_lock(path, f"{store}: another run asks {labels[path]}"))
+            lock = _wait_for_lock(path, f"{store}: another run asks {labels[path]}")
+            if lock is not None:  # the file goes before its descriptor
+                stack.callback(os.close, lock)
+                stack.callback(path.unlink, missing_ok=True)
         yield
-
-
-@contextmanager
-def _hold_lock(path: Path, conflict: str) -> Iterator[None]:
-    lock = _wait_for_lock(path, conflict)
-    try:
-        yield
-    finally:
-        if lock is not None:
-            path.unlink(missing_ok=True)
-            os.close(lock)
 
 
 def _wait_for_lock(path: Path, conflict: str) -> int | None:
@@ -287,7 +345,7 @@ def _lock_path(store: Path, identity: Identity) -> Path:
 
 
 class RecentScores:
-    """What :class:`~fusion_bench.models.score_store.ScoreStore` keeps, up to a limit.
+    """What :class:`ScoreStore` keeps, up to a limit.
 
     Args:
         pairs: Most pairs of query and document whose score is kept; more than the queries that
