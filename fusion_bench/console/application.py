@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
+from pydantic import Field, StrictBool
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,21 +20,15 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fusion_bench.config.models import StrictModel
-from fusion_bench.console.access import (
-    MOST_BYTES,
-    Access,
-    AnswerRequest,
-    QueryRequest,
-    SaveRequest,
-    VerdictRequest,
-    parse_request,
-)
+from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.console.experiment_files import NameTakenError, save_setting
 from fusion_bench.console.held_out_verdict import ask_held_out
+from fusion_bench.console.server import Access
 from fusion_bench.console.session import ConsoleSession
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.console.setting import Name, Setting
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.report.html.render import read_asset
+from fusion_bench.util.json_text import parse_strict_json
 
 #: Everything comes from this server; nothing inline, no frame around it, no form.
 POLICY: Final = (
@@ -98,6 +93,64 @@ def refuse(status: int, message: str) -> JSONResponse:
 
 R = TypeVar("R", bound=StrictModel)
 
+#: Bytes of a body, a hundred times what a page sends.
+MOST_BYTES: Final = 200_000
+
+
+class AnswerRequest(StrictModel):
+    """``POST /api/answer``.
+
+    Attributes:
+        setting: The setting.
+        previous: The one before it.
+    """
+
+    setting: Setting
+    previous: Setting | None = None
+
+
+class QueryRequest(StrictModel):
+    """``POST /api/query``.
+
+    Attributes:
+        query: Id of a tuning query.
+        setting: The setting.
+        against: What it is compared with; None = the baseline.
+    """
+
+    query: Name
+    setting: Setting
+    against: Setting | None = None
+
+
+class VerdictRequest(StrictModel):
+    """``POST /api/verdict``.
+
+    Attributes:
+        setting: The setting.
+        confirm: Must be true: a look at the held-out queries is spent.
+    """
+
+    setting: Setting
+    confirm: StrictBool = False
+
+
+class SaveRequest(StrictModel):
+    """``POST /api/save``.
+
+    Attributes:
+        setting: The setting.
+        name: Of the file, without its suffix.
+        overwrite: Whether a file of that name may be replaced.
+        write: False = only show the text and the commands.
+    """
+
+    setting: Setting
+    name: Annotated[str, Field(max_length=64)]
+    overwrite: StrictBool = False
+    write: StrictBool = True
+
+
 log = logging.getLogger(__name__)
 
 
@@ -119,10 +172,11 @@ class ConsoleEndpoints:
 
     def routes(self) -> list[Route]:
         """All of them."""
+        answer, show = self.session.answer, self.session.query_details
         return [
             Route("/api/console", self.describe),
-            _post_route("/api/answer", AnswerRequest, self._answer),
-            _post_route("/api/query", QueryRequest, self._describe_query),
+            _post_route("/api/answer", AnswerRequest, lambda r: answer(r.setting, r.previous)),
+            _post_route("/api/query", QueryRequest, lambda r: show(r.query, r.setting, r.against)),
             _post_route("/api/verdict", VerdictRequest, self._ask_held_out),
             _post_route("/api/save", SaveRequest, self._save),
         ]
@@ -130,12 +184,6 @@ class ConsoleEndpoints:
     async def describe(self, _: Request) -> Response:
         """What a page needs before its first answer."""
         return JSONResponse(await run_in_threadpool(self.session.describe))
-
-    def _answer(self, request: AnswerRequest) -> dict[str, Any]:
-        return self.session.answer(request.setting, request.previous)
-
-    def _describe_query(self, request: QueryRequest) -> dict[str, Any]:
-        return self.session.query_details(request.query, request.setting, request.against)
 
     def _ask_held_out(self, request: VerdictRequest) -> dict[str, Any]:
         if not request.confirm:
@@ -173,7 +221,7 @@ def _answer_body(
     path: str, model: type[R], work: Callable[[R], dict[str, Any]], body: bytes
 ) -> Response:
     try:
-        return JSONResponse(work(parse_request(model, body)))
+        return JSONResponse(work(parse_model(model, _parse_body(body))))
     except (NameTakenError, UnconfirmedError) as error:
         return refuse(409, str(error))
     except FusionBenchError as error:
@@ -181,6 +229,16 @@ def _answer_body(
     except Exception:  # the page goes on; the traceback goes to the terminal
         log.exception("%s failed", path)
         return refuse(500, "internal error: see the terminal of 'fusion-bench serve'")
+
+
+def _parse_body(body: bytes) -> dict[str, Any]:
+    try:
+        data = parse_strict_json(body)
+    except ValueError as error:
+        raise ConfigError(f"body: {error}") from None
+    if not isinstance(data, dict):
+        raise ConfigError("body: a JSON object is needed")
+    return data
 
 
 async def _read_body(request: Request) -> bytes | None:

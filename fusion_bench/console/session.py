@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -39,175 +39,70 @@ from fusion_bench.util.formatting import format_interval, format_number
 LISTED: Final = 12
 
 
-@dataclass(frozen=True)
-class MeasureRow:
-    """One measure of a setting beside the baseline.
+def _compare_measure(
+    measure: Measure, values: FloatArray, baseline: FloatArray, groups: IntArray, alpha: float
+) -> dict[str, Any]:
+    """A measure of a setting against the baseline; both (Q,), as are the codes of the groups.
 
-    Attributes:
-        measure: Its name.
-        mean: Of the setting.
-        baseline: Mean of the baseline.
-        difference: Setting − baseline.
-        low: Lower end of Student's t interval by group, not adjusted; None = one group.
-        high: Upper end.
-        texts: The numbers as all pages write them.
+    Returns:
+        Its name; both means; the difference with the ends of Student's t interval by group, not
+        adjusted, None = one group; the numbers as all pages write them.
     """
-
-    measure: str
-    mean: float
-    baseline: float
-    difference: float
-    low: float | None
-    high: float | None
-    texts: dict[str, str]
-
-
-def compare_measure(
-    measure: Measure,
-    values: FloatArray,
-    baseline: FloatArray,
-    groups: IntArray,
-    *,
-    alpha: float,
-) -> MeasureRow:
-    """A measure of a setting against the baseline; both (Q,), as are the codes of the groups."""
     estimate = estimate_difference(measure.name, values, baseline, groups, alpha=alpha)
     mean, base = exact_mean(values), exact_mean(baseline)
     is_known = math.isfinite(estimate.low) and math.isfinite(estimate.high)
     low, high = (estimate.low, estimate.high) if is_known else (None, None)
-    return MeasureRow(
-        measure=measure.name,
-        mean=mean,
-        baseline=base,
-        difference=estimate.mean,
-        low=low,
-        high=high,
-        texts={
+    return {
+        "measure": measure.name,
+        "mean": mean,
+        "baseline": base,
+        "difference": estimate.mean,
+        "low": low,
+        "high": high,
+        "texts": {
             "mean": format_number(mean),
             "baseline": format_number(base),
             "difference": format_number(estimate.mean, signed=True),
             "interval": format_interval(low, high, signed=True),
         },
-    )
+    }
 
 
-@dataclass(frozen=True)
-class ChangedQuery:
-    """A query whose value changed.
-
-    Attributes:
-        query: Its id.
-        text: The beginning of its text; empty where it is not known.
-        before: Value of what it is compared with.
-        after: Value of the setting.
-    """
-
-    query: str
-    text: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The queries that changed between two settings, by the primary measure.
-
-    Attributes:
-        better: Number of queries with a higher value.
-        same: With the same value, but for float noise.
-        worse: With a lower value.
-        won: Those that gained most, the greatest gain first.
-        lost: Those that lost most.
-    """
-
-    better: int
-    same: int
-    worse: int
-    won: tuple[ChangedQuery, ...]
-    lost: tuple[ChangedQuery, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
-
-
-def list_changes(
+def _list_changes(
     queries: tuple[str, ...], after: FloatArray, before: FloatArray, dataset: Dataset
-) -> Changes:
-    """What changed from ``before`` to ``after``, both (Q,).
+) -> dict[str, Any]:
+    """The queries that changed from ``before`` to ``after``, both (Q,).
 
-    Args:
-        queries: Their ids, (Q,).
-        after: Values of the setting.
-        before: Values of what it is compared with.
-        dataset: Knows the texts.
+    Returns:
+        Numbers of queries that are better, the same but for float noise, and worse; those that
+        ``won`` and ``lost`` most, each with its text and both values.
     """
     difference = paired_difference(after, before)
-    order = np.argsort(difference, kind="stable")
     worse, better = int((difference < 0).sum()), int((difference > 0).sum())
 
-    def describe(q: int) -> ChangedQuery:
-        name = queries[q]
-        text = query_excerpt(dataset.queries.get(name))
-        return ChangedQuery(name, text, float(before[q]), float(after[q]))
+    def list_queries(order: IntArray, count: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "query": queries[q],
+                "text": query_excerpt(dataset.queries.get(queries[q])),
+                "before": float(before[q]),
+                "after": float(after[q]),
+            }
+            for q in order[: min(count, LISTED)].tolist()
+        ]
 
     # Reversed by the difference alone: equal ones keep the order of the queries.
-    best = np.argsort(-difference, kind="stable")[: min(better, LISTED)]
-    return Changes(
-        better=better,
-        same=len(queries) - better - worse,
-        worse=worse,
-        won=tuple(describe(q) for q in best.tolist()),
-        lost=tuple(describe(q) for q in order[: min(worse, LISTED)].tolist()),
-    )
+    return {
+        "better": better,
+        "same": len(queries) - better - worse,
+        "worse": worse,
+        "won": list_queries(np.argsort(-difference, kind="stable"), better),
+        "lost": list_queries(np.argsort(difference, kind="stable"), worse),
+    }
 
 
 #: Documents of each list that are shown.
 SHOWN: Final = 20
-
-
-@dataclass(frozen=True)
-class ListedDocument:
-    """A document of one list.
-
-    Attributes:
-        document: Its id.
-        title: Its title, or the beginning of its text; empty where neither is known.
-        grade: As judged; None = unjudged.
-        rank: In this list.
-        other_rank: In the other list; None = not returned there.
-        score: Final score.
-        terms: Summands of the score by label.
-    """
-
-    document: str
-    title: str
-    grade: int | None
-    rank: int
-    other_rank: int | None
-    score: float
-    terms: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Move:
-    """A document that stands elsewhere now.
-
-    Attributes:
-        document: Its id.
-        title: Its title, or the beginning of its text.
-        grade: As judged; None = unjudged.
-        before: Rank in the first list; None = not returned.
-        after: Rank in the second list.
-        cause: The terms of its score that changed, or what passed it.
-    """
-
-    document: str
-    title: str
-    grade: int | None
-    before: int | None
-    after: int | None
-    cause: str
 
 
 class KnownTitles:
@@ -230,7 +125,7 @@ class KnownTitles:
         return {name: self._titles[name] for name in names}
 
 
-def describe_query(
+def _describe_query(
     before: Explanation, after: Explanation, dataset: Dataset, known_titles: KnownTitles
 ) -> dict[str, Any]:
     """Both lists of a query, and the documents that moved.
@@ -241,64 +136,64 @@ def describe_query(
         dataset: Knows the texts of queries.
         known_titles: Knows the titles of documents.
     """
-    lists = [_top(before), _top(after)]
+    lists = [
+        [trace for trace in explanation.traces if trace.rank is not None][:SHOWN]
+        for explanation in (before, after)
+    ]
     names = dict.fromkeys(trace.document for traces in lists for trace in traces)
     relevant = [trace for trace in after.traces if trace.grade and trace.grade > 0]
     names |= dict.fromkeys(trace.document for trace in relevant[:SHOWN])
     titles = known_titles.find_titles(names)
     known = dataset.queries.get(after.query)
-    moves = [
-        move for name in names if (move := _describe_move(name, titles, before, after)) is not None
-    ]
+    moves = [_describe_move(name, titles[name], before, after) for name in names]
+    moved = [move for move in moves if move["before"] != move["after"]]
     return {
         "query": after.query,
         "text": (known.text or "") if known is not None else "",
-        "before": [asdict(_list_document(t, titles, after)) for t in lists[0]],
-        "after": [asdict(_list_document(t, titles, before)) for t in lists[1]],
-        "moves": [asdict(move) for move in sorted(moves, key=_sort_key)],
+        "before": [_list_document(trace, titles, after) for trace in lists[0]],
+        "after": [_list_document(trace, titles, before) for trace in lists[1]],
+        "moves": sorted(moved, key=_sort_key),
     }
 
 
-def _top(explanation: Explanation) -> list[ScoreTrace]:
-    return [trace for trace in explanation.traces if trace.rank is not None][:SHOWN]
+def _list_document(trace: ScoreTrace, titles: dict[str, str], other: Explanation) -> dict[str, Any]:
+    """A document with its rank in this list and in the other; ``terms`` add up to its score."""
+    return {
+        "document": trace.document,
+        "title": titles[trace.document],
+        "grade": trace.grade,
+        "rank": trace.rank or 0,
+        "other_rank": _rank_of(trace.document, other),
+        "score": trace.score,
+        "terms": dict(trace.contributions),
+    }
 
 
-def _list_document(trace: ScoreTrace, titles: dict[str, str], other: Explanation) -> ListedDocument:
-    counterpart = other.find_trace(trace.document)
-    return ListedDocument(
-        document=trace.document,
-        title=titles[trace.document],
-        grade=trace.grade,
-        rank=trace.rank or 0,
-        other_rank=None if counterpart is None else counterpart.rank,
-        score=trace.score,
-        terms=dict(trace.contributions),
-    )
+def _rank_of(document: str, explanation: Explanation) -> int | None:
+    trace = explanation.find_trace(document)
+    return None if trace is None else trace.rank
 
 
 def _describe_move(
-    name: str, titles: dict[str, str], before: Explanation, after: Explanation
-) -> Move | None:
-    """The move of a document; None where it stands as before."""
-    old, new = before.find_trace(name), after.find_trace(name)
-    ranks = tuple(None if trace is None else trace.rank for trace in (old, new))
-    if ranks[0] == ranks[1]:
-        return None
-    judged = new if new is not None else old
-    return Move(
-        document=name,
-        title=titles[name],
-        grade=None if judged is None else judged.grade,
-        before=ranks[0],
-        after=ranks[1],
-        cause=explain_move(name, before, after),
-    )
+    name: str, title: str, before: Explanation, after: Explanation
+) -> dict[str, Any]:
+    """A document with its ranks before and after, None = not returned, and why it moved."""
+    judged = after.find_trace(name) or before.find_trace(name)
+    ranks = _rank_of(name, before), _rank_of(name, after)
+    return {
+        "document": name,
+        "title": title,
+        "grade": None if judged is None else judged.grade,
+        "before": ranks[0],
+        "after": ranks[1],
+        "cause": "" if ranks[0] == ranks[1] else explain_move(name, before, after),
+    }
 
 
-def _sort_key(move: Move) -> tuple[bool, int, str]:
+def _sort_key(move: dict[str, Any]) -> tuple[bool, int, str]:
     """Relevant documents first, then by the best rank before or after."""
-    best = min(rank for rank in (move.before, move.after) if rank is not None)
-    return not (move.grade and move.grade > 0), best, move.document
+    best = min(rank for rank in (move["before"], move["after"]) if rank is not None)
+    return not (move["grade"] and move["grade"] > 0), best, move["document"]
 
 
 #: What stands beside every number of the console.
@@ -362,6 +257,7 @@ class ConsoleSession:
     def describe(self) -> dict[str, Any]:
         """What a page needs before its first answer."""
         measures = [measure.name for measure in self.evaluator.measures]
+        degraded = (self.dataset.degradation(name) for name in sorted(self.dataset.rerankers))
         return {
             "experiment": name_experiment(self.source.path),
             "dataset": self.dataset.name,
@@ -374,7 +270,7 @@ class ConsoleSession:
             "measures": measures,
             "primary": measures[0],
             "baseline": self.baseline.name,
-            "notes": [*self.judge_warnings, *self._describe_lists()],
+            "notes": [*self.judge_warnings, *filter(None, degraded)],
             "systems": list(self.experiment.systems),
             "system": self.system,
         }
@@ -396,15 +292,16 @@ class ConsoleSession:
             earlier = None
             if previous is not None:
                 earlier = self.evaluator.evaluate(self.open_setting(previous)[0])
-        rows = [
-            compare_measure(measure, row, base_row, self.groups, alpha=self.experiment.alpha)
-            for measure, row, base_row in zip(self.evaluator.measures, values, base, strict=True)
-        ]
         return {
             "label": LABEL,
-            "measures": [asdict(row) for row in rows],
-            "baseline": self._changes(values, base).to_json(),
-            "previous": None if earlier is None else self._changes(values, earlier).to_json(),
+            "measures": [
+                _compare_measure(measure, row, base_row, self.groups, self.experiment.alpha)
+                for measure, row, base_row in zip(
+                    self.evaluator.measures, values, base, strict=True
+                )
+            ],
+            "baseline": self._changes(values, base),
+            "previous": None if earlier is None else self._changes(values, earlier),
             "findings": self._lint(system),
             "controls": [_describe_control(control) for control in controls],
         }
@@ -432,7 +329,7 @@ class ConsoleSession:
         system, _ = self.open_setting(setting)
         with self.lock:
             before, after = (explain_ranking(each, runs, query) for each in (other, system))
-        return describe_query(before, after, self.dataset, self.titles)
+        return _describe_query(before, after, self.dataset, self.titles)
 
     def open_setting(self, setting: Setting) -> tuple[System, list[Control]]:
         """The system of a setting, and its controls.
@@ -449,13 +346,8 @@ class ConsoleSession:
         systems = self.experiment.systems.values()
         return tuple(each.text for each in find_dataset_warnings(self.dataset, systems))
 
-    def _describe_lists(self) -> list[str]:
-        """The rerank lists that a fallback answered in part."""
-        reasons = (self.dataset.degradation(name) for name in sorted(self.dataset.rerankers))
-        return [reason for reason in reasons if reason is not None]
-
-    def _changes(self, after: FloatArray, before: FloatArray) -> Changes:
-        return list_changes(self.evaluator.runs.queries, after[0], before[0], self.dataset)
+    def _changes(self, after: FloatArray, before: FloatArray) -> dict[str, Any]:
+        return _list_changes(self.evaluator.runs.queries, after[0], before[0], self.dataset)
 
     def _lint(self, system: System) -> list[dict[str, str]]:
         """What lint finds in the system."""
