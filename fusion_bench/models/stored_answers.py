@@ -151,7 +151,7 @@ Question: {query}
 Passage:"""
 
 
-class ChatSettings(RepeatedServer, ChatEndpoint):
+class ChatSettings(ChatEndpoint, RepeatedServer):
     """A model that answers one message.
 
     Attributes:

@@ -67,7 +67,7 @@ def test_lists_queries_that_won_and_lost_against_both(session: ConsoleSession) -
 def test_the_baseline_itself_changes_nothing(session: ConsoleSession) -> None:
     answer = session.answer(setting("plain"))
     assert {row["difference"] for row in answer["measures"]} == {0.0}
-    assert answer["baseline"]["won"] == answer["baseline"]["lost"] == ()
+    assert answer["baseline"]["won"] == answer["baseline"]["lost"] == []
     assert answer["previous"] is None
 
 
