@@ -73,6 +73,16 @@ def _request_qrels(
     return [FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)]
 
 
+def _request_judges(spec: DatasetSpec, paths: DatasetPaths) -> dict[str, FileRequest]:
+    """The files of the further judges: ``judges/NAME`` → the file, which must be there."""
+    return {
+        f"judges/{name}": FileRequest(
+            paths.existing(judge.path, "judges", name, "path"), name, layout=judge.layout
+        )
+        for name, judge in spec.judges.items()
+    }
+
+
 def _make_switches(
     spec: DatasetSpec, source: Source, qrels: Qrels, queries: Mapping[str, Query]
 ) -> dict[str, Switch]:
@@ -504,12 +514,7 @@ def load_dataset(
         if file.kind == "runs" and file.name in switches:
             tables[n], keys[n] = _switch_run(cast("Run", tables[n]), keys[n], switches[file.name])
     lists = [*zip(requests, cast("list[Run]", tables[1:]), strict=True)]
-    judges = {
-        f"judges/{name}": FileRequest(
-            paths.existing(judge.path, "judges", name, "path"), name, layout=judge.layout
-        )
-        for name, judge in spec.judges.items()
-    }
+    judges = _request_judges(spec, paths)
     dataset = Dataset(
         spec=spec,
         qrels=qrels,
