@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
@@ -13,6 +14,7 @@ from fusion_bench.config.models import MOST_WORKERS, StrictModel
 from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.errors import FusionBenchError, ProviderError
 from fusion_bench.util.http_client import JsonClient
+from fusion_bench.util.optional_imports import import_optional
 
 T = TypeVar("T")
 
@@ -68,16 +70,32 @@ async def call_with_retries(
     Raises:
         ProviderError: The last call failed.
     """
-    failed = 0
-    while True:
-        try:
-            return await call()
-        except ProviderError as error:
-            failed += 1
-            wait = choose_wait(error, failed)
-            if wait is None:
-                raise
-        await asyncio.sleep(wait)
+    try:
+        return await call()
+    except ProviderError as error:
+        failure, wait = error, choose_wait(error, 1)
+        if wait is None:
+            raise
+    failed = 1
+
+    def find_wait(error: Exception) -> bool | float:
+        """Seconds to wait before the next call; False = there is none."""
+        nonlocal failed
+        if error is failure:
+            return wait
+        failed += 1
+        next_wait = choose_wait(error, failed) if isinstance(error, ProviderError) else None
+        return False if next_wait is None else next_wait
+
+    stamina = import_optional("stamina", extra="remote", purpose="retrying")
+    # Without a handler each retry would print its event's bare name.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
+    async for attempt in stamina.retry_context(on=find_wait, attempts=None, timeout=None):
+        with attempt:
+            if attempt.num == 1:
+                raise failure
+            result = await call()
+    return result
 
 
 async def run_workers(
