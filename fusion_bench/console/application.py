@@ -21,9 +21,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.console.access import Access
 from fusion_bench.console.experiment_files import NameTakenError, save_setting
 from fusion_bench.console.held_out_verdict import ask_held_out
-from fusion_bench.console.server import Access
 from fusion_bench.console.session import ConsoleSession
 from fusion_bench.console.setting import Name, Setting
 from fusion_bench.errors import ConfigError, FusionBenchError
@@ -172,11 +172,10 @@ class ConsoleEndpoints:
 
     def routes(self) -> list[Route]:
         """All of them."""
-        answer, show = self.session.answer, self.session.query_details
         return [
             Route("/api/console", self.describe),
-            _post_route("/api/answer", AnswerRequest, lambda r: answer(r.setting, r.previous)),
-            _post_route("/api/query", QueryRequest, lambda r: show(r.query, r.setting, r.against)),
+            _post_route("/api/answer", AnswerRequest, self._answer),
+            _post_route("/api/query", QueryRequest, self._show_query),
             _post_route("/api/verdict", VerdictRequest, self._ask_held_out),
             _post_route("/api/save", SaveRequest, self._save),
         ]
@@ -184,6 +183,12 @@ class ConsoleEndpoints:
     async def describe(self, _: Request) -> Response:
         """What a page needs before its first answer."""
         return JSONResponse(await run_in_threadpool(self.session.describe))
+
+    def _answer(self, request: AnswerRequest) -> dict[str, Any]:
+        return self.session.answer(request.setting, request.previous)
+
+    def _show_query(self, request: QueryRequest) -> dict[str, Any]:
+        return self.session.query_details(request.query, request.setting, request.against)
 
     def _ask_held_out(self, request: VerdictRequest) -> dict[str, Any]:
         if not request.confirm:

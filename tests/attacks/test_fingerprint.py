@@ -175,7 +175,7 @@ def test_a_search_does_not_go_on_after_a_change(name: str, copy: Path) -> None:
 def test_a_search_does_not_go_on_with_another_engine(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fusion_bench.io.fingerprints.ENGINE", 0)
+    monkeypatch.setattr("fusion_bench.io.dataset.ENGINE", 0)
     run_attack(Attack("engine", TUNE, says=(f"another search (engine: 0, was {ENGINE})",)), copy)
 
 

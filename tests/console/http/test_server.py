@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.console.access import Access
 from fusion_bench.console.application import MOST_BYTES
-from fusion_bench.console.server import Access, open_socket
+from fusion_bench.console.server import open_socket
 from fusion_bench.console.session import ConsoleSession
 from fusion_bench.errors import ConfigError
 from tests.console.running_server import serve_in_thread
