@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import re
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
 from fusion_bench.config.models import Location, Model, make_config_error
 from fusion_bench.errors import DataError
@@ -115,6 +117,17 @@ class WrittenRecord(GenerateJsonSchema):
     def field_title_should_be_set(self, *_: Any) -> bool:  # noqa: ANN401 - as above
         """Never: a title would repeat the key."""
         return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
+        """With what the bases' docstrings say of the fields that a record inherits."""
+        record = super().model_schema(schema)
+        for base in schema["cls"].__mro__[1:]:
+            text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
+            meanings = dict(ATTRIBUTE.findall(text.partition("\n\nAttributes:\n")[2]))
+            for name in meanings.keys() & record.get("properties", {}).keys():
+                meaning = _format_description(meanings[name])
+                record["properties"][name].setdefault("description", meaning)
+        return record
 
 
 def build_schema(model: type[BaseModel]) -> dict[str, Any]:
