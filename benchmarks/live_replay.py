@@ -26,8 +26,7 @@ from fusion_bench.live.configuration import configure_pipeline, make_rules
 from fusion_bench.live.final_list import LiveResult
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.util.formatting import pluralize
 

@@ -32,7 +32,7 @@ from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.experiment import Experiment, apply_switch, read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset_paths import find_folders
+from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.measures import Measure
 from fusion_bench.measures import parse_measure as parse_name
 from fusion_bench.ranking import system_scores

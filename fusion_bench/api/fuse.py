@@ -22,7 +22,7 @@ from fusion_bench.experiment.experiment import apply_switch
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Fusion
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
-from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,14 @@ from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.io.dataset_config import find_dataset, read_spec
 from fusion_bench.io.load_records import load_run
 from fusion_bench.io.outputs import refuse_inputs
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.write_run import RunRows
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make_final_lists
-from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 
 
 def fuse_experiment(

@@ -20,7 +20,7 @@ from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.evaluation.starter import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_paths import find_dataset, find_folders
+from fusion_bench.io.dataset_config import find_dataset, find_folders
 from fusion_bench.io.json_objects import load_queries, parse_query
 from fusion_bench.io.load_records import check_score_space, load_qrels, load_run
 from fusion_bench.measures import Measure

@@ -14,7 +14,7 @@ from fusion_bench.api.inputs import is_path, list_measures, locate_dataset, read
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.io.dataset_paths import find_folders
+from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.judging.agreement import (
     AgreementReport,
     JudgeGrades,

@@ -36,7 +36,7 @@ from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate, update_baseline
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_paths import find_folders
+from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import TuningReport, Value
 from fusion_bench.stats.comparison import Comparison

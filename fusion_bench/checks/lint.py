@@ -39,10 +39,9 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.dataset_paths import DatasetPaths, find_dataset
+from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, find_dataset, read_spec
 from fusion_bench.io.json_objects import load_queries
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 
 SEVERITIES: tuple[Severity, ...] = ("warning", "note")
 

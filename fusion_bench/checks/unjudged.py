@@ -21,8 +21,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure, collect_returned, compute_measures
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.stats.comparison import (
     CONDITION,

@@ -23,7 +23,7 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
 from fusion_bench.cli.application.dataset_new import new_command
 from fusion_bench.config.options import Argument, Depth, File, Folder, Name, Names, Option
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def list_command(options: base.DatasetOptions) -> None:
     Examples:
         fusion-bench dataset list --json
     """
-    from fusion_bench.io.dataset_config import read_spec
-    from fusion_bench.io.dataset_paths import list_datasets
+    from fusion_bench.io.dataset_config import list_datasets, read_spec
 
     specs: dict[str, DatasetSpec] = {}
     folders = base.folders_for(options.datasets)

@@ -47,7 +47,7 @@ def command(options: ExplainOptions) -> None:
     """
     from fusion_bench.cli.application.next_steps import after_explain
     from fusion_bench.explain.explanation import explain_query, select_traces, trace_record
-    from fusion_bench.io.excerpts import read_titles
+    from fusion_bench.io.json_objects import read_titles
     from fusion_bench.report.explanation_page import build_explanation_page
 
     document = options.document

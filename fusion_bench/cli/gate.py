@@ -225,7 +225,7 @@ def _run_self_test(options: GateOptions, out: Path) -> None:
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.self_test.error_rates import run_self_test
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
-    from fusion_bench.util.file_paths import name_experiment
+    from fusion_bench.util.files import name_experiment
 
     with options.open() as opened:
         inputs = GateInputs(*opened)

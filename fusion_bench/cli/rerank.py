@@ -39,7 +39,7 @@ def command(options: CommandOptions) -> None:
         fusion-bench rerank --dataset mine --system rrf --simulate --out reports/down
     """
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.io.dataset_paths import find_dataset
+    from fusion_bench.io.dataset_config import find_dataset
     from fusion_bench.models import rerank_run
 
     folders = base.folders_for(options.datasets, options.experiment)

@@ -14,7 +14,7 @@ from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
 from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option
 from fusion_bench.experiment import DEFAULT_MEASURES
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter import StarterComparison, StarterInput

@@ -73,7 +73,7 @@ def command(options: TuneOptions) -> None:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import check_output, refuse_inputs
     from fusion_bench.tune import run
-    from fusion_bench.util.file_paths import name_experiment
+    from fusion_bench.util.files import name_experiment
 
     keys = ("system", "trials", "timeout", "sampler", "seed", "folds")
     asked = options.call(

@@ -35,7 +35,7 @@ from fusion_bench.tune.looks import (
 )
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import format_number
 
 #: Params of the setting: the objective knows two systems, and no space.

@@ -27,12 +27,12 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
 from fusion_bench.gate.comparison import explain_move
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.excerpts import query_excerpt, read_titles
+from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.tune.splits import QuerySplit
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import format_interval, format_number
 
 #: Queries that are listed on each side.
@@ -109,7 +109,7 @@ class KnownTitles:
     """Titles of documents, each looked up once: that takes seconds in a large file.
 
     Args:
-        documents: As for :func:`~fusion_bench.io.excerpts.read_titles`.
+        documents: As for :func:`~fusion_bench.io.json_objects.read_titles`.
     """
 
     def __init__(self, documents: Path | None) -> None:

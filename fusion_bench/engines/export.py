@@ -28,11 +28,11 @@ from fusion_bench.experiment.dialect import Configuration, Dialect, Fidelity, Tr
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.io.dataset_config import find_dataset
 from fusion_bench.methods.fuse import Trainable
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import name_system_in_errors
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 Precision = Literal["float32", "float64"]

@@ -44,8 +44,7 @@ from fusion_bench.engines.pulled_dataset import (
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.models.answer_stores import AnswerStore
-from fusion_bench.util.file_paths import resolve_path
-from fusion_bench.util.files import lock_folder
+from fusion_bench.util.files import lock_folder, resolve_path
 from fusion_bench.util.formatting import Columns, TableView
 
 #: Folder of the answers, in the dataset's folder.

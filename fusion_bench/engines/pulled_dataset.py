@@ -32,7 +32,7 @@ from fusion_bench.engines.connectors import Connector
 from fusion_bench.engines.pull_answers import Answer
 from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.dataset_paths import make_dataset_name
+from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.outputs import RECORD, check_output, write_output
 from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.util.files import (

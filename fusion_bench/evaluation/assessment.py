@@ -25,8 +25,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records import NarrowingResult, TrialsResult
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.comparison_family import ComparedValues

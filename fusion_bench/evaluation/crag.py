@@ -29,8 +29,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.methods.blend import on_unit_scale
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import clopper_pearson, estimate_mean

@@ -17,13 +17,13 @@ from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.sweeps import expand_sweeps
+from fusion_bench.experiment.overrides import expand_sweeps
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.load_records import FileRequest, load_qrels, load_run
 from fusion_bench.io.query_groups import join_groups
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout, strip_suffixes
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 
 #: Stands where a file is named, for what was read from none.
 NO_FILE = "(in memory)"

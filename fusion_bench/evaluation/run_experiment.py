@@ -41,7 +41,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.util.file_paths import name_experiment, show_path
+from fusion_bench.util.files import name_experiment, show_path
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 

@@ -29,13 +29,13 @@ from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
-from fusion_bench.util.file_paths import resolve_path
 from fusion_bench.util.files import (
     make_write_error,
     open_atomic,
     open_regular,
     remove_on_failure,
     require_free,
+    resolve_path,
     write_atomic,
 )
 from fusion_bench.util.formatting import Progress, ignore_progress

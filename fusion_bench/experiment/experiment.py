@@ -24,17 +24,15 @@ from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
-from fusion_bench.experiment.overrides import apply_overrides
+from fusion_bench.experiment.overrides import apply_overrides, expand_sweeps
 from fusion_bench.experiment.settings import (
     CragSettings,
     GatePolicy,
     TuneSettings,
     refuse_unreachable_limits,
 )
-from fusion_bench.experiment.sweeps import expand_sweeps
 from fusion_bench.experiment.system import PerTypeConfig, System, name_stages, resolve_named_stages
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, read_spec
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import MeasureName
 from fusion_bench.methods.blend import RerankBlend

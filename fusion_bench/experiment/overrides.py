@@ -1,19 +1,31 @@
-"""Values of an experiment or a method that the command line replaces: ``--set``."""
+"""Changes to the keys of an experiment's file: replaced values, sweeps over several.
+
+``rrf: {runs: [a, b], fusion: {method: rrf, k: [10, 60]}}`` is read as the systems ``rrf k=10`` and
+``rrf k=60``; several lists give every combination.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from functools import reduce
+from operator import getitem
+from typing import Any, Final, TypeAlias, get_args, get_origin
 
 import yaml
+from pydantic import BaseModel
 
 from fusion_bench.config.models import Location
+from fusion_bench.config.query_types import CLASS_KEYS, find_class_key
+from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.config.yaml_files import Source, ValueProblem, parse_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.blend import Blend, blends
+from fusion_bench.methods.fuse import Fusion, fusions
+from fusion_bench.methods.normalize import Normalizer, normalizers
+from fusion_bench.methods.policies import Policy, policies
 
 #: Keys whose value is a method: its name alone, or a mapping with ``method``.
 METHOD_KEYS: Final = ("fusion", "blend", "normalize")
@@ -202,3 +214,211 @@ def merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
         both = isinstance(inside, Mapping) and isinstance(value, Mapping)
         merged[key] = merge_mappings(inside, value) if both else value  # type: ignore[arg-type]
     return merged
+
+
+REGISTRIES: Final[Mapping[type, MethodRegistry[Any]]] = {
+    Fusion: fusions,
+    Blend: blends,
+    Normalizer: normalizers,
+    Policy: policies,
+}
+
+
+def find_lists(annotation: Any, data: object) -> Iterator[Location]:  # noqa: ANN401 - a type
+    """Places of lists where one value belongs.
+
+    Args:
+        annotation: The type that ``data`` is to become.
+        data: As YAML says it.
+    """
+    if isinstance(data, list):
+        if not _takes_list(annotation):
+            yield ()
+    elif isinstance(data, Mapping):
+        by_class = find_class_key(data)
+        if by_class is not None and isinstance(data[by_class.key], Mapping):
+            for key, value in data[by_class.key].items():
+                yield from ((by_class.key, key, *rest) for rest in find_lists(annotation, value))
+            return
+        for key, value in data.items():
+            inner = _annotation_below(annotation, data, key)
+            if inner is not None:
+                yield from ((key, *rest) for rest in find_lists(inner, value))
+
+
+def _takes_list(annotation: Any) -> bool:  # noqa: ANN401 - a type
+    """Whether some value of this type is written as a list."""
+    if annotation is Any:
+        return True
+    origin = get_origin(annotation) or annotation
+    if isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset):
+        return not issubclass(origin, str | bytes)
+    return not _is_mapping(origin) and any(map(_takes_list, get_args(annotation)))
+
+
+def _annotation_below(annotation: Any, data: Mapping[Any, Any], key: object) -> Any:  # noqa: ANN401 - types
+    """The type of one key's value; None = the type has no such key."""
+    origin = get_origin(annotation) or annotation
+    if _is_mapping(origin):
+        return (get_args(annotation) or (Any, Any))[-1]
+    if isinstance(origin, type) and issubclass(origin, BaseModel):
+        fields = _model_for(origin, data).model_fields
+        if "root" in fields:
+            return _annotation_below(fields["root"].annotation, data, key)
+        return fields[str(key)].annotation if key in fields else None
+    members = (_annotation_below(member, data, key) for member in get_args(annotation))
+    return next((member for member in members if member is not None), None)
+
+
+def _is_mapping(origin: Any) -> bool:  # noqa: ANN401 - a type
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+def _model_for(model: type[BaseModel], data: Mapping[Any, Any]) -> type[BaseModel]:
+    """The class of the method that ``data`` names; the base where it names none."""
+    for base, registry in REGISTRIES.items():
+        if issubclass(model, base) and isinstance(data.get("method"), str):
+            try:
+                return registry.find_model(data)
+            except ConfigError:
+                return model  # reading the system says what is wrong
+    return model
+
+
+#: Most systems of an experiment with sweeps.
+MOST_SYSTEMS: Final = 200
+
+#: Places of lists, each with the value that was taken from the list.
+Choices: TypeAlias = tuple[tuple[Location, object], ...]
+
+
+def expand_sweeps(source: Source) -> tuple[Source, dict[str, tuple[str, ...]]]:
+    """Replace every system that has lists of values.
+
+    Args:
+        source: An experiment as YAML says it, valid or not; what is no sweep stays as it is.
+
+    Returns:
+        The experiment with a system for every combination, and the names that each swept system
+        became.
+
+    Raises:
+        ConfigError: An empty list, a list in a list, a value that is listed twice, a name that is
+            taken, or more than 200 systems.
+    """
+    systems = source.data.get("systems")
+    if not isinstance(systems, Mapping):
+        return source, {}
+    expanded: dict[Any, Any] = {}
+    swept: dict[str, tuple[str, ...]] = {}
+    for name, spec in systems.items():
+        variants = _expand_system(spec, source, name) if isinstance(spec, Mapping) else []
+        if not variants or not variants[0][1]:
+            variants_by_name = {name: spec}
+        else:
+            variants_by_name = _name_variants(name, variants, {*systems, *expanded}, source)
+            swept[str(name)] = tuple(variants_by_name)
+        expanded |= variants_by_name
+        if swept and len(expanded) > MOST_SYSTEMS:
+            raise _too_many(source)
+    if not swept:
+        return source, {}
+    data = {**source.data, "systems": expanded}
+    lines = _copy_places(source.lines, swept)
+    overrides = _copy_places(source.overrides, swept)
+    return replace(source, data=data, lines=lines, overrides=overrides), swept
+
+
+def _expand_system(spec: Any, source: Source, name: object) -> list[tuple[Any, Choices]]:  # noqa: ANN401 - as YAML says it
+    """Every combination of a system's lists; the first list changes slowest."""
+    location = next(find_lists(System, spec), None)
+    if location is None:
+        return [(spec, ())]
+    where = source.where(("systems", str(name), *location))
+    values = reduce(getitem, location, spec)
+    if not values:
+        raise ConfigError(f"{where}: an empty list: one value, or a list to sweep, is needed")
+    variants: list[tuple[Any, Choices]] = []
+    for i, value in enumerate(values):
+        if isinstance(value, list):
+            raise ConfigError(f"{where}: a list in a list: a sweep is one list of values")
+        if value in values[:i]:
+            raise ConfigError(f"{where}: {_format_value(value)} is listed twice: keep one")
+        changed = _with_value(spec, location, value)
+        for variant, rest in _expand_system(changed, source, name):
+            variants.append((variant, ((location, value), *rest)))
+            if len(variants) > MOST_SYSTEMS:
+                raise _too_many(source)
+    return variants
+
+
+def _too_many(source: Source) -> ConfigError:
+    return ConfigError(
+        f"{source.where(('systems',))}: the lists stand for more than {MOST_SYSTEMS} systems: "
+        "shorten them, or search with 'fusion-bench tune'"
+    )
+
+
+def _with_value(data: Any, location: Location, value: object) -> Any:  # noqa: ANN401 - as above
+    """A copy with another value in one place."""
+    if not location:
+        return value
+    key, *rest = location
+    return {**data, key: _with_value(data[key], tuple(rest), value)}
+
+
+def _name_variants(
+    name: object,
+    variants: Sequence[tuple[Any, Choices]],
+    taken: set[Any],
+    source: Source,
+) -> dict[str, Any]:
+    """The variants by name: ``NAME k=10``."""
+    places = dict.fromkeys(place for _, choices in variants for place, _ in choices)
+    short = {place: _short_path(place) for place in places}
+    repeated = {path for path in short.values() if [*short.values()].count(path) > 1}
+    labels = {
+        place: ".".join(map(str, place)) if path in repeated else path
+        for place, path in short.items()
+    }
+    named: dict[str, Any] = {}
+    for spec, choices in variants:
+        values = (f"{labels[place]}={_format_value(value)}" for place, value in choices)
+        variant = " ".join([str(name), *values])
+        if variant in taken or variant in named:
+            where = source.where(("systems", str(name)))
+            raise ConfigError(f"{where}: its list stands for {variant!r} too: rename one system")
+        named[variant] = spec
+    return named
+
+
+def _short_path(place: Location) -> str:
+    """``k`` for ``fusion.k``, ``normalize`` for ``fusion.normalize.method``."""
+    parts = [str(part) for part in place if part not in CLASS_KEYS]
+    if len(parts) > 1 and parts[-1] == "method":
+        parts.pop()
+    if len(parts) > 1 and parts[0] in {"fusion", "blend"}:
+        parts.pop(0)
+    return ".".join(parts)
+
+
+def _format_value(value: object) -> str:
+    """A value on one line, as YAML writes it."""
+    if isinstance(value, Mapping) and list(value) == ["method"]:
+        value = value["method"]
+    if isinstance(value, str):
+        return value
+    text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
+    return text.removesuffix("\n").removesuffix("\n...").strip()
+
+
+def _copy_places(
+    places: Mapping[Location, Any], swept: Mapping[str, tuple[str, ...]]
+) -> dict[Location, Any]:
+    """What is known of places, for the systems that others became as well."""
+    copied = dict(places)
+    for place, known in places.items():
+        if place[:1] == ("systems",) and len(place) > 1:
+            for variant in swept.get(str(place[1]), ()):
+                copied["systems", variant, *place[2:]] = known
+    return copied

@@ -41,7 +41,7 @@ from fusion_bench.explain.failures import (
     rank_stages,
 )
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 FORMAT: Literal["fusion-bench-diagnosis"] = "fusion-bench-diagnosis"

@@ -28,13 +28,13 @@ from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.dataset_paths import find_dataset
-from fusion_bench.io.excerpts import query_excerpt
+from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.json_objects import query_excerpt
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.fuse import ScoreTerms, name_term
-from fusion_bench.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.ranking.plain_systems import (
+    fit_system,
+    needs_fitting,
     plain_system_of,
     query_features,
     resolve_classes,

@@ -22,8 +22,7 @@ from fusion_bench.evaluation.details.relevant_ranks import (
 )
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Fused, RerankBlend
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import fused_list, ranked_lists
 
 FailureKind: TypeAlias = Literal["dilution", "burial", "miss", "inversion"]

@@ -40,11 +40,12 @@ from fusion_bench.gate.baseline import (
 from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.digests import digest_line, find_gap, follow_lines
-from fusion_bench.util.file_paths import name_experiment, read_committed
 from fusion_bench.util.files import (
     append_whole,
     explain_error,
     lock_folder,
+    name_experiment,
+    read_committed,
     read_regular_text,
     write_atomic,
 )

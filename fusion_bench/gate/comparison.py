@@ -42,7 +42,7 @@ from fusion_bench.gate.comparability import find_changes, find_incompatibilities
 from fusion_bench.gate.estimates import CheckTrials
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
-from fusion_bench.io.excerpts import query_excerpt, read_titles
+from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.stats.comparison import NOISE
 
 #: Relevant documents of one query in the verdict, by their best rank before or after.

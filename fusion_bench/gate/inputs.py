@@ -53,7 +53,7 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.file_paths import is_untracked, name_experiment
+from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 

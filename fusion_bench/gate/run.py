@@ -69,8 +69,7 @@ from fusion_bench.gate.inputs import (
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.file_paths import name_experiment, require_visible, show_path
-from fusion_bench.util.files import lock_folder
+from fusion_bench.util.files import lock_folder, name_experiment, require_visible, show_path
 from fusion_bench.util.formatting import is_encodable
 
 

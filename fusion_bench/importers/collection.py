@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.errors import DataError
-from fusion_bench.io.dataset_paths import make_dataset_name
+from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.util.files import (
     make_write_error,
     open_atomic,

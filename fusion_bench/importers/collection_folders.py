@@ -33,8 +33,7 @@ from fusion_bench.importers.collection import (
 from fusion_bench.io.json_objects import parse_object, require_text
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.raw_files import GZIP, format_suffix, read_text, strip_suffixes
-from fusion_bench.util.file_paths import resolve_path
-from fusion_bench.util.files import open_regular
+from fusion_bench.util.files import open_regular, resolve_path
 
 #: Most characters of a line; the longest document of BEIR has some 2 million.
 MOST_LINE_CHARACTERS = 64_000_000

@@ -31,15 +31,20 @@ from fusion_bench.importers.search_log import (
     lists_of_strategies,
     read_log,
 )
-from fusion_bench.io.dataset_paths import make_dataset_name
+from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.raw_files import format_suffix
 from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
 from fusion_bench.schema import RRFConfig, SearchResultItem, SearchStrategy, calculate_rrf_score
-from fusion_bench.util.file_paths import resolve_path
-from fusion_bench.util.files import read_regular, remove_on_failure, require_free, write_atomic
+from fusion_bench.util.files import (
+    read_regular,
+    remove_on_failure,
+    require_free,
+    resolve_path,
+    write_atomic,
+)
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines
 

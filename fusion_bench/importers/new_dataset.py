@@ -25,12 +25,12 @@ from fusion_bench.evaluation.starter import (
     save_uncompared,
 )
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_paths import make_dataset_name
+from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.power import DecisionRule, estimate_spread, plan_rule, sidak_tail
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import (
     Columns,
     TableView,

@@ -18,8 +18,7 @@ from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.dataset_paths import DatasetPaths, request_lists
+from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec, request_lists
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables

@@ -20,13 +20,14 @@ from typing import Final, NamedTuple
 
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.io.provenance import read_meta
-from fusion_bench.util.file_paths import resolve_path, show_path
 from fusion_bench.util.files import (
     append_whole,
     make_write_error,
     open_regular,
     read_regular,
     replace_files,
+    resolve_path,
+    show_path,
     write_atomic,
 )
 from fusion_bench.util.json_text import encode_json_lines

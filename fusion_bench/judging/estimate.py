@@ -36,7 +36,7 @@ from fusion_bench.stats.prediction_powered import (
     estimate_powered_mean,
     plan_judging,
 )
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import (
     Columns,
     Progress,

@@ -19,7 +19,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.load_records import load_judge
 from fusion_bench.measures import parse_measure
-from fusion_bench.ranking.fitting import needs_fitting
+from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.stats.intervals import draw_queries
 from fusion_bench.util.formatting import Progress, ignore_progress
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.excerpts import read_whole_texts
+from fusion_bench.io.json_objects import read_whole_texts
 from fusion_bench.io.outputs import check_output, write_output
 from fusion_bench.judging.judge_files import (
     JUDGMENTS_FOLDER,
@@ -37,7 +37,7 @@ from fusion_bench.judging.pools import (
     order_queries,
 )
 from fusion_bench.judging.spreadsheet import SheetRules, read_sheet
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 

@@ -23,7 +23,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_paths import documents_of
+from fusion_bench.io.dataset_config import documents_of
 from fusion_bench.judging.judge_files import load_people, load_person
 from fusion_bench.judging.llm_judge import JudgeModel
 from fusion_bench.models.rerank_config import RerankSettings, merge_settings

@@ -23,10 +23,9 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.io.dataset_config import find_dataset, read_spec
 from fusion_bench.ranking.final_lists import align_all_queries, list_parts
-from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.util.files import explain_error, read_regular_text
 from fusion_bench.util.formatting import list_names, pluralize
 

@@ -30,7 +30,7 @@ from fusion_bench.judging.judge_values import list_related, load_graded_dataset,
 from fusion_bench.stats.agreement import kendall_tau
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, paired_difference
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import (
     Columns,
     Progress,

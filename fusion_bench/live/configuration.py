@@ -22,14 +22,13 @@ from fusion_bench.experiment.experiment import (
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.dataset_paths import find_dataset, find_folders
+from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, find_folders, read_spec
 from fusion_bench.live.query_lists import ListRules, Source
 from fusion_bench.live.rerankers import ChainConfig, RerankerLike, read_chain
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.models.rerank_config import RerankSettings, merge_settings
-from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 
 
 def apply_limit(system: System, limit: int) -> System:

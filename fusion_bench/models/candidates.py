@@ -15,8 +15,7 @@ from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownN
 from fusion_bench.experiment.experiment import apply_switch, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.dataset_paths import documents_of
+from fusion_bench.io.dataset_config import documents_of, read_spec
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.models.reranker_protocol import Candidate

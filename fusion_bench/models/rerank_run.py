@@ -48,8 +48,7 @@ from fusion_bench.models.rerank_options import RerankOptions
 from fusion_bench.models.rerank_simulation import SimulationResult, measure_outcomes, run_simulation
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import HttpProvider, Provider
-from fusion_bench.util.file_paths import resolve_path
-from fusion_bench.util.files import require_folder
+from fusion_bench.util.files import require_folder, resolve_path
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 log = logging.getLogger("fusion_bench.rerank")

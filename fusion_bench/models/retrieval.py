@@ -16,8 +16,7 @@ from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Query
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
-from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.dataset_paths import DatasetPaths
+from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.models.answer_stores import AnswerStore

@@ -26,8 +26,7 @@ from fusion_bench.models.retrieval import (
     read_texts,
 )
 from fusion_bench.models.stored_answers import AnswerCounts
-from fusion_bench.util.file_paths import resolve_path
-from fusion_bench.util.files import remove_on_failure, require_folder, write_atomic
+from fusion_bench.util.files import remove_on_failure, require_folder, resolve_path, write_atomic
 
 #: Folder and suffix of a run in a dataset's folder.
 FOLDER: Final = "runs"

@@ -29,8 +29,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.external_measures import ExternalMeasure
 from fusion_bench.ranking.batch_engine import BatchResult, Unsupported, evaluate_batch
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import name_system_in_errors, rank_candidates, system_spec
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 

@@ -21,8 +21,7 @@ from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
 from fusion_bench.report.table import make_safe_name, render_tables
 from fusion_bench.report.tuning_records import ParetoFront, TuningReport
-from fusion_bench.util.file_paths import make_output_folder, show_path
-from fusion_bench.util.files import make_write_error
+from fusion_bench.util.files import make_output_folder, make_write_error, show_path
 
 
 def write_report(

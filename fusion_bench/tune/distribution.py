@@ -40,7 +40,7 @@ from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.fingerprints import Fingerprint
-from fusion_bench.ranking.fitting import needs_fitting
+from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
 from fusion_bench.util.api_keys import SecretMatcher
 from fusion_bench.util.optional_imports import import_optional

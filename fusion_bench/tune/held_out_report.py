@@ -38,7 +38,7 @@ from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.report.tuning_records import (
     DataFacts,

@@ -49,8 +49,13 @@ from fusion_bench.util.digests import (
     follow_lines,
     strip_line_digest,
 )
-from fusion_bench.util.file_paths import resolve_path
-from fusion_bench.util.files import explain_error, lock_folder, read_regular_text, write_atomic
+from fusion_bench.util.files import (
+    explain_error,
+    lock_folder,
+    read_regular_text,
+    resolve_path,
+    write_atomic,
+)
 
 #: Hexadecimal digits of the digest of a query and of the numbers.
 QUERY_DIGITS, NUMBERS_DIGITS = 12, 32

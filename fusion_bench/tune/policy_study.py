@@ -36,8 +36,12 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.methods.policies import Policy, QueryFeatures, TrainablePolicy, Variant, policies
-from fusion_bench.ranking.fitting import fit_system, variant_values
-from fusion_bench.ranking.plain_systems import query_features, runs_with_stages
+from fusion_bench.ranking.plain_systems import (
+    fit_system,
+    query_features,
+    runs_with_stages,
+    variant_values,
+)
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, PolicyVerdict
@@ -45,7 +49,7 @@ from fusion_bench.stats.comparison import JudgmentKind
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, random_words
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.trial_selection import assign_folds
-from fusion_bench.util.file_paths import name_experiment
+from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: Most parameter sets of a trained policy: each is fitted many times for every shuffling.

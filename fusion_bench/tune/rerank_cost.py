@@ -25,8 +25,7 @@ from fusion_bench.experiment.settings import EffortSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.methods.blend import RerankBlend
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.report import tuning_records as model
 
 #: z_{.95}: a log-normal latency is known by its p50 and its p95, as in the simulation.

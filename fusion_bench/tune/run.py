@@ -33,8 +33,7 @@ from fusion_bench.tune.objective import (
     load_tuning_dataset,
 )
 from fusion_bench.tune.tuning_run import TuningRun
-from fusion_bench.util.file_paths import name_experiment, resolve_path
-from fusion_bench.util.files import check_regular, explain_error
+from fusion_bench.util.files import check_regular, explain_error, name_experiment, resolve_path
 from fusion_bench.util.formatting import Progress, format_number
 
 

@@ -43,8 +43,7 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
-from fusion_bench.util.file_paths import make_output_folder
-from fusion_bench.util.files import append_whole, read_regular
+from fusion_bench.util.files import append_whole, make_output_folder, read_regular
 
 if TYPE_CHECKING:
     import optuna

@@ -13,8 +13,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.policies import TrainablePolicy, Variant, policies
-from fusion_bench.ranking.fitting import fit_system
-from fusion_bench.ranking.plain_systems import choose_variants
+from fusion_bench.ranking.plain_systems import choose_variants, fit_system
 from tests.contract.cases import (
     DATASETS,
     ORDERS,

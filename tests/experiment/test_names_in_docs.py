@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.experiment.method_table import list_aliases
-from fusion_bench.experiment.sweeps import MOST_SYSTEMS
+from fusion_bench.experiment.overrides import MOST_SYSTEMS
 from fusion_bench.measures.aliases import ALIASES, resolve_alias
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.experiment.sweeps import MOST_SYSTEMS, expand_sweeps
+from fusion_bench.experiment.overrides import MOST_SYSTEMS, expand_sweeps
 
 PAIR = {"runs": ["a", "b"]}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.io.dataset_paths import find_dataset, list_datasets
+from fusion_bench.io.dataset_config import find_dataset, list_datasets
 from tests import tiny
 from tests.tiny import DATASET
 

@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.data.records import Query
-from fusion_bench.io import excerpts
-from fusion_bench.io.excerpts import MAX_LENGTH, query_excerpt, read_excerpts, read_titles, shorten
+from fusion_bench.io import json_objects
+from fusion_bench.io.json_objects import (
+    MAX_LENGTH,
+    query_excerpt,
+    read_excerpts,
+    read_titles,
+    shorten,
+)
 
 LINES = """\
 {"id": "d1", "title": "A title", "text": "and a text"}
@@ -95,6 +101,6 @@ def test_lines_of_other_documents_are_not_parsed(
     lines = [f'{{"id": "d{n}", "text": "t"}}\n' for n in range(100)]
     path.write_text("".join(lines), encoding="utf-8")
     parsed = []
-    monkeypatch.setattr(excerpts, "_parse_document", lambda line: parsed.append(line))
+    monkeypatch.setattr(json_objects, "_parse_document", lambda line: parsed.append(line))
     read_titles(path, ["d7", "d42"])
     assert parsed == [lines[7].encode(), lines[42].encode()]

@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_paths import documents_of
+from fusion_bench.io.dataset_config import documents_of
 from fusion_bench.io.json_objects import load_documents
 from fusion_bench.io.provenance import FUSED_ORDER, ListMeta, meta_path, read_meta
 from tests import tiny

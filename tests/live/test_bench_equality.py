@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.live_replay import Replay, list_replays
 from fusion_bench import read_experiment
-from fusion_bench.ranking.fitting import needs_fitting
+from fusion_bench.ranking.plain_systems import needs_fitting
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = dict(list_replays(ROOT))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.io.dataset_paths import find_dataset
+from fusion_bench.io.dataset_config import find_dataset
 from fusion_bench.tune.run import relocate_dataset
 
 

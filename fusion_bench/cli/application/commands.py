@@ -36,7 +36,7 @@ from fusion_bench.config.options import (
     Options,
     list_options,
 )
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.config.yaml_files import Source
@@ -223,7 +223,7 @@ class DatasetOptions(JsonOptions):
         Raises:
             FusionBenchError: There is none.
         """
-        from fusion_bench.io.dataset_paths import find_dataset
+        from fusion_bench.io.dataset_config import find_dataset
 
         return find_dataset(name, folders_for(self.datasets))
 
@@ -316,8 +316,7 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
     Raises:
         ConfigError: A file is in the way.
     """
-    from fusion_bench.util.file_paths import name_experiment
-    from fusion_bench.util.files import require_folder
+    from fusion_bench.util.files import name_experiment, require_folder
 
     beside, place = experiment.parent, Path("reports")
     if (beside / "tuning.json").exists():

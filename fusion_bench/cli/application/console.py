@@ -17,7 +17,7 @@ import typer
 
 from fusion_bench.cli.application.process import is_json_asked, locate_error
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:

@@ -216,7 +216,7 @@ def _judge(work: JudgeWork) -> None:
 def show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json: bool) -> None:
     """Write the grades of all judges as qrels."""
     from fusion_bench.judging.judge_work import write_qrels
-    from fusion_bench.util.file_paths import resolve_path
+    from fusion_bench.util.files import resolve_path
     from fusion_bench.util.formatting import pluralize
 
     merged, combined, judges = write_qrels(judged, path, how)

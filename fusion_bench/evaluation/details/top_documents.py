@@ -18,7 +18,7 @@ from fusion_bench.evaluation.details.relevant_ranks import (
     TopRows,
 )
 from fusion_bench.experiment.system import System
-from fusion_bench.io.excerpts import read_excerpts, shorten
+from fusion_bench.io.json_objects import read_excerpts, shorten
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import ScoreTerms

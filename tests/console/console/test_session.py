@@ -14,7 +14,7 @@ from fusion_bench.console.setting import Setting
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.io.excerpts import read_titles
+from fusion_bench.io.json_objects import read_titles
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import estimate_mean

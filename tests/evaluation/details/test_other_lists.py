@@ -13,7 +13,7 @@ from fusion_bench.evaluation.details.source_effects import (
     leave_sources_out,
     measure_depths,
 )
-from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
 from tests.evaluation.details.cases import (

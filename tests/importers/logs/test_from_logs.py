@@ -15,7 +15,7 @@ from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.importers.log_dataset import LogDataset, LogOptions, write_log_dataset
 from fusion_bench.importers.search_log import OnDuplicate
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_paths import documents_of
+from fusion_bench.io.dataset_config import documents_of
 from fusion_bench.schema import (
     QueryType,
     RRFConfig,

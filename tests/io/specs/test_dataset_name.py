@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.dataset_paths import make_dataset_name
+from fusion_bench.io.dataset_config import DatasetSpec, make_dataset_name
 
 
 @pytest.mark.parametrize(

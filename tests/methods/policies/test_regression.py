@@ -13,8 +13,13 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.policies import CrossFittedPolicy
 from fusion_bench.methods.policies.regression import Regression
-from fusion_bench.ranking.fitting import fit_system, needs_fitting, variant_values
-from fusion_bench.ranking.plain_systems import choose_variants, query_features
+from fusion_bench.ranking.plain_systems import (
+    choose_variants,
+    fit_system,
+    needs_fitting,
+    query_features,
+    variant_values,
+)
 from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.methods.fuse.trained_cases import make_judgments, make_lists, make_runs
 

@@ -11,7 +11,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.fuse import CrossFitted
-from fusion_bench.ranking.fitting import fit_system
+from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.ranking.systems.switched_cases import NAMES, QRELS, QUERIES, aligned, final_scores
 

@@ -15,7 +15,7 @@ from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.fuse import CrossFitted, Trainable
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists, rank_queries
-from fusion_bench.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
 from tests.methods.fuse.trained_cases import make_judgments, make_lists, make_runs
 

@@ -21,8 +21,7 @@ from fusion_bench.explain.explanation import explain_ranking, trace_record
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.batch_engine import evaluate_batch
 from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make_final_lists
-from fusion_bench.ranking.fitting import fit_system, needs_fitting
-from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.plain_systems import fit_system, needs_fitting, plain_systems
 from fusion_bench.ranking.system_ranking import system_spec
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.tune.objective import source_roles

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.file_paths import is_untracked, read_committed
+from fusion_bench.util.files import is_untracked, read_committed
 from tests.git_project import commit_all, run_git
 
 

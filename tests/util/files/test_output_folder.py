@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.file_paths import (
-    GITIGNORE,
-    make_output_folder,
-    name_experiment,
-    require_visible,
-)
+from fusion_bench.util.files import GITIGNORE, make_output_folder, name_experiment, require_visible
 
 
 def is_ignored(folder: Path) -> bool:

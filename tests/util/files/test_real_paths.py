@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.util.file_paths import resolve_path
+from fusion_bench.util.files import resolve_path
 
 
 def test_links_are_followed_and_those_in_a_circle_stay(tmp_path: Path) -> None:
