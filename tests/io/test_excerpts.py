@@ -101,6 +101,6 @@ def test_lines_of_other_documents_are_not_parsed(
     lines = [f'{{"id": "d{n}", "text": "t"}}\n' for n in range(100)]
     path.write_text("".join(lines), encoding="utf-8")
     parsed = []
-    monkeypatch.setattr(json_objects, "_parse_document", lambda line: parsed.append(line))
+    monkeypatch.setattr(json_objects, "_parse_excerpt", lambda line: parsed.append(line))
     read_titles(path, ["d7", "d42"])
     assert parsed == [lines[7].encode(), lines[42].encode()]
