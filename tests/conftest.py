@@ -39,6 +39,10 @@ settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--renew-golden", action="store_true", help="write tests/golden/pages again")
+
+
 # The garbage collector would walk through ten thousand tests again and again.
 gc.disable()
 

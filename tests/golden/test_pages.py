@@ -1,0 +1,120 @@
+"""What each command prints, compared with a stored page.
+
+``pytest tests/golden --renew-golden`` writes the pages again: read their difference in review.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.cli import main
+from tests.attacks.project import EXPERIMENT, QRELS, QUERIES, RUN
+from tests.commands import leaf_commands
+from tests.golden.project import make_project, worsen
+
+PAGES = Path(__file__).parent / "pages"
+OTHER = "datasets/mine/b.trec"
+#: Command → its exit code and the words of its call.
+CALLS = {
+    "classify": (0, f"classify {QUERIES} --out types.jsonl"),
+    "compare": (0, "compare before after --candidate live"),
+    "dataset check": (0, "dataset check mine"),
+    "dataset list": (0, "dataset list"),
+    "dataset new": (0, f"dataset new own {RUN} {OTHER} --qrels {QRELS}"),
+    "dataset show": (0, "dataset show mine"),
+    "dataset unjudged": (0, f"dataset unjudged {EXPERIMENT} --system plain --depth 1"),
+    "diagnose": (0, f"diagnose {EXPERIMENT} --out diagnosis"),
+    "eval": (0, f"eval {EXPERIMENT} --no-plots --out evaluation"),
+    "explain": (0, f"explain q3 d3 --experiment {EXPERIMENT} --system blended"),
+    "export": (0, f"export {EXPERIMENT} --system plain --to elasticsearch"),
+    "fuse": (0, f"fuse {RUN} {OTHER} --out fused.trec"),
+    "gate": (1, f"gate {EXPERIMENT}"),
+    "grades agreement": (0, f"grades agreement a={QRELS} b=datasets/mine/people.csv"),
+    "grades estimate": (0, f"grades estimate {EXPERIMENT} --people people --machine llm"),
+    "grades sample": (0, f"grades sample {EXPERIMENT} --machine llm --n 3"),
+    "grades sensitivity": (0, f"grades sensitivity {EXPERIMENT}"),
+    "judge": (0, f"judge {EXPERIMENT} --next 3 --list"),
+    "lint": (1, f"lint {EXPERIMENT}"),
+    "methods": (0, "methods"),
+    "policies": (0, f"policies {EXPERIMENT} --trials 4"),
+    "power": (0, "power --sd .2"),
+    "pull": (
+        0,
+        f"pull python --queries {QUERIES} --out pulled"
+        " --set legs.a.function=tests.engines.pull.functions:ids",
+    ),
+    "queries sample": (0, "queries sample searches.txt --n 3 --out drawn.jsonl"),
+    "rerank": (0, "rerank --dataset mine --system rrf --provider noop --out reranked.jsonl"),
+    "retrieve bm25": (0, "retrieve bm25 --dataset mine --out bm25.trec"),
+    "retrieve graph": (
+        0,
+        "retrieve graph --dataset mine --entities entities.jsonl --relations relations.jsonl",
+    ),
+    "try": (0, f"try --qrels {QRELS} {RUN} {OTHER} --no-plots"),
+    "tune": (0, f"tune {EXPERIMENT} --no-plots --out tuning"),
+}
+#: Commands that need a network, a model or a person, and one that prints a schema.
+WITHOUT_PAGE = {
+    *("dataset add", "dataset from-logs", "queries filter", "queries generate"),
+    *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
+}
+#: What differs from run to run.
+NORMALIZED = {
+    r"\b\d{4}-\d\d-\d\dT[\d:.+Z]+": "TIME",
+    r"\b\d{4}-\d\d-\d\d\b": "DATE",
+    r"\b\d+(\.\d+)? (ms|s|seconds?)\b": "DURATION",
+    r"\w+ +.*p50.*\n─+\n.*": "TABLE OF DURATIONS",
+    r"\b[0-9a-f]{12,64}\b": "HASH",
+    r"fusion-bench \d+\.\d+\S*": "fusion-bench VERSION",
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The project after an evaluation, a baseline, and a change for the worse."""
+    root = make_project(tmp_path_factory.mktemp("golden"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
+        patch.setenv("COLUMNS", "120")
+        evaluation = ("eval", EXPERIMENT, "--no-plots", "--no-html", "--out")
+        assert main([*evaluation, "before"]) == 0
+        assert main(["gate", EXPERIMENT, "--update", "--reason", "first"]) == 0
+        worsen(root)
+        assert main([*evaluation, "after"]) == 0
+        yield root
+
+
+def normalized(text: str, root: Path) -> str:
+    text = text.replace(str(root), "ROOT").replace(os.sep, "/")
+    for pattern, name in NORMALIZED.items():
+        text = re.sub(pattern, name, text)
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_page(
+    command: str,
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    pytestconfig: pytest.Config,
+) -> None:
+    code, words = CALLS[command]
+    capsys.readouterr()
+    assert main(words.split()) == code
+    out, err = capsys.readouterr()
+    page = f"$ fusion-bench {words}\n{normalized(err + out, project)}"
+    path = PAGES / f"{command.replace(' ', '-')}.txt"
+    if pytestconfig.getoption("--renew-golden"):
+        path.write_text(page, encoding="utf-8")
+    assert page == path.read_text(encoding="utf-8")
+
+
+def test_every_command_has_a_page() -> None:
+    assert set(CALLS) | WITHOUT_PAGE == set(leaf_commands())
+    assert {path.stem for path in PAGES.iterdir()} == {name.replace(" ", "-") for name in CALLS}
