@@ -68,7 +68,7 @@ def write_results(groups: dict[str, list[Row]], rounds: int, root: Path) -> None
         f"\nMedians of up to {rounds} interleaved rounds on {describe_machine()}; "
         f"load average {load:.0f} (shared with other work where that exceeds 2).\n"
     )
-    replace_between_marks(root / "docs/performance.md", f"\n{tables}{source}\n")
+    replace_between_marks(root / "docs/reference/performance.md", f"\n{tables}{source}\n")
     first = next(iter(groups.items()))
     replace_between_marks(root / "README.md", f"\n{markdown(*first)}\n")
     draw(groups, root / "reports/pictures/bench.png")

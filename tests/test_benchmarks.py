@@ -141,7 +141,7 @@ def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None
     modules = find_benchmarks()
     assert {"engine", "gate", "huge"} <= set(modules)
     assert len({module.TITLE for module in modules.values()}) == len(modules)
-    for page in ("README.md", "docs/performance.md"):
+    for page in ("README.md", "docs/reference/performance.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
 
@@ -215,18 +215,19 @@ def test_every_study_runs_at_toy_size(
 def written_files() -> list[Path]:
     """The files that a full run writes."""
     pictures = (ROOT / "reports" / "pictures").glob("*.png")
-    pages = [*(ROOT / "docs").glob("*.*"), *(ROOT / "docs" / "studies").iterdir()]
+    docs = [ROOT / "docs", ROOT / "docs/reference", ROOT / "docs/studies"]
+    pages = [path for folder in docs for path in folder.glob("*.*")]
     return [*pages, *(ROOT / "benchmarks").rglob("*.json"), *pictures]
 
 
 def test_the_command_writes_results_tables_and_picture(tmp_path: Path) -> None:
-    for name in ("README.md", "docs/performance.md", "benchmarks/results.json"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in ("README.md", "docs/reference/performance.md", "benchmarks/results.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     main(["--rounds", "1", "startup"], root=tmp_path)
     groups = json.loads((tmp_path / "benchmarks/results.json").read_text())["groups"]
     assert len(groups["Starting"]) == 3
-    assert "**Starting**" in (tmp_path / "docs/performance.md").read_text()
+    assert "**Starting**" in (tmp_path / "docs/reference/performance.md").read_text()
     assert (tmp_path / "reports/pictures/bench.png").exists()
 
 

@@ -52,14 +52,14 @@ PARTS = (
     Part("types", "docs/tuning.md", "benchmarks.studies.types", mark="types"),
     Part(
         "judges",
-        "docs/grades.md",
+        "docs/reference/grades.md",
         "benchmarks.studies.judge_sensitivity_table",
         (),
         "judge-sensitivity",
     ),
     Part(
         "estimates",
-        "docs/grades.md",
+        "docs/reference/grades.md",
         "benchmarks.studies.prediction_powered_table",
         (),
         "prediction-powered",
@@ -67,9 +67,18 @@ PARTS = (
     Part("self-test", "docs/studies/gate-self-test.md", "benchmarks.studies.self_test", ()),
     Part("agreement", "docs/llm-judges.md", "benchmarks.studies.agreement_table", (), "agreement"),
     Part(
-        "judging-effort", "docs/judge.md", "benchmarks.studies.judging_effort", (), "judging effort"
+        "judging-effort",
+        "docs/reference/judge.md",
+        "benchmarks.studies.judging_effort",
+        (),
+        "judging effort",
     ),
-    Part("trials", "docs/trials.md", "benchmarks.studies.trials_table", mark="trials: coverage"),
+    Part(
+        "trials",
+        "docs/reference/trials.md",
+        "benchmarks.studies.trials_table",
+        mark="trials: coverage",
+    ),
     Part("choices", "docs/tuning.md", "benchmarks.studies.choices", mark="choices"),
     Part("policies", "docs/studies/policies.md", "benchmarks.studies.policies", (), "policies"),
     Part("rivals", "docs/tuning.md", "benchmarks.studies.tuning", mark="rivals"),

@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks.studies.leaderboard.methods import ROOT
 from fusion_bench.cli import main as run_command
 
-PAGES = ("README.md", "docs/start.md", "docs/diagnose.md")
+PAGES = ("README.md", "docs/start.md", "docs/reference/diagnose.md")
 #: A fenced block that is run or that shows what the block before it printed.
 BLOCK = re.compile(r"(?<!set-up -->\n)```(console|python|text)\n(.*?)```", re.DOTALL)
 #: Of what a Python block prints, which is wrapped.

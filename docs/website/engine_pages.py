@@ -1,4 +1,4 @@
-"""A page for each engine: its dialect, its section of ``docs/engines.md``, and what is exported."""
+"""A page for each engine: dialect, section of ``docs/reference/engines.md``, what is exported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from fusion_bench.experiment.method_table import describe_method
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Fusion
 
-ORIGIN = "docs/engines.md"
+ORIGIN = "docs/reference/engines.md"
+#: Of the pages in Sphinx's source folder.
+FOLDER = "reference"
 RUNS = ("bm25", "dense")
 ROLES = {"bm25": frozenset({"keyword"}), "dense": frozenset({"question", "semantic"})}
 #: Suffix of a written file → what colors its code.
@@ -34,7 +36,8 @@ LANGUAGES = {".json": "json", ".py": "python", ".sql": "sql", ".ts": "typescript
 def engine_paths() -> dict[str, str]:
     """Title of an engine → path of its page."""
     return {
-        dialect.title: f"engines/{name}.md" for name, dialect in dialects.load_built_in().items()
+        dialect.title: f"{FOLDER}/engines/{name}.md"
+        for name, dialect in dialects.load_built_in().items()
     }
 
 
@@ -55,9 +58,11 @@ def build_engine_pages() -> Iterator[Page]:
     table = format_table(("engine", "dialect", "version", "methods"), rows)
     names = (f"engines/{dialect.name}" for dialect in order)
     contents = format_contents(names, is_hidden=True)
-    yield Page("engines.md", "\n".join([intro, "## Your engine\n", table, contents]))
+    yield Page(f"{FOLDER}/engines.md", "\n".join([intro, "## Your engine\n", table, contents]))
     for dialect in order:
-        yield Page(f"engines/{dialect.name}.md", _build_page(dialect, sections[dialect.title]))
+        yield Page(
+            f"{FOLDER}/engines/{dialect.name}.md", _build_page(dialect, sections[dialect.title])
+        )
 
 
 def _build_page(dialect: type[Dialect], section: str) -> str:

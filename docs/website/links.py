@@ -22,7 +22,7 @@ class Links:
 
     Attributes:
         pages: Path in the repository → path in Sphinx's source folder.
-        anchors: The same and an anchor, ``docs/lint.md#no-effect`` → a page of its own.
+        anchors: The same and an anchor, ``docs/reference/lint.md#no-effect`` → a page of its own.
         files: Files that pages link to, by path in the repository, filled by :meth:`rewrite`.
         broken: ``page: target`` of each link that leads to no file, filled likewise.
     """

@@ -1,4 +1,4 @@
-"""A page for each lint rule: its section of ``docs/lint.md``, and what ``lint`` says there."""
+"""A page for each lint rule: its section of ``docs/reference/lint.md``, and what lint says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.report.data_warnings import build_lint_page
 from fusion_bench.report.terminal import print_page
 
-ORIGIN = "docs/lint.md"
+ORIGIN = "docs/reference/lint.md"
+#: Of the pages in Sphinx's source folder.
+FOLDER = "reference"
 #: Columns of the terminal that its answer is printed for.
 WIDTH = 90
 #: What the examples of the page are linted on, as its introduction says.
@@ -39,7 +41,7 @@ FACTS = DatasetFacts(
 
 def lint_paths() -> dict[str, str]:
     """Rule → path of its page."""
-    return {name: f"lint/{name}.md" for name in load_rules()}
+    return {name: f"{FOLDER}/lint/{name}.md" for name in load_rules()}
 
 
 def build_lint_pages() -> Iterator[Page]:
@@ -52,9 +54,9 @@ def build_lint_pages() -> Iterator[Page]:
     ]
     contents = format_contents((f"lint/{name}" for name in rules), is_hidden=True)
     table = format_table(("rule", "severity", "what it finds"), rows)
-    yield Page("lint.md", "\n".join([intro, "## Rules\n", table, contents]))
+    yield Page(f"{FOLDER}/lint.md", "\n".join([intro, "## Rules\n", table, contents]))
     for name, rule in rules.items():
-        yield Page(f"lint/{name}.md", _build_page(name, rule, sections[name]))
+        yield Page(f"{FOLDER}/lint/{name}.md", _build_page(name, rule, sections[name]))
 
 
 def _summarize(rule: Rule) -> str:

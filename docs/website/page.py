@@ -35,6 +35,13 @@ class Page:
         return self.path.removesuffix(".md")
 
 
+def list_pages() -> list[Path]:
+    """The repository's own pages of ``docs``: for users, reference, studies."""
+    docs = ROOT / "docs"
+    folders = (docs, docs / "reference", docs / "studies")
+    return sorted(path for folder in folders for path in folder.glob("*.md"))
+
+
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; a pipe or a line break in a cell does no harm."""
     lines = [columns, ["---"] * len(columns), *rows]

@@ -14,7 +14,7 @@ from docs.website.links import FILES, Links
 from docs.website.lint_pages import ORIGIN as LINT
 from docs.website.lint_pages import build_lint_pages, lint_paths
 from docs.website.method_pages import build_method_pages
-from docs.website.page import ROOT, Page
+from docs.website.page import ROOT, Page, list_pages
 from docs.website.sections import slugs_to_pages
 
 #: Pages outside ``docs``, by path in the repository.
@@ -67,10 +67,7 @@ def _write_pages(pages: Iterable[Page], folder: Path) -> None:
 def _list_places(made: Iterable[Page]) -> dict[str, str]:
     """Path in the repository → path in the source folder; a made page counts as one of docs."""
     docs = ROOT / "docs"
-    own = (
-        path.relative_to(docs).as_posix()
-        for path in sorted([*docs.glob("*.md"), *docs.glob("studies/*.md")])
-    )
+    own = (path.relative_to(docs).as_posix() for path in list_pages())
     return OUTSIDE | {f"docs/{path}": path for path in (*own, *(page.path for page in made))}
 
 

@@ -4,7 +4,7 @@ Format history:
     1   first version
     2   ``engine``, ``untranslated``
 
-``docs/lint.md`` has a section for each rule.
+``docs/reference/lint.md`` has a section for each rule.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ class DataWarning(ReportRecord):
     """One thing to know before a number is believed.
 
     Attributes:
-        key: For programs, such as ``reversed`` or ``constant lists``; ``docs/formats.md`` lists
-            them.
+        key: For programs, such as ``reversed`` or ``constant lists``;
+            ``docs/reference/formats.md`` lists them.
         text: A sentence or more.
     """
 
@@ -31,7 +31,7 @@ class LintFinding(ReportRecord):
     """What one rule says of the systems that have the same numbers.
 
     Attributes:
-        id: The rule; ``docs/lint.md`` has a section of this name.
+        id: The rule; ``docs/reference/lint.md`` has a section of this name.
         severity: ``warning`` = results suffer, or are not what the numbers suggest; ``note`` =
             worth knowing.
         message: What the configuration does, with its numbers.
@@ -54,7 +54,7 @@ class LintFinding(ReportRecord):
     @property
     def docs(self) -> str:
         """The section of the documentation."""
-        return f"docs/lint.md#{self.id}"
+        return f"docs/reference/lint.md#{self.id}"
 
 
 class ListInfo(ReportRecord):

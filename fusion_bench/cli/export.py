@@ -27,7 +27,8 @@ class ExportOptions(base.ExperimentOptions):
     """Options of ``export``.
 
     Attributes:
-        engine: Engine or library, such as elasticsearch or langchain; docs/engines.md lists them.
+        engine: Engine or library, such as elasticsearch or langchain; docs/reference/engines.md
+            lists them.
         system: System of the experiment. Default: the only one, or the tuned one.
         dataset: Take roles from this dataset, and replay on it. Default: the experiment's.
         query_type: Write the numbers of this query type.

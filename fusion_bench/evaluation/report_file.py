@@ -128,7 +128,7 @@ class Report(TableView, ReportRecord):
         settings: The resolved experiment apart from its systems: ties, alpha, seed, …
         provenance: Where the numbers come from.
         collections: One per dataset.
-        lint: What lint finds in the configuration, see ``docs/lint.md``.
+        lint: What lint finds in the configuration, see ``docs/reference/lint.md``.
     """
 
     format: Literal["fusion-bench-report"] = FORMAT

@@ -137,7 +137,7 @@ class LintSettings(StrictModel):
     """What ``fusion-bench lint`` and the tops of all pages leave out.
 
     Attributes:
-        ignore: Ids of rules; ``docs/lint.md`` lists them.
+        ignore: Ids of rules; ``docs/reference/lint.md`` lists them.
     """
 
     ignore: UniqueNames = ()

@@ -72,7 +72,8 @@ class GateVerdict(TableView, StoredRecord):
         regressions: The queries that lost most.
         blocking: The statuses that block, by the policy.
         exit_code: See :func:`decide_exit_code`.
-        lint: What lint finds in the candidate, see ``docs/lint.md``; changes no exit code.
+        lint: What lint finds in the candidate, see ``docs/reference/lint.md``; changes no
+            exit code.
         data_warnings: What speaks against the lists, and against how the candidate reads them; each
             text begins with its collection where there are several. They change no exit code.
         near_duplicates: Queries that depend on each other though no group says so, by collection.

@@ -327,7 +327,8 @@ def write_qrels(
     if spec is not None and spec.kind == "machine":
         raise ConfigError(
             f"{judged.path}: qrels: a machine gave these grades, and people's among them would "
-            "hide that: name the file of each judge under 'judges' instead (docs/grades.md)"
+            "hide that: name the file of each judge under 'judges' instead "
+            "(docs/reference/grades.md)"
         )
     if path.suffix.lower() in OTHER_FORMATS:
         raise ConfigError(f"--write-qrels: {path} is written in TREC's format: name it .txt")

@@ -349,7 +349,7 @@ LINT_TONES: dict[str, Tone] = {"warning": "warning", "note": "plain"}
 
 
 def lint_lines(findings: Sequence[LintFinding]) -> tuple[Finding, ...]:
-    """One line a rule: ``lint ID: message [systems] (docs/lint.md#ID)``; warnings last."""
+    """One line a rule: ``lint ID: message [systems] (PAGE#ID)``; warnings last."""
     by_id: dict[str, list[LintFinding]] = {}
     for finding in findings:
         by_id.setdefault(finding.id, []).append(finding)

@@ -675,7 +675,7 @@ class TuningReport(TableView, ReportRecord):
         list_trials: Values are means over so many trials of the lists; 1 = each has one file.
         interrupted: Whether the search was cut short.
         provenance: Where the numbers come from.
-        lint: What lint finds in the default and the tuned system, see ``docs/lint.md``.
+        lint: What lint finds in the default and the tuned system, see ``docs/reference/lint.md``.
     """
 
     format: Literal["fusion-bench-tuning"] = FORMAT

@@ -26,9 +26,9 @@ larger ones (Bell & McCaffrey 2002). V(F̄) is the CR2 variance of ``stats.clust
 interval is ± t·√variance. Its degrees of freedom are Satterthwaite's for the sum of the two parts,
 with G − 2 for the first, G the groups that people judged, and Bell & McCaffrey's for the second.
 
-docs/grades.md holds a simulation of this interval and of others. The machine's errors may depend on
-query, system and grade. The n queries have to be a random sample of the N, and enough of them have
-to show its errors: rare and large ones that the sample lacks widen nothing.
+docs/studies/judges.md holds a simulation of this interval and of others. The machine's errors may
+depend on query, system and grade. The n queries have to be a random sample of the N, and enough of
+them have to show its errors: rare and large ones that the sample lacks widen nothing.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from docs.website.page import list_pages
 from fusion_bench.engines.engine_settings import build_connector
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
@@ -20,7 +21,7 @@ from fusion_bench.judging.llm_request import LlmJudgeConfig
 from fusion_bench.models.rerank_config import RerankConfig
 
 ROOT = Path(__file__).parents[2]
-DOCS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/studies/*.md")])
+DOCS = list_pages()
 PAGES = [ROOT / "README.md", *DOCS]
 #: Systems that the fragments of an experiment name.
 SYSTEMS = {
@@ -31,7 +32,7 @@ SYSTEMS = {
 #: First keys of blocks that are no input of this program.
 FOREIGN = {True, "permissions", "repos", "lint"}
 #: Pages that a test of their own runs from their first line to their last.
-RUN_WHOLE = {"from-zero"}
+RUN_WHOLE = {"live"}
 
 
 class Block(NamedTuple):

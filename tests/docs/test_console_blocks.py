@@ -1,4 +1,4 @@
-"""The commands of ``docs/start.md`` and ``docs/diagnose.md`` print what the pages show."""
+"""The commands of two pages print what the pages show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
     [
         # try, the first baseline, a regression, an export
         ("start", ("datasets/referee",), [0, 0, 1, 0]),
-        ("diagnose", ("datasets/attack", "experiments"), [0]),
+        ("reference/diagnose", ("datasets/attack", "experiments"), [0]),
     ],
 )
 def test_the_commands_print_what_is_shown(

@@ -1,4 +1,4 @@
-"""``docs/from-zero.md`` from first line to last, with a real LanceDB and a model on loopback.
+"""``docs/live.md`` from first line to last, with a real LanceDB and a model on loopback.
 
 The model is the one that the page describes: it knows the answers, and adds 1 to every tenth grade.
 """
@@ -23,7 +23,7 @@ from tests.judging.judge.llm.project import JudgingServer
 from tests.models.rerank.server import serving
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/from-zero.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/live.md").read_text(encoding="utf-8")
 ADDRESS = "http://127.0.0.1:8000/v1"
 #: Rows that the page lets a person judge.
 JUDGED = 120

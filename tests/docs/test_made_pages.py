@@ -20,7 +20,7 @@ from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import read_experiment
 
 METHODS = [f"{kind.folder}/{name}" for kind in KINDS for name in kind.registry.load_built_in()]
-ENGINES = [f"engines/{name}" for name in dialects.load_built_in()]
+ENGINES = [f"reference/engines/{name}" for name in dialects.load_built_in()]
 RULES = [*load_rules()]
 
 
@@ -44,8 +44,8 @@ def sections(page: Page) -> list[str]:
 
 
 def test_every_page_is_of_a_registered_name() -> None:
-    rules = [f"lint/{name}" for name in RULES]
-    lists = ["engines", "lint", *(f"{kind.folder}/index" for kind in KINDS)]
+    rules = [f"reference/lint/{name}" for name in RULES]
+    lists = ["reference/engines", "reference/lint", *(f"{kind.folder}/index" for kind in KINDS)]
     assert set(pages()) == {*METHODS, *ENGINES, *rules, *lists}
 
 
@@ -91,7 +91,7 @@ def test_an_engine_page_shows_what_is_exported(name: str) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_page_shows_what_lint_says(name: str) -> None:
-    page = pages()[f"lint/{name}"]
+    page = pages()[f"reference/lint/{name}"]
     assert sections(page) == ["What it does", "Why", "Example", "What to do"]
     answer = page.text.partition("`fusion-bench lint` says:")[2].partition("## What to do")[0]
     assert f"\n{name}\n" in answer

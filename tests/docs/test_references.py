@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from docs.website.page import list_pages
 from tests.commands import leaf_commands, options_of
 
 ROOT = Path(__file__).parents[2]
 #: The front page of the site, which leads to pages that are made when it is built.
 FRONT = ROOT / "docs/index.md"
-DOCS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/studies/*.md")])
+DOCS = list_pages()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 EVERY = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 #: Folders whose files a page may name; reports and files that a user writes are not there.

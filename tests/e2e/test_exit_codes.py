@@ -26,7 +26,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 COMMANDS = sorted(file.stem for file in FOLDER.glob("[a-z]*.py"))
 
 
-@pytest.mark.parametrize("page", ["exit-codes.md", "agents.md"])
+@pytest.mark.parametrize("page", ["reference/exit-codes.md", "agents.md"])
 def test_the_pages_have_a_row_for_each_code(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
@@ -41,7 +41,7 @@ def help_codes(capsys: Capture, *command: str) -> list[int]:
 
 def page_codes(command: str) -> list[int]:
     """The codes that the page has for a command."""
-    page = (DOCS / "exit-codes.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference/exit-codes.md").read_text(encoding="utf-8")
     rows = re.findall(rf"^\| (\d+) \|[^|]*\| (?:all|[^|]*`{command}`[^|]*) \|", page, re.MULTILINE)
     return [int(code) for code in rows]
 
@@ -61,7 +61,7 @@ def test_the_help_of_a_command_lists_the_codes_of_the_page(command: str, capsys:
 
 def page_words(command: str) -> dict[str, str]:
     """Word → exit code of a command, as the second table of the page has them."""
-    page = (DOCS / "exit-codes.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference/exit-codes.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([^|]*`[^|]*) \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
     return {
         word: code

@@ -62,7 +62,13 @@ def test_json_holds_findings_with_their_witnesses(capsys: pytest.CaptureFixture[
 def test_the_page_shows_message_place_and_witness(capsys: pytest.CaptureFixture[str]) -> None:
     main(["lint", EXPERIMENT])
     page = capsys.readouterr().out
-    for part in ("blend-not-monotone", "docs/lint.md#", "systems: two", "Witness: ", "e.yaml:10"):
+    for part in (
+        "blend-not-monotone",
+        "docs/reference/lint.md#",
+        "systems: two",
+        "Witness: ",
+        "e.yaml:10",
+    ):
         assert part in page
 
 

@@ -1,4 +1,4 @@
-"""docs/engines.md says what the code does.
+"""docs/reference/engines.md says what the code does.
 
 Every dialect has a section under its title, with its version and its source. For each of its
 methods the section has a YAML block that spells out every default.
@@ -17,14 +17,16 @@ import yaml
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.system import System
 
-PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "engines.md").read_text(encoding="utf-8")
 EVERY = pytest.mark.parametrize("dialect", dialects.load_built_in().values(), ids=lambda d: d.name)
 
 
 def section(dialect: type[Dialect]) -> str:
     parts = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert dialect.title in sections, f"docs/engines.md has no section '## {dialect.title}'"
+    assert dialect.title in sections, (
+        f"docs/reference/engines.md has no section '## {dialect.title}'"
+    )
     return str(sections[dialect.title])
 
 
@@ -68,4 +70,4 @@ def test_json_parses(block: str) -> None:
 
 @pytest.mark.parametrize("block", blocks(PAGE, "python"))
 def test_python_parses(block: str) -> None:
-    assert compile(block, "docs/engines.md", "exec")
+    assert compile(block, "docs/reference/engines.md", "exec")

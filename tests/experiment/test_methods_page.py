@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from docs.website.page import list_pages
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.methods.normalize import normalizers
 
 ROOT = Path(__file__).parent.parent.parent
-DOCS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/studies/*.md")])
+DOCS = list_pages()
 PAGES = [ROOT / "README.md", *DOCS]
 
 

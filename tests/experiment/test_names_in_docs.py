@@ -1,4 +1,4 @@
-"""``docs/formats.md`` names every alias, with what it stands for."""
+"""``docs/reference/formats.md`` names every alias, with what it stands for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusion_bench.experiment.method_table import list_aliases
 from fusion_bench.experiment.overrides import MOST_SYSTEMS
 from fusion_bench.measures.aliases import ALIASES, resolve_alias
 
-PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
 
 
 def rows(title: str) -> list[list[list[str]]]:

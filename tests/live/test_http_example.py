@@ -20,7 +20,7 @@ import uvicorn
 from tests.models.rerank.server import Loopback, closed_port, plain_score, serving
 from tests.models.rerank.standing_clock import StandingClock
 
-PAGE = Path(__file__).parents[2] / "docs/live.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/pipeline.md"
 FIRST, APP, PROFILES = re.findall(
     r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
 )

@@ -1,4 +1,4 @@
-"""The table of docs/grades.md on orders and verdicts under other judges, for one collection."""
+"""The table of docs/studies/judges.md on orders and verdicts, for one collection."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ def test_what_is_no_moment(value: object) -> None:
 
 
 def test_the_examples_of_the_page_run() -> None:
-    page = (Path(__file__).parents[2] / "docs/schema.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/schema.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 1
     for block in blocks:

@@ -1,1 +1,1 @@
-"""The rules of lint, a file a family; ``docs/lint.md`` has a section for each rule."""
+"""The rules of lint, a file a family; ``docs/reference/lint.md`` has a section for each rule."""

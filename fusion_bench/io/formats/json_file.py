@@ -432,7 +432,8 @@ class _RowReader:
         raise DataError(
             f"{where}: JSON of no known shape (found: {contents}): a row is "
             f'{{"query": …, "document": …, "{value}": …}}, a list is '
-            f'{{"qid": …, "hits": [{{"id": …, "{value}": …}}]}}; docs/formats.md has the others'
+            f'{{"qid": …, "hits": [{{"id": …, "{value}": …}}]}}; docs/reference/formats.md has '
+            "the others"
         )
 
     def _read_hits(

@@ -1,4 +1,4 @@
-"""docs/lint.md has a section for each rule, in one form, with an example in which it is found."""
+"""docs/reference/lint.md has a section for each rule, with an example in which it is found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fusion_bench.checks.lint import lint_systems
 from fusion_bench.checks.lint_rule import load_rules
 from tests.checks.lint.cases import facts, make_system
 
-PAGE = (Path(__file__).parents[3] / "docs/lint.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/lint.md").read_text(encoding="utf-8")
 HEADINGS = ["What it does", "Why", "Example", "What to do"]
 SECTIONS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 

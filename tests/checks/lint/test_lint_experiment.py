@@ -106,7 +106,7 @@ def test_a_finding_says_where_its_value_stands(tiny: Path) -> None:
     found = lint_experiment(experiment, source, facts_of_tiny)
     [bonus] = [finding for finding in found if finding.id == "rerank-swamps-retrieval"]
     assert bonus.where == f"{tiny / EXPERIMENT}:10: systems.two.blend.retrieval"
-    assert bonus.docs == "docs/lint.md#rerank-swamps-retrieval"
+    assert bonus.docs == "docs/reference/lint.md#rerank-swamps-retrieval"
 
 
 BONUS = {"method": "rrf_v2", "weights": {"question": 2}, "bonus": {1: 0.5}}

@@ -376,7 +376,7 @@ def test_each_answer_is_of_one_shape() -> None:
 
 
 def test_every_example_of_the_docs_is_read(tmp_path: Path) -> None:
-    page = Path(__file__).parents[3] / "docs/formats.md"
+    page = Path(__file__).parents[3] / "docs/reference/formats.md"
     examples = re.findall(r"^\| [^|]* \| `(\{.*\})` \|$", page.read_text(), re.MULTILINE)
     assert len(examples) == 7
     for example in examples:

@@ -122,7 +122,7 @@ def test_clipped_interval_stays_where_means_can_be() -> None:
 
 
 def test_interval_covers_and_the_machine_alone_does_not() -> None:
-    """The machine lies 2 too high, and its slope is not 1; docs/grades.md has real judges."""
+    """The machine lies 2 too high, and its slope is not 1; docs/studies/judges.md has real ones."""
     runs, covered, naive, widths = 400, 0, 0, []
     for seed in range(runs):
         people, machine = _draw(120, correlation=0.9, seed=seed)
