@@ -14,7 +14,8 @@ from fusion_bench.api.inputs import check_space_names, locate_dataset
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.engine_settings import build_connector
-from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
+from fusion_bench.engines.pull import PulledDataset, pull_dataset
+from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.evaluation.starter import RerankFile, StarterInput
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.overrides import merge_mappings

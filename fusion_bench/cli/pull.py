@@ -69,14 +69,14 @@ def command(options: PullOptions) -> None:
     """
     from fusion_bench.cli.application.console import print_json
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.engines import pull
+    from fusion_bench.engines import pull, pull_questions
     from fusion_bench.engines.engine_settings import read_connector
 
     limits = {name: getattr(options, name) for name in ("concurrency", "requests_per_minute")}
     set_limits = [f"{key}={value}" for key, value in limits.items() if value is not None]
     connector = read_connector(options.engine, options.config, [*options.change, *set_limits])
     with progress_bar() as show:
-        pulled = pull.pull_dataset(options.call(pull.PullOptions, connector), show)
+        pulled = pull.pull_dataset(options.call(pull_questions.PullOptions, connector), show)
     if options.json:
         print_json({"folder": pulled.folder, **pulled.record.model_dump(), "notes": pulled.notes})
     else:

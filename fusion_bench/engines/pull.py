@@ -13,16 +13,10 @@ from typing import Any, Final
 
 from fusion_bench.engines.connectors import Connector
 from fusion_bench.engines.connectors._base import has_control
-from fusion_bench.engines.pull_answers import (
-    RESUME,
-    RESUME_ANEW,
-    Answer,
-    PullStore,
-    PullWork,
-    ask_questions,
-)
+from fusion_bench.engines.pull_answers import Answer, PullStore, PullWork
 from fusion_bench.engines.pull_questions import (
     ListPlan,
+    PullOptions,
     build_queries,
     describe_settings,
     find_vectors,
@@ -44,7 +38,7 @@ from fusion_bench.engines.pulled_dataset import (
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.models.answer_stores import AnswerStore
-from fusion_bench.util.files import lock_folder, resolve_path
+from fusion_bench.util.files import lock_folder
 from fusion_bench.util.formatting import Columns, TableView
 
 #: Folder of the answers, in the dataset's folder.
@@ -102,34 +96,6 @@ def open_stores(out: Path, *, start_over: bool) -> Iterator[tuple[PullStore, Ans
 
 #: Called with what is done now, the steps done, and all steps.
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class PullOptions:
-    """What is pulled, and where it goes.
-
-    Attributes:
-        connector: The engine.
-        queries: JSON Lines with the id and the text of each query; or query id → text.
-        out: The dataset's folder.
-        name: The dataset's name; None = the folder's.
-        depth: Most hits per query and list.
-        texts: Whether the texts of the documents are pulled too.
-        vectors: File with the vectors of the queries; None = legs name their own.
-        skip_failed: Whether queries of which a list fails for good are left out.
-        start_over: Whether answers of an unfinished pull are forgotten, and a dataset that an
-            earlier pull wrote is replaced once the new one is whole.
-    """
-
-    connector: Connector
-    queries: Path | Mapping[str, str]
-    out: Path
-    name: str | None = None
-    depth: int = 100
-    texts: bool = False
-    vectors: Path | None = None
-    skip_failed: bool = False
-    start_over: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,16 +158,13 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
         )
         questions = list_questions(plans, build_queries(texts, query_vectors), texts=options.texts)
         work = PullWork(
-            options.connector,
+            options,
             questions,
             answers,
-            texts=options.texts,
-            skip_failed=options.skip_failed,
             is_of_dataset=not options.start_over and (options.out / DATASET_FILE).exists(),
-            resume=RESUME_ANEW if options.start_over else RESUME,
             on_progress=lambda done, total: on_progress("pulling", done, total),
         )
-        asyncio.run(ask_questions(work))
+        asyncio.run(work.ask_questions())
         on_progress("writing", 0, 1)
         pulled = _collect_lists(options, plans, work, objects)
         files = write_folder(options.out, pulled)
@@ -273,9 +236,7 @@ def _collect_lists(
     if options.texts:
         changes |= {"documents": len(texts), "without_text": len(documents - texts.keys())}
     return PulledLists(
-        options.name or resolve_path(options.out).name,
-        options.connector,
-        options.depth,
+        options,
         kept,
         answers,
         [item for query, item in objects.items() if query not in work.failed],

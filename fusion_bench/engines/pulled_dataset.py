@@ -30,7 +30,7 @@ from fusion_bench.config.yaml_files import format_compact_yaml, read_yaml
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.engines.connectors import Connector
 from fusion_bench.engines.pull_answers import Answer
-from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
+from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan, PullOptions
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.outputs import RECORD, check_output, write_output
@@ -41,6 +41,7 @@ from fusion_bench.util.files import (
     read_regular,
     remove_on_failure,
     require_folder,
+    resolve_path,
     write_atomic,
 )
 from fusion_bench.util.formatting import pluralize
@@ -333,9 +334,7 @@ class PulledLists:
     """Everything that was pulled.
 
     Attributes:
-        name: The dataset's name.
-        connector: The engine.
-        depth: Most hits of the fused answer, and of legs without a depth of their own.
+        options: The engine, and what is pulled of it.
         plans: The lists that hold a document.
         answers: List → query id → answer.
         queries: The queries as their file has them.
@@ -343,9 +342,7 @@ class PulledLists:
         record: How it was pulled.
     """
 
-    name: str
-    connector: Connector
-    depth: int
+    options: PullOptions
     plans: Sequence[ListPlan]
     answers: Mapping[str, Mapping[str, Answer]]
     queries: Sequence[Mapping[str, Any]]
@@ -451,13 +448,13 @@ def _dataset_keys(
         suffix: Of their files.
         place: What stands before the names of all new files.
     """
-    old = read_dataset_file(folder)
+    old, options = read_dataset_file(folder), pulled.options
     runs = {plan.name: _run_entry(plan, pulled, suffix, place) for plan in pulled.plans}
     dropped = pulled.record.dropped
     kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
     return {
-        "name": make_dataset_name(pulled.name, "pulled"),
-        "description": f"Pulled from {pulled.connector.method}.",
+        "name": make_dataset_name(options.name or resolve_path(options.out).name, "pulled"),
+        "description": f"Pulled from {options.connector.method}.",
         **old,
         "queries": f"{place}{QUERIES_FILE}",
         **({} if pulled.texts is None else {"documents": f"{place}{DOCUMENTS_FILE}"}),
@@ -471,7 +468,7 @@ def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> 
     Where scores fall from hit to hit, equal ones keep the order of the file. Else the rank column
     decides.
     """
-    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
+    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.options.connector.legs[plan.name].roles)
     answers = pulled.answers[plan.name].values()
     is_ordered = all(_is_falling(answer) for answer in answers)
     order = {"source_ties": "file"} if is_ordered else {"rank_from": "column"}
@@ -485,14 +482,15 @@ def _experiment_text(pulled: PulledLists) -> str:
     has_fused = len(legs) < len(pulled.plans)
     if has_fused:
         systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
-    replay = pulled.connector.describe_replay(pulled.depth)
+    connector = pulled.options.connector
+    replay = connector.describe_replay(pulled.options.depth)
     if has_fused and replay is not None:
         name = _free_name(REPLAY, legs)
-        systems[name] = {"dialect": pulled.connector.dialect, "runs": legs, **replay}
+        systems[name] = {"dialect": connector.dialect, "runs": legs, **replay}
     if len(legs) > 1:
         systems[_free_name(RRF, legs)] = {"runs": legs, "fusion": {"method": "rrf"}}
     data = {
-        "description": f"The legs of {pulled.connector.method} alone, and their fusions.",
+        "description": f"The legs of {connector.method} alone, and their fusions.",
         "dataset": DATASET_FILE,
         "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
         "systems": systems,

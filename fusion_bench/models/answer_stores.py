@@ -13,22 +13,16 @@ import json
 import logging
 import os
 import sys
-from abc import abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 from fusion_bench.errors import DataError
 from fusion_bench.models.reranker_protocol import Identity
-from fusion_bench.util.databases import (
-    digest_value,
-    open_database,
-    parse_digested,
-    wrap_database_errors,
-)
+from fusion_bench.util.databases import DigestedStore, Store, digested_row
 from fusion_bench.util.digests import add_line_digest
 from fusion_bench.util.files import take_lock
 
@@ -56,61 +50,13 @@ SAVE_MODEL = "INSERT OR REPLACE INTO models VALUES (?, ?)"
 ANSWER = "\0answer"
 
 
-class _Store:
-    """A store.
-
-    Args:
-        path: Its file, created if missing; None = in memory.
-
-    Attributes:
-        kind: What it is, for messages.
-        version: Raised when the layout or the meaning of a key changes.
-        where: The file, for messages.
-
-    Raises:
-        DataError: The file is no such store, or of another version.
-    """
-
-    kind: ClassVar[str]
-    version: ClassVar[int]
-
-    def __init__(self, path: Path | None = None) -> None:
-        self.where = str(path or f"the {self.kind} in memory")
-        with self._wrap_errors():
-            self._db = open_database(path)
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            self._prepare_tables(version)
-
-    @abstractmethod
-    def _prepare_tables(self, version: int) -> None:
-        """Create the tables where the version is 0, or take over those of an older one."""
-
-    def _create_tables(self, tables: str) -> None:
-        self._db.executescript(f"{tables}PRAGMA user_version = {self.version};")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def _wrap_errors(self) -> AbstractContextManager[None]:
-        return wrap_database_errors(self.where, self.kind)
-
-
-class AnswerStore(_Store):
+class AnswerStore(Store):
     """An answer store: the answers of models to single texts, of engines to queries."""
 
     kind = "answer store"
     version = 1
-
-    def _prepare_tables(self, version: int) -> None:
-        tables = self._db.execute("SELECT name FROM sqlite_master").fetchall()
-        if version not in {0, self.version} or (version == 0 and tables):
-            raise DataError(
-                f"{self.where}: no answer store of version {self.version}: name another file with "
-                "--store"
-            )
-        if version == 0:
-            self._create_tables(ANSWER_TABLES)
+    tables = ANSWER_TABLES
+    refusal = "no answer store of version 1: name another file with --store"
 
     def is_empty(self) -> bool:
         """Whether it holds no answer."""
@@ -136,7 +82,7 @@ def _answer_key(identity: str, text: str) -> str:
     return hashlib.sha256(json.dumps([identity, text]).encode()).hexdigest()
 
 
-class ScoreStore(_Store):
+class ScoreStore(DigestedStore):
     """A score store: scores, resolved models, events of runs.
 
     Format history: 1 is the first version, taken over when it is opened; in 2 each value has a
@@ -145,6 +91,7 @@ class ScoreStore(_Store):
 
     kind = "score store"
     version = 2
+    tables = SCORE_TABLES
 
     def _prepare_tables(self, version: int) -> None:
         if version not in {0, 1, self.version}:
@@ -153,7 +100,7 @@ class ScoreStore(_Store):
                 "name another file with --store"
             )
         if version == 0:
-            self._create_tables(SCORE_TABLES)
+            self._create_tables()
         elif version == 1:
             self._add_digests()
 
@@ -190,13 +137,6 @@ class ScoreStore(_Store):
         if not is_number or not abs(score) <= sys.float_info.max:
             self._refuse_row("scores", key)
         return float(score)
-
-    def _parse_value(self, table: str, key: str, value: object) -> dict[str, Any]:
-        """A stored value, once its digest is right."""
-        record = parse_digested(key, value)
-        if record is None:
-            self._refuse_row(table, key)
-        return record
 
     def _refuse_row(self, table: str, key: str) -> NoReturn:
         column = "run" if table == "events" else "key"
@@ -236,19 +176,15 @@ class ScoreStore(_Store):
         rows = []
         for document, score in scores.items():
             value = {"score": score, **source, **({"unread": True} if document in unread else {})}
-            rows.append(_digested_row(_score_key(identity, query, document), value))
+            rows.append(digested_row(_score_key(identity, query, document), value))
         with self._wrap_errors(), self._db:
             self._db.executemany(SAVE_SCORE, rows)
             if event is not None:
-                self._db.execute(SAVE_EVENT, _digested_row(*event))
+                self._db.execute(SAVE_EVENT, digested_row(*event))
 
     def save_answer(self, identity: Identity, query: str, answer: str) -> None:
         """Store what a language model wrote about a query."""
         self._save_row(SAVE_SCORE, _score_key(identity, query, ANSWER), {"answer": answer})
-
-    def _save_row(self, statement: str, key: str, value: Mapping[str, Any]) -> None:
-        with self._wrap_errors(), self._db:
-            self._db.execute(statement, _digested_row(key, value))
 
     def read_answer(self, identity: Identity, query: str) -> str | None:
         """What a language model wrote about a query; None = nothing is stored."""
@@ -278,10 +214,6 @@ class ScoreStore(_Store):
             rows = self._db.execute("SELECT value FROM events WHERE run = ? ORDER BY id", (run,))
             values = rows.fetchall()
         return [self._parse_value("events", run, value) for (value,) in values]
-
-
-def _digested_row(key: str, value: Mapping[str, Any]) -> tuple[str, str]:
-    return key, digest_value(key, value)
 
 
 def _score_key(identity: Identity, query: str, document: str) -> str:

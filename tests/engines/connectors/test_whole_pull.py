@@ -10,7 +10,8 @@ import yaml
 
 import fusion_bench
 from fusion_bench.engines.connectors import connectors
-from fusion_bench.engines.pull import PullOptions, pull_dataset
+from fusion_bench.engines.pull import pull_dataset
+from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from tests.engines.connectors.cases import CASES, QUERY

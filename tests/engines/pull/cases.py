@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.engines.engine_settings import build_connector
-from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
+from fusion_bench.engines.pull import PulledDataset, pull_dataset
+from fusion_bench.engines.pull_questions import PullOptions
 
 MODULE = "tests.engines.pull.functions"
 KEYWORD = {"function": f"{MODULE}:keyword", "roles": ["keyword"]}

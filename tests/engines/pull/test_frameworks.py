@@ -14,7 +14,8 @@ import fusion_bench
 from benchmarks.studies.pulled_engines.orders import compare_orders
 from fusion_bench.data.run import Run
 from fusion_bench.engines.engine_settings import build_connector
-from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
+from fusion_bench.engines.pull import PulledDataset, pull_dataset
+from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset

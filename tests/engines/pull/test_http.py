@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from fusion_bench.engines.engine_settings import build_connector
-from fusion_bench.engines.pull import PulledDataset, PullOptions, pull_dataset
+from fusion_bench.engines.pull import PulledDataset, pull_dataset
+from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.io.dataset import load_dataset
 from tests.engines.pull.cases import QUERIES, write_queries
