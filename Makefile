@@ -65,7 +65,7 @@ leaderboard: $(VENV)/.dev ## Run every method on every collection (half an hour;
 hybrid: $(VENV)/.dev ## Compare semche's retriever over Chroma with its figures on nfcorpus (some three minutes)
 	$(BIN)/python -m benchmarks.studies.hybrid
 
-engines: $(VENV)/.dev ## Replay what real engines fuse on nfcorpus, and renew a table of docs/reference/pull.md (ten minutes)
+engines: $(VENV)/.dev ## Replay what real engines fuse on nfcorpus, and renew a table of docs/studies/engines.md (ten minutes)
 	$(BIN)/python -m benchmarks.studies.pulled_engines
 
 methods: $(VENV)/.dev ## Renew experiments/methods.yaml from the registries

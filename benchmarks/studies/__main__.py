@@ -42,7 +42,9 @@ class Part:
 #: The short ones first.
 PARTS = (
     Part("referee", "docs/studies/referee.md", "benchmarks.studies.referee", mark="weights"),
-    Part("classify", "docs/classify.md", "benchmarks.studies.classify_table", mark="types"),
+    Part(
+        "classify", "docs/reference/queries.md", "benchmarks.studies.classify_table", mark="types"
+    ),
     Part("printed", "README.md", "benchmarks.studies.printed_blocks", ()),
     Part("guidance", "docs/choosing.md", "benchmarks.studies.guidance", mark="strategies"),
     Part("adr-005", "docs/tuning.md", "benchmarks.studies.adr_005", mark="adr-005"),

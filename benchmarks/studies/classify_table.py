@@ -1,4 +1,4 @@
-"""What docs/classify.md shows: what types, given or predicted by the rules, are worth.
+"""What docs/reference/queries.md shows: what types, given or predicted by the rules, are worth.
 
     python -m benchmarks.studies.classify_table --write
 
@@ -28,7 +28,7 @@ from fusion_bench.stats.agreement import kappa_of_counts, make_weights
 from fusion_bench.util.formatting import format_interval, format_number
 from fusion_bench.util.json_text import encode_json_lines
 
-PAGE = ROOT / "docs" / "classify.md"
+PAGE = ROOT / "docs" / "reference" / "queries.md"
 RUNS = ["question", "bm25", "graph"]
 PUBLISHED = {"method": "rrf", "weights": {"by_query_type": "conv-03-05"}}
 SYSTEMS = {

@@ -51,7 +51,7 @@ KINDS = (
         "Fusion methods by name",
         "Fusion method",
         "A fusion method gives every document that some list returned one score. "
-        "[Fusion methods](../methods.md) and [trained fusion](../trained.md) compare them.",
+        "[Fusion methods](../reference/methods.md) compares them.",
         fusions,
     ),
     Kind(

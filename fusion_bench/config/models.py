@@ -1,7 +1,7 @@
 """Strict models of configuration: their numbers, the limits of these, errors of one line.
 
 Beyond the limits a number is a slip of the finger: it would cost memory or days, and give no other
-result. ``docs/scale.md`` has the table.
+result. ``docs/reference/performance.md`` has the table.
 
 Pydantic takes ``true`` for 1, ``'60'`` for 60 and 1 for ``true``. Whoever writes one of these into
 a configuration means something else. The rules hold for every model, so they stand in one place

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fusion_bench.config import models
 
-PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "performance.md"
 
 
 def test_the_page_has_every_limit() -> None:

@@ -1,4 +1,4 @@
-"""``docs/methods.md`` has a section for every fusion of scores, with its formula and source."""
+"""``docs/reference/methods.md`` has a section for every fusion of scores: formula and source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.methods.fuse.weighted_score import ScoreFusion
 
-PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "methods.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `([a-z0-9_]+)`\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 BY_SCORES = {
     name for name, model in fusions.load_built_in().items() if issubclass(model, ScoreFusion)

@@ -1,4 +1,4 @@
-"""Do our dialects replay what real engines fuse? Renews a table of docs/reference/pull.md.
+"""Do our dialects replay what real engines fuse? Renews a table of docs/studies/engines.md.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.studies.pulled_engines [ENGINE …]
 
@@ -27,7 +27,7 @@ from benchmarks.table import replace_between_marks
 from fusion_bench.cli import main as run_command
 
 DATA: Final = "FUSION_BENCH_PARITY_DATA"
-PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "pull.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "studies" / "engines.md"
 MARK: Final = "pulled engines"
 DEPTH: Final = 100
 OWN, LIBRARY, SECOND = "the engine", "the engine as a library", "re-implementation in Python"
