@@ -22,6 +22,7 @@ from fusion_bench.judging.agreement import (
     read_judges,
 )
 from fusion_bench.judging.estimate import GradeEstimate, estimate_experiment
+from fusion_bench.judging.judge_files import render_sheet
 from fusion_bench.judging.judge_values import draw_sample, replace_measures
 from fusion_bench.judging.judge_work import (
     JudgeOptions,
@@ -42,7 +43,6 @@ from fusion_bench.judging.pools import (
     read_judged_systems,
 )
 from fusion_bench.judging.sensitivity import JudgeSensitivity, judge_experiment
-from fusion_bench.judging.spreadsheet import render_sheet
 from fusion_bench.stats.agreement import Weighting
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, pluralize

@@ -137,8 +137,8 @@ def estimate_command(options: EstimateOptions) -> None:
             --system rrf --json
     """
     from fusion_bench.judging.estimate import estimate_experiment
-    from fusion_bench.judging.estimate_page import build_estimate_page
     from fusion_bench.judging.judge_values import replace_measures
+    from fusion_bench.judging.pages import build_estimate_page
 
     estimate = options.run(estimate_experiment, more=replace_measures(options.measure))
     print_result(estimate, build_estimate_page(estimate), options)
@@ -199,8 +199,8 @@ def sensitivity_command(options: SensitivityOptions) -> None:
         fusion-bench grades sensitivity experiments/mine.yaml --judge people --judge llm --json
     """
     from fusion_bench.judging.judge_values import replace_measures
+    from fusion_bench.judging.pages import build_sensitivity_page
     from fusion_bench.judging.sensitivity import judge_experiment
-    from fusion_bench.judging.sensitivity_page import build_sensitivity_page
 
     sensitivity = options.run(judge_experiment, more=replace_measures(options.measure))
     print_result(sensitivity, build_sensitivity_page(sensitivity), options)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fusion_bench.judging.judge_work import JudgeOptions as WorkOptions
     from fusion_bench.judging.llm_run import WrittenGrades
     from fusion_bench.judging.pools import JudgedSystems
-    from fusion_bench.models.ledger import CostEstimate
+    from fusion_bench.models.call_limits import CostEstimate
 
 
 class JudgeOptions(base.DatasetOptions):

@@ -23,9 +23,8 @@ from fusion_bench.config.options import Argument, File, Name, Option, Seed
 
 if TYPE_CHECKING:
     from fusion_bench.data.records import Document
-    from fusion_bench.judging.generated_queries import GeneratedQueries
+    from fusion_bench.judging.generated_queries import FilteredQueries, GeneratedQueries
     from fusion_bench.judging.query_log import QueryLog, QuerySample
-    from fusion_bench.judging.query_votes import FilteredQueries
     from fusion_bench.judging.terminal import Keyboard
 
 Generated: TypeAlias = Annotated[Path, Argument("QUERIES")]
@@ -174,7 +173,7 @@ def generate_command(options: GenerateOptions) -> None:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.json_objects import load_documents, load_queries
     from fusion_bench.judging.generated_queries import generate_queries, write_generated
-    from fusion_bench.models.stored_answers import ChatSettings
+    from fusion_bench.models.endpoints import ChatSettings
 
     settings = base.parse_llm(ChatSettings, options.llm)
     known = {} if options.examples is None else load_queries(options.examples)
@@ -241,7 +240,12 @@ def vote_command(options: VoteOptions) -> None:
     """
     from fusion_bench.errors import ConfigError
     from fusion_bench.io.json_objects import load_documents
-    from fusion_bench.judging.query_votes import list_open, read_generated, read_votes, save_vote
+    from fusion_bench.judging.generated_queries import (
+        list_open,
+        read_generated,
+        read_votes,
+        save_vote,
+    )
     from fusion_bench.judging.terminal import open_keyboard
 
     file = _votes_file(options.queries, options.votes)
@@ -309,15 +313,15 @@ def filter_command(options: FilterOptions) -> None:
             --llm model=gpt-5-mini --out queries.jsonl
     """
     from fusion_bench.io.outputs import refuse_inputs
-    from fusion_bench.judging import query_votes
+    from fusion_bench.judging import generated_queries
 
     file = _votes_file(options.queries, options.votes)
     refuse_inputs((file,))
-    rows = query_votes.read_generated(options.queries)
+    rows = generated_queries.read_generated(options.queries)
     known = _read_given_votes(file, options, [*rows])
-    query_votes.require_votes(known)
-    result = query_votes.filter_queries(_check_queries(rows, options), known)
-    query_votes.write_kept(rows, result.kept, options.out)
+    generated_queries.require_votes(known)
+    result = generated_queries.filter_queries(_check_queries(rows, options), known)
+    generated_queries.write_kept(rows, result.kept, options.out)
     if options.json:
         print_json(result)
         return
@@ -327,7 +331,7 @@ def filter_command(options: FilterOptions) -> None:
 
 def _read_given_votes(file: Path, options: FilterOptions, queries: list[str]) -> dict[str, bool]:
     from fusion_bench.errors import ConfigError
-    from fusion_bench.judging.query_votes import read_votes
+    from fusion_bench.judging.generated_queries import read_votes
 
     if not file.exists():
         words = "fusion-bench queries vote {} --documents {}"
@@ -342,8 +346,8 @@ def _check_queries(
     """What the model says of each query."""
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.json_objects import load_documents
-    from fusion_bench.judging.query_votes import check_queries
-    from fusion_bench.models.stored_answers import ChatSettings
+    from fusion_bench.judging.generated_queries import check_queries
+    from fusion_bench.models.endpoints import ChatSettings
 
     texts = load_documents(options.documents)
     sources = {

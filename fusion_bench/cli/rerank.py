@@ -15,7 +15,7 @@ from fusion_bench.models.rerank_options import RerankOptions
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
-    from fusion_bench.models.ledger import CostEstimate
+    from fusion_bench.models.call_limits import CostEstimate
     from fusion_bench.models.rerank_run import WrittenList
     from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationResult
     from fusion_bench.report.page import Table

@@ -24,7 +24,7 @@ from fusion_bench.cli.application.retrieve_options import (
 from fusion_bench.config.options import Amount, Changes, File, Option
 
 if TYPE_CHECKING:
-    from fusion_bench.models.stored_answers import PassageWriter
+    from fusion_bench.models.endpoints import PassageWriter
 
 command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, graph, hybrid.", "."))
 
@@ -119,7 +119,7 @@ def hyde_command(options: HydeOptions) -> None:
             --save-passages passages.jsonl
         fusion-bench retrieve hyde --dataset mine --passages passages.jsonl
     """
-    from fusion_bench.models.retrievers.hyde import HydeRetriever
+    from fusion_bench.models.retrievers.dense import HydeRetriever
 
     writer = _make_writer(options)
     retriever = options.call(
@@ -138,7 +138,7 @@ def _make_writer(options: HydeOptions) -> PassageWriter | None:
         ConfigError: A key breaks a rule.
         typer.BadParameter: Passages are both stored and written.
     """
-    from fusion_bench.models.stored_answers import PassageWriter
+    from fusion_bench.models.endpoints import PassageWriter
 
     if not options.llm:
         return None

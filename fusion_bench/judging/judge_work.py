@@ -16,12 +16,14 @@ from fusion_bench.judging.judge_files import (
     CombineName,
     JudgeFile,
     MergedQrels,
+    SheetRules,
     check_judge,
     combine_grades,
     judge_files,
     judge_path,
     merge_qrels,
     pair_grades,
+    read_sheet,
     top_grade,
 )
 from fusion_bench.judging.next_documents import JudgingPlan, plan_judging
@@ -36,7 +38,6 @@ from fusion_bench.judging.pools import (
     keep_queries,
     order_queries,
 )
-from fusion_bench.judging.spreadsheet import SheetRules, read_sheet
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import Progress, ignore_progress
 

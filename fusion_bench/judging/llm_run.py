@@ -35,11 +35,9 @@ from fusion_bench.judging.llm_judge import (
 )
 from fusion_bench.judging.llm_request import GradingRequest, LlmJudgeConfig, Pair
 from fusion_bench.models.answer_stores import ScoreStore, lock_models
-from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.call_limits import Budget, CostEstimate, sum_booked_costs, summarize_events
 from fusion_bench.models.endpoints import run_workers
-from fusion_bench.models.ledger import CostEstimate, sum_booked_costs, summarize_events
 from fusion_bench.models.provider_session import ProviderSession
-from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Usage
 from fusion_bench.util.files import require_folder
 from fusion_bench.util.http_client import open_client
@@ -145,27 +143,12 @@ def estimate_grading(
     return CostEstimate(identity.label, queries, answers, stored, answers - stored, usage, cost)
 
 
-@dataclass(frozen=True)
-class GradingLimits:
-    """What bounds a run.
-
-    Attributes:
-        settings: Timeouts, retries and breaker.
-        max_cost: Stop before the price, earlier runs included, exceeds this; None = no limit.
-        spent_by_others: What the other judges of the command cost so far; it counts, too.
-    """
-
-    settings: RerankSettings
-    max_cost: float | None = None
-    spent_by_others: float = 0.0
-
-
 async def grade_all(
     request: GradingRequest,
     config: LlmJudgeConfig,
     model: JudgeModel,
     store: ScoreStore,
-    limits: GradingLimits,
+    budget: Budget,
     on_progress: OnProgress,
 ) -> list[PairGrade]:
     """The grade of each pair, in their order.
@@ -175,7 +158,7 @@ async def grade_all(
         config: Samples, attempts, and how samples become one grade.
         model: The model.
         store: Stored answers.
-        limits: What bounds the run.
+        budget: Limit of the cost, with that of earlier runs and of other judges.
         on_progress: Called after each pair.
 
     Raises:
@@ -183,17 +166,14 @@ async def grade_all(
         ProviderError: The server refuses, as for a wrong key, and settings are strict.
         CostLimitError: The limit was reached; answers are stored.
     """
-    run = run_key(request.dataset, model)
-    spent = sum_booked_costs(store.read_events(run)) + limits.spent_by_others
-    budget = Budget(limits.max_cost, spent)
     grades: dict[Pair, PairGrade] = {}
     async with open_client(model.base_url, model) as remote:
         session = ProviderSession(
             ConnectedJudge(model, remote, store, request.prompt.grades),
-            limits.settings,
+            config.resolve_settings(),
             provider=model,
             store=store,
-            run=run,
+            run=run_key(request.dataset, model),
             budget=budget,
         )
         judge = _Judge(session, model, store, config)
@@ -320,25 +300,22 @@ def run_judges(
             "per_million_tokens and per_million_output_tokens"
         )
     require_folder(request.folder / MACHINE_JUDGMENTS_FOLDER)
-    settings = config.resolve_settings()
     written = []
     for name, model in config.judges.items():
         with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
-            others = _sum_other_costs(request.dataset, config, model, opened)
-            limits = GradingLimits(settings, max_cost, others)
-            grading = grade_all(request, config, model, opened, limits, on_progress)
+            budget = Budget(max_cost, _sum_costs(request.dataset, config, model, opened))
+            grading = grade_all(request, config, model, opened, budget, on_progress)
             grades = asyncio.run(grading)
             written.append(_write(request, config, name, grades, opened))
     return written
 
 
-def _sum_other_costs(
-    dataset: str, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore
-) -> float:
-    """What the other judges cost so far on this dataset."""
-    keys = {run_key(dataset, other) for other in config.judges.values()}
-    rest = keys - {run_key(dataset, model)}
-    return sum(sum_booked_costs(store.read_events(key)) for key in rest)
+def _sum_costs(dataset: str, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore) -> float:
+    """What a judge and then the others cost so far on this dataset."""
+    own = run_key(dataset, model)
+    rest = {run_key(dataset, other) for other in config.judges.values()} - {own}
+    others = sum(sum_booked_costs(store.read_events(key)) for key in rest)
+    return sum_booked_costs(store.read_events(own)) + others
 
 
 def _write(

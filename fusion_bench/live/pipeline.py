@@ -40,7 +40,7 @@ from fusion_bench.live.query_lists import (
 )
 from fusion_bench.live.rerankers import QueryScoring, RerankerLike, ScoringTools, open_chains
 from fusion_bench.models.answer_stores import RecentScores
-from fusion_bench.models.ledger import summarize_events
+from fusion_bench.models.call_limits import summarize_events
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.ranking.plain_systems import choose_class
 

@@ -14,9 +14,8 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.experiment.overrides import set_options
 from fusion_bench.models.answer_stores import ScoreStore
-from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.call_limits import Budget, sum_booked_costs, summarize_events
 from fusion_bench.models.endpoints import run_workers
-from fusion_bench.models.ledger import sum_booked_costs, summarize_events
 from fusion_bench.models.provider_session import ProviderSession
 from fusion_bench.models.query_types import ClassifiedQuery, make_classification, make_failure
 from fusion_bench.models.rerank_config import RerankSettings

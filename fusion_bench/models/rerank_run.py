@@ -17,7 +17,13 @@ from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.io.outputs import check_output, is_earlier_output
 from fusion_bench.io.provenance import ListMeta, write_with_meta
 from fusion_bench.models.answer_stores import ScoreStore, lock_models
-from fusion_bench.models.call_limits import Budget
+from fusion_bench.models.call_limits import (
+    Budget,
+    CostEstimate,
+    estimate_cost,
+    sum_booked_costs,
+    summarize_events,
+)
 from fusion_bench.models.candidates import (
     QueryCandidates,
     ScoringRequest,
@@ -25,12 +31,6 @@ from fusion_bench.models.candidates import (
     prepare_request,
 )
 from fusion_bench.models.endpoints import run_workers
-from fusion_bench.models.ledger import (
-    CostEstimate,
-    estimate_cost,
-    sum_booked_costs,
-    summarize_events,
-)
 from fusion_bench.models.provider_session import (
     LateReranker,
     ProviderChain,

@@ -1,26 +1,31 @@
-"""What all retrievers have: texts, a context, the cut of scores to a list."""
+"""Retrieval: texts in, the lists of a retriever cut and written as a run with its entry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_files import Source, read_yaml
+from fusion_bench.config.yaml_files import Source, parse_yaml, read_yaml
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Query
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels
+from fusion_bench.io.outputs import check_output, is_earlier_output, write_output
+from fusion_bench.io.write_run import RunRows, encode_run, find_writer
 from fusion_bench.models.answer_stores import AnswerStore
-from fusion_bench.models.stored_answers import AnswerCounts
+from fusion_bench.models.endpoints import AnswerCounts
+from fusion_bench.util.files import remove_on_failure, require_folder, resolve_path, write_atomic
 from fusion_bench.util.optional_imports import import_optional
 
 #: Documents with their scores, best first.
@@ -60,8 +65,8 @@ def rank_chunks(
     chunks: Iterable[FloatArray],
     *,
     depth: int,
-    above: float | None = None,
-    on_progress: Callable[[int], None] = lambda _: None,
+    above: float | None,
+    on_progress: Callable[[int], None],
 ) -> list[Ranking]:
     """The best documents of each query; arguments as for :func:`rank_documents`.
 
@@ -288,6 +293,19 @@ class SearchContext:
         """A callback for the queries that are searched for."""
         return lambda done: self.on_progress("searching", done, total)
 
+    def rank_queries(
+        self,
+        texts: SearchTexts,
+        ids: Sequence[str],
+        chunks: Iterable[FloatArray],
+        depth: int,
+        above: float | None = None,
+    ) -> dict[str, Ranking]:
+        """The best documents of each query; arguments as for :func:`rank_chunks`."""
+        done = self.report_queries(len(texts.queries))
+        rankings = rank_chunks(ids, chunks, depth=depth, above=above, on_progress=done)
+        return dict(zip(texts.queries, rankings, strict=True))
+
 
 class Retriever(Protocol):
     """A way to retrieve.
@@ -320,3 +338,302 @@ class Retriever(Protocol):
             FusionBenchError: An input breaks a rule, or a model failed.
         """
         ...
+
+
+#: Folder and suffix of a run in a dataset's folder.
+FOLDER: Final = "runs"
+SUFFIX: Final = ".trec.gz"
+#: What a name may hold besides letters and digits.
+NAME_CHARACTERS: Final = frozenset("._+-")
+
+
+@dataclass(frozen=True)
+class RunTarget:
+    """Where a run goes.
+
+    Attributes:
+        dataset: The ``dataset.yaml``; None = the run is a file of its own.
+        name: The run's name.
+        roles: Its roles.
+        out: The file; None = ``runs/NAME.trec.gz`` beside the ``dataset.yaml``.
+        replace: Whether a run of that name may be replaced.
+    """
+
+    dataset: Path | None
+    name: str
+    roles: tuple[str, ...]
+    out: Path | None = None
+    replace: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The file.
+
+        Raises:
+            ConfigError: Neither a dataset nor a file is named.
+        """
+        if self.out is not None:
+            return self.out
+        if self.dataset is None:
+            raise ConfigError("no place for the run: name a file with --out, or a --dataset")
+        return self.dataset.parent / FOLDER / f"{self.name}{SUFFIX}"
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The run as a ``dataset.yaml`` names it."""
+        place = self.path.name
+        if self.is_inside and self.dataset is not None:
+            root = resolve_path(self.dataset.parent)
+            place = resolve_path(self.path).relative_to(root).as_posix()
+        return {"path": place, "roles": list(self.roles)}
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the file is in the dataset's folder, so that the dataset can name it."""
+        if self.dataset is None:
+            return False
+        return resolve_path(self.path).is_relative_to(resolve_path(self.dataset.parent))
+
+    @property
+    def line(self) -> str:
+        """The line of a ``dataset.yaml`` below ``runs``."""
+        flow = yaml.safe_dump(
+            {self.name: self.entry}, default_flow_style=True, allow_unicode=True, width=10_000
+        )
+        return flow.strip().removeprefix("{").removesuffix("}")
+
+
+def check_target(target: RunTarget, texts: SearchTexts) -> None:
+    """Refuse, before the work begins, what could not be written after it.
+
+    Raises:
+        ConfigError: The run is there already, or its entry does not fit the ``dataset.yaml``.
+        DataError: The format of the file cannot hold an id.
+        UnknownNameError: No format has that suffix.
+    """
+    path = target.path
+    if not set(target.name) <= NAME_CHARACTERS | {c for c in target.name if c.isalnum()}:
+        raise ConfigError(f"--name {target.name!r}: letters, digits and . _ + - are allowed")
+    encode = find_writer(path)
+    require_folder(path.parent)
+    _check_ids(target.name, encode, texts)
+    if path.is_dir():
+        raise ConfigError(f"--out {path}: a folder: name a file")
+    present = read_run_path(target)
+    if resolve_path(path) in {
+        resolve_path(file) for file in texts.inputs if resolve_path(file) != present
+    }:
+        raise ConfigError(f"{path}: the dataset's own, or an input: name another file with --out")
+    if path.exists() and not target.replace:
+        raise ConfigError(f"{path}: there is a run already: --replace it, or choose another --name")
+    check_output(path, is_owned=is_earlier_output(path))
+    if target.dataset is not None and target.is_inside:
+        _edit_entries(target.dataset, target)
+
+
+def read_run_path(target: RunTarget) -> Path | None:
+    """The file of the run in the ``dataset.yaml`` that has the name now; None = there is none."""
+    if target.dataset is None:
+        return None
+    known = read_planned_spec(target.dataset, {})[0].runs.get(target.name)
+    return None if known is None else resolve_path(target.dataset.parent / known.path)
+
+
+def _check_ids(name: str, encode: Callable[[RunRows], bytes], texts: SearchTexts) -> None:
+    """Encode every id once: the format may not hold one."""
+    queries, documents = [*texts.queries], [*texts.documents]
+    one_document, one_query = documents[:1] * len(queries), queries[:1] * len(documents)
+    for pair in ((queries, one_document), (one_query, documents)):
+        encode(RunRows(name, *pair, [1] * len(pair[0]), [0.0] * len(pair[0]), {}))
+
+
+def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:
+    """Write a run, then its entry; a new run without an entry is removed again.
+
+    Returns:
+        Whether the ``dataset.yaml`` names the run now.
+
+    Raises:
+        FusionBenchError: A file cannot be written.
+    """
+    rows = [
+        (query, document, rank, score)
+        for query, ranking in rankings.items()
+        for rank, (document, score) in enumerate(ranking, start=1)
+    ]
+    with remove_on_failure() as new:
+        if not target.path.exists():
+            new.append(target.path)
+        table = RunRows(
+            target.name,
+            queries=[row[0] for row in rows],
+            documents=[row[1] for row in rows],
+            ranks=[row[2] for row in rows],
+            scores=[row[3] for row in rows],
+            sources={},
+        )
+        write_output(target.path, encode_run(target.path, table), is_owned=True)
+        if target.dataset is None or not target.is_inside:
+            return False
+        text = _edit_entries(target.dataset, target)
+        if text is not None:
+            write_atomic(target.dataset, text.encode())
+    return True
+
+
+def _edit_entries(path: Path, target: RunTarget) -> str | None:
+    """The ``dataset.yaml`` with the run's entry; None = it is there already.
+
+    Only one line is added; comments and the order of keys stay.
+
+    Raises:
+        ConfigError: Another file has the run's name, or the line has no place.
+    """
+    _, source = read_planned_spec(path, {target.name: target.entry})
+    runs = source.data.get("runs") or {}
+    known = runs.get(target.name)
+    if known is not None:
+        file = known.get("path") if isinstance(known, dict) else known
+        if file != target.entry["path"]:
+            raise ConfigError(
+                f"{source.where(('runs', target.name))}: another file, {file!r}, has this name: "
+                "choose another --name"
+            )
+        return None
+    with path.open(encoding="utf-8", newline="") as file_:
+        text = file_.read()
+    edited = _insert_line(text, target.line)
+    expected = {**source.data, "runs": {**runs, target.name: target.entry}}
+    if edited is None or _load(edited) != expected:
+        raise ConfigError(
+            f"{source.where(('runs',))}: no place for one more line: write one run a line below "
+            f"'runs:', or add it yourself and give its file with --out: {target.line}"
+        )
+    return edited
+
+
+def _load(text: str) -> object:
+    try:
+        return parse_yaml(text)
+    except yaml.YAMLError:
+        return None
+
+
+def _insert_line(text: str, line: str) -> str | None:
+    """A YAML text with one more line below ``runs``; None = it is not written as a block."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += end
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    entries = [(key, value) for key, value in pairs if key.value == "runs"]
+    if not entries:
+        return "".join([*lines, f"runs:{end}", f"  {line}{end}"])
+    key, value = entries[0]
+    if isinstance(value, yaml.ScalarNode) and not value.value:
+        at, indent = key.start_mark.line + 1, key.start_mark.column + 2
+    elif isinstance(value, yaml.MappingNode) and not value.flow_style:
+        at, indent = _last_line(value) + 1, value.value[0][0].start_mark.column
+    else:
+        return None
+    return "".join([*lines[:at], f"{' ' * indent}{line}{end}", *lines[at:]])
+
+
+def _last_line(node: yaml.Node) -> int:
+    """Index of the line on which a value ends; the mark of a block is behind what follows it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _last_line(last[1] if isinstance(last, tuple) else last)
+    return int(node.end_mark.line)
+
+
+@dataclass(frozen=True)
+class RetrieveOptions:
+    """What is searched, and where the run goes.
+
+    Attributes:
+        files: The texts.
+        name: The run's name; None = the method's.
+        out: The run; None = ``runs/NAME.trec.gz`` beside the ``dataset.yaml``.
+        replace: Whether a run of that name may be replaced.
+        depth: Most documents per query.
+        store: The answer store; None = in memory.
+    """
+
+    files: TextFiles
+    name: str | None = None
+    out: Path | None = None
+    replace: bool = False
+    depth: int = 100
+    store: Path | None = None
+
+
+@dataclass(frozen=True)
+class WrittenRun:
+    """A run on disk.
+
+    Attributes:
+        path: The run.
+        name: Its name.
+        settings: The method and its settings.
+        documents: Documents that were searched.
+        queries: Queries that were searched for.
+        rows: Documents that were found, over all queries.
+        empty: Queries that found nothing.
+        usage: What was asked of models, by what it was.
+        dataset: The ``dataset.yaml`` that names the run now; None = none does.
+        line: The line of a ``dataset.yaml`` that names it.
+    """
+
+    path: Path
+    name: str
+    settings: dict[str, Any]
+    documents: int
+    queries: int
+    rows: int
+    empty: tuple[str, ...]
+    usage: dict[str, AnswerCounts]
+    dataset: Path | None
+    line: str
+
+
+def retrieve_run(
+    retriever: Retriever, options: RetrieveOptions, on_progress: Progress = lambda *_: None
+) -> WrittenRun:
+    """Search for every query, and write the run.
+
+    Args:
+        retriever: How.
+        options: What is searched, and where the run goes.
+        on_progress: Called with what is done now, the steps done, and all steps.
+
+    Raises:
+        FusionBenchError: An input or an option breaks a rule, a model failed, or a file cannot be
+            written. What models answered stays in the store.
+    """
+    name = options.name or retriever.name
+    target = RunTarget(
+        options.files.dataset, name, retriever.roles, options.out, replace=options.replace
+    )
+    path = target.path  # refused before anything is read
+    on_progress("reading", 0, 1)
+    texts = read_texts(options.files)
+    check_target(target, texts)
+    with closing(AnswerStore(options.store)) as store:
+        context = SearchContext(store, on_progress)
+        rankings = retriever.search(texts, options.depth, context)
+    on_progress("writing", 0, 1)
+    is_named = write_rankings(target, rankings)
+    return WrittenRun(
+        path=path,
+        name=name,
+        settings=retriever.describe(),
+        documents=len(texts.documents),
+        queries=len(texts.queries),
+        rows=sum(map(len, rankings.values())),
+        empty=tuple(query for query, ranking in rankings.items() if not ranking),
+        usage=context.usage,
+        dataset=options.files.dataset if is_named else None,
+        line=target.line,
+    )

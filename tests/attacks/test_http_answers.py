@@ -12,11 +12,10 @@ from fusion_bench.judging.llm_judge import SLOT, ConnectedJudge, GradeAnswer, Ju
 from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.chat_classifier import ChatClassifierClient, ConnectedClassifier
 from fusion_bench.models.encoders import encoders
-from fusion_bench.models.endpoints import RetryRules
+from fusion_bench.models.endpoints import PassageWriter, RetryRules
 from fusion_bench.models.provider_session import ProviderChain, ProviderSession, RerankAnswer
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.rerankers import HttpProvider, providers
-from fusion_bench.models.stored_answers import PassageWriter
 from fusion_bench.util.http_client import open_client
 from tests.attacks.hostile_server import HostileServer, Request, respond, serve_answers
 from tests.attacks.http_answers import ANSWERS, DRIPS, MEGABYTE, HostileAnswer, plain_json

@@ -17,9 +17,9 @@ from fusion_bench.judging.llm_judge import SLOT, ConnectedJudge, JudgeModel, mak
 from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.chat_classifier import ChatClassifierClient, ConnectedClassifier
 from fusion_bench.models.encoders import encoders
+from fusion_bench.models.endpoints import PassageWriter
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import providers
-from fusion_bench.models.stored_answers import PassageWriter
 from fusion_bench.util.api_keys import HIDDEN, NOT_KEPT, ApiKey, SecretMatcher, hide_key
 from fusion_bench.util.http_client import JsonClient, open_client
 from tests.attacks import hostile_engines

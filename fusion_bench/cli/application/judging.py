@@ -120,7 +120,7 @@ def export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
         ConfigError: Another file would be replaced, or a sheet that was edited and not imported.
     """
     from fusion_bench.io.outputs import write_output
-    from fusion_bench.judging.spreadsheet import render_sheet
+    from fusion_bench.judging.judge_files import render_sheet
     from fusion_bench.util.formatting import pluralize
 
     documents, known = work.documents(), work.task.file.judgments

@@ -12,8 +12,7 @@ from fusion_bench.config.options import Changes, Depth, File, Option
 
 if TYPE_CHECKING:
     from fusion_bench.models.encoders import TextEncoder
-    from fusion_bench.models.retrieval import Retriever
-    from fusion_bench.models.retrieve_run import WrittenRun
+    from fusion_bench.models.retrieval import Retriever, WrittenRun
     from fusion_bench.models.retrievers.dense import VectorSource
 
 #: The encoder where no vectors are stored.
@@ -64,8 +63,7 @@ class SearchOptions(TextOptions):
     def search(self, retriever: Retriever) -> None:
         """Search, write the run, and say what was done."""
         from fusion_bench.cli.application.progress import progress_bar
-        from fusion_bench.models.retrieval import TextFiles
-        from fusion_bench.models.retrieve_run import RetrieveOptions, retrieve_run
+        from fusion_bench.models.retrieval import RetrieveOptions, TextFiles, retrieve_run
 
         files = self.call(TextFiles, None if self.dataset is None else self.find(self.dataset))
         with progress_bar() as show:

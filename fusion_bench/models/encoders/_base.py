@@ -16,8 +16,7 @@ from pydantic import Field
 from fusion_bench.config.models import MOST_BATCH
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.errors import FusionBenchError, ProviderError
-from fusion_bench.models.endpoints import RepeatedServer, RetryRules
-from fusion_bench.models.stored_answers import Answers, Model
+from fusion_bench.models.endpoints import Answers, Model, RepeatedServer, RetryRules
 from fusion_bench.util.calls import call_in_thread
 from fusion_bench.util.http_client import JsonClient, open_client
 from fusion_bench.util.json_text import malformed_error

@@ -14,13 +14,15 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
+from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.io.outputs import write_output
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.encoders import TextEncoder
-from fusion_bench.models.retrieval import CHUNK, Ranking, SearchContext, SearchTexts, rank_chunks
-from fusion_bench.models.stored_answers import AnswerCounts, collect_answers
+from fusion_bench.models.endpoints import AnswerCounts, PassageWriter, collect_answers
+from fusion_bench.models.retrieval import CHUNK, Ranking, SearchContext, SearchTexts
 from fusion_bench.util.files import open_regular
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.json_text import encode_json_lines
 
 #: Below this a vector is taken as zero and not scaled up to length one.
 SMALLEST_NORM = 1e-12
@@ -193,19 +195,12 @@ def write_vectors(
         FusionBenchError: The file cannot be written.
     """
     out = io.BytesIO()
-    arrays = {
-        name: values
-        for ids, vectors, table in (
-            ("doc_ids", "doc", documents),
-            ("query_ids", "query", queries),
-        )
-        for name, values in (
-            (ids, np.array([*table], dtype=np.str_)),
-            (vectors, np.array([*table.values()], dtype=np.float32)),
-        )
-        if table
-    }
-    np.savez(out, **arrays)  # type: ignore[arg-type] # its stubs take the names for options
+    arrays: dict[str, Any] = {}
+    for ids, vectors, table in (("doc_ids", "doc", documents), ("query_ids", "query", queries)):
+        if table:
+            arrays[ids] = np.array([*table], dtype=np.str_)
+            arrays[vectors] = np.array([*table.values()], dtype=np.float32)
+    np.savez(out, **arrays)
     return write_output(path, out.getvalue(), option="--save-vectors")
 
 
@@ -296,6 +291,12 @@ class VectorSource:
             )
         return np.array(rows).reshape(len(rows), widths[0] if widths else 0)
 
+    def find_all(self, texts: SearchTexts, context: SearchContext) -> tuple[FloatArray, FloatArray]:
+        """Vectors of all documents, then of all queries; see :meth:`find_vectors`."""
+        stored = self.read_stored()
+        documents = self.find_vectors(texts.documents, stored.documents, "document", context)
+        return documents, self.find_vectors(texts.queries, stored.queries, "query", context)
+
 
 @dataclass(frozen=True)
 class DenseRetriever:
@@ -320,30 +321,139 @@ class DenseRetriever:
         self, texts: SearchTexts, depth: int, context: SearchContext
     ) -> Mapping[str, Ranking]:
         """At most ``depth`` documents for each query."""
-        stored = self.source.read_stored()
-        documents = self.source.find_vectors(texts.documents, stored.documents, "document", context)
-        queries = self.source.find_vectors(texts.queries, stored.queries, "query", context)
+        documents, queries = self.source.find_all(texts, context)
         if self.save is not None:
             write_vectors(
                 self.save,
                 dict(zip(texts.documents, documents, strict=True)),
                 dict(zip(texts.queries, queries, strict=True)),
             )
-        return rank_vectors(texts, documents, queries, depth, context)
+        return context.rank_queries(
+            texts, [*texts.documents], cosine_chunks(queries, documents), depth
+        )
 
 
-def rank_vectors(
-    texts: SearchTexts,
-    documents: FloatArray,
-    queries: FloatArray,
-    depth: int,
-    context: SearchContext,
-) -> dict[str, Ranking]:
-    """Documents by cosine, for vectors (D, H) of the documents and (Q, H) of the queries."""
-    rankings = rank_chunks(
-        tuple(texts.documents),
-        cosine_chunks(queries, documents),
-        depth=depth,
-        on_progress=context.report_queries(len(texts.queries)),
-    )
-    return dict(zip(texts.queries, rankings, strict=True))
+def read_passages(path: Path, field: str, queries: Mapping[str, str]) -> dict[str, str]:
+    """The stored passage of each query.
+
+    Args:
+        path: JSON Lines with ``id`` (or ``_id``) and the field.
+        field: The key of the passage.
+        queries: Query id → text; only the ids are read.
+
+    Raises:
+        DataError: A line without an id, an id given twice, or a query without a passage.
+    """
+    passages: dict[str, str] = {}
+    keys: set[str] = set()
+    for number, item in read_objects(path):
+        where = f"{path}:{number}"
+        given = item.get("id", item.get("_id"))
+        if given in (None, ""):
+            raise DataError(f"{where}: an 'id' is needed (found: {', '.join(item) or 'nothing'})")
+        name = require_text(given, "id", where)
+        if name in passages:
+            raise DataError(f"{where}: query {name!r} stands twice: keep one")
+        keys |= item.keys()
+        value = item.get(field)
+        passages[name] = "" if value is None else require_text(value, field, where)
+    missing = [query for query in queries if not passages.get(query, "").strip()]
+    if missing:
+        raise DataError(
+            f"{path}: {pluralize(len(missing), 'query')} without a passage under {field!r} (for "
+            f"example {missing[0]!r}; keys of the file: {', '.join(sorted(keys)) or 'none'})"
+        )
+    return {query: passages[query] for query in queries}
+
+
+def write_passages(
+    writer: PassageWriter,
+    queries: Mapping[str, str],
+    store: AnswerStore,
+    on_progress: Callable[[int, int], None] = lambda *_: None,
+) -> tuple[dict[str, str], AnswerCounts]:
+    """A passage for each query, from the store or from the model.
+
+    Raises:
+        ConfigError: The key is missing, or the prompt is wrong.
+        ProviderError: A call failed for good; passages that came before are stored.
+    """
+
+    async def collect() -> tuple[list[bytes], AnswerCounts]:
+        async with writer.open_model() as model:
+            return await collect_answers(model, [*queries.values()], store, on_progress)
+
+    values, usage = asyncio.run(collect())
+    passages = {query: value.decode() for query, value in zip(queries, values, strict=True)}
+    return passages, usage
+
+
+def save_passages(path: Path, passages: Mapping[str, str], field: str) -> Path:
+    """Write what :func:`read_passages` reads.
+
+    Raises:
+        FusionBenchError: The file cannot be written.
+    """
+    rows = ({"id": query, field: passage} for query, passage in passages.items())
+    return write_output(path, encode_json_lines(rows), option="--save-passages")
+
+
+@dataclass(frozen=True)
+class HydeRetriever:
+    """Documents by the cosine of their vector with the passage's.
+
+    A passage is encoded with the encoder's ``document_prefix``: it stands for a document.
+
+    Attributes:
+        source: Where the vectors come from; only those of documents may be stored.
+        writer: Writes the passages; None = they are replayed.
+        field: Key of the passages in their file.
+        passages: The file of stored passages; None = that of the queries.
+        save: File to write the passages to; None = none.
+    """
+
+    name: ClassVar[str] = "hyde"
+    roles: ClassVar[tuple[str, ...]] = ("hyde", "semantic")
+
+    source: VectorSource
+    writer: PassageWriter | None = None
+    field: str = "hyde"
+    passages: Path | None = None
+    save: Path | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Its settings."""
+        if self.writer is None:
+            given = None if self.passages is None else str(self.passages)
+            passages: dict[str, Any] = {"passages": given, "field": self.field}
+        else:
+            passages = {"writer": self.writer.model_dump(mode="json")}
+        return {"method": "hyde", **self.source.describe(), **passages}
+
+    def search(
+        self, texts: SearchTexts, depth: int, context: SearchContext
+    ) -> Mapping[str, Ranking]:
+        """At most ``depth`` documents for each query."""
+        if self.source.encoder is None:
+            raise ConfigError(
+                "the passages need an encoder: name that of the stored vectors with --encoder"
+            )
+        stored = self.source.read_stored()
+        passages = self._find_passages(texts, context)
+        if self.save is not None:
+            save_passages(self.save, passages, self.field)
+        queries = self.source.find_vectors(passages, {}, "document", context)
+        context.usage["passage vectors"] = context.usage.pop("document vectors")
+        documents = self.source.find_vectors(texts.documents, stored.documents, "document", context)
+        return context.rank_queries(
+            texts, [*texts.documents], cosine_chunks(queries, documents), depth
+        )
+
+    def _find_passages(self, texts: SearchTexts, context: SearchContext) -> dict[str, str]:
+        if self.writer is None:
+            return read_passages(self.passages or texts.queries_file, self.field, texts.queries)
+        passages, usage = write_passages(
+            self.writer, texts.queries, context.store, context.report_stage("writing passages")
+        )
+        context.usage["passages"] = usage
+        return passages

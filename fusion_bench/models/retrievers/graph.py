@@ -27,7 +27,6 @@ from fusion_bench.models.retrieval import (
     Ranking,
     SearchContext,
     SearchTexts,
-    rank_chunks,
     score_chunks,
 )
 from fusion_bench.models.retrievers.lexical import Tokens, tokenize_texts
@@ -411,10 +410,8 @@ class GraphRetriever:
 
     def describe(self) -> dict[str, Any]:
         """Its settings."""
-        files = {
-            "entities": str(self.entities),
-            "relations": None if self.relations is None else str(self.relations),
-        }
+        relations = None if self.relations is None else str(self.relations)
+        files = {"entities": str(self.entities), "relations": relations}
         return {"method": "graph", **files, **asdict(self.rules)}
 
     def search(
@@ -423,17 +420,9 @@ class GraphRetriever:
         """At most ``depth`` documents for each query that names an entity."""
         context.on_progress("linking entities", 0, 1)
         entities = read_entities(self.entities, texts.documents)
-        relations = (
-            []
-            if self.relations is None
-            else read_relations(self.relations, entities, texts.documents)
-        )
+        relations: list[Edge] = []
+        if self.relations is not None:
+            relations = read_relations(self.relations, entities, texts.documents)
         index = GraphIndex(texts.documents, entities, relations, self.rules)
-        rankings = rank_chunks(
-            index.ids,
-            score_chunks(index, [*texts.queries.values()]),
-            depth=depth,
-            above=0.0,
-            on_progress=context.report_queries(len(texts.queries)),
-        )
-        return dict(zip(texts.queries, rankings, strict=True))
+        chunks = score_chunks(index, [*texts.queries.values()])
+        return context.rank_queries(texts, index.ids, chunks, depth, above=0.0)

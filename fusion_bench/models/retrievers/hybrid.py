@@ -378,14 +378,12 @@ class HybridRetriever:
         pairs = store.similarity_search_with_relevance_scores(query, k=depth, filter=where or None)
         ids = {item["document"]: item["id"] for item in reversed(items)}
         return [
-            {
-                "id": _find_id(
-                    document.metadata or {}, document.id or ids.get(document.page_content)
-                ),
-                "document": document.page_content,
-                "metadata": dict(document.metadata or {}),
-                "score": relevance,
-            }
+            _make_result(
+                document.metadata or {},
+                document.id or ids.get(document.page_content),
+                document.page_content,
+                relevance,
+            )
             for document, relevance in pairs
         ]
 
@@ -404,12 +402,12 @@ class HybridRetriever:
         scores = index.scores([query])[0]
         rows = rank_by_score(scores, depth=depth, above=None if self._zero_padding else 0.0)
         return [
-            {
-                "id": _find_id(items[row]["metadata"], items[row]["id"]),
-                "document": items[row]["document"],
-                "metadata": items[row]["metadata"],
-                "score": float(scores[row]),
-            }
+            _make_result(
+                items[row]["metadata"],
+                items[row]["id"],
+                items[row]["document"],
+                float(scores[row]),
+            )
             for row in rows
         ]
 
@@ -428,16 +426,13 @@ class HybridRetriever:
         return sorted(fused.values(), key=lambda item: -item["score"])
 
 
-def _find_id(metadata: Mapping[str, Any], chroma_id: str | None) -> str:
-    """``filepath`` of the metadata, or else Chroma's id.
-
-    Raises:
-        HybridRetrieverError: It has neither.
-    """
+def _make_result(
+    metadata: Mapping[str, Any], chroma_id: str | None, text: str | None, score: float
+) -> Result:
     name = metadata.get(FILEPATH) or chroma_id
     if not name:
         raise HybridRetrieverError("a document has neither an id nor 'filepath': give it one")
-    return str(name)
+    return {"id": str(name), "document": text, "metadata": dict(metadata), "score": score}
 
 
 def _check_number(name: str, value: int, least: int) -> int:
@@ -490,9 +485,7 @@ class HybridMethod:
         self, texts: SearchTexts, depth: int, context: SearchContext
     ) -> Mapping[str, Ranking]:
         """At most ``depth`` documents for each query."""
-        stored = self.source.read_stored()
-        documents = self.source.find_vectors(texts.documents, stored.documents, "document", context)
-        queries = self.source.find_vectors(texts.queries, stored.queries, "query", context)
+        documents, queries = self.source.find_all(texts, context)
         known = _KnownVectors(dict(zip(texts.queries.values(), queries, strict=True)))
         with closing(ChromaDBManager(known)) as manager:
             context.on_progress("indexing", 0, 1)

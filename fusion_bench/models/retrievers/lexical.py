@@ -20,7 +20,6 @@ from fusion_bench.models.retrieval import (
     SearchContext,
     SearchTexts,
     import_extra,
-    rank_chunks,
     score_chunks,
 )
 
@@ -248,11 +247,6 @@ class LexicalRetriever:
         index: Index = kind(
             texts.documents, tokens=self.tokens, language=self.language, k1=self.k1, b=self.b
         )
-        rankings = rank_chunks(
-            index.ids,
-            score_chunks(index, [*texts.queries.values()]),
-            depth=depth,
-            above=None if self.has_padding else 0.0,
-            on_progress=context.report_queries(len(texts.queries)),
-        )
-        return dict(zip(texts.queries, rankings, strict=True))
+        chunks = score_chunks(index, [*texts.queries.values()])
+        above = None if self.has_padding else 0.0
+        return context.rank_queries(texts, index.ids, chunks, depth, above)

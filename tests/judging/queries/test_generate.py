@@ -10,13 +10,15 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.judging.generated_queries import (
+    CRITERIA,
+    cohen_kappa,
     fill_prompt,
+    filter_queries,
     parse_object,
     quote_document,
     read_query,
     word_overlap,
 )
-from fusion_bench.judging.query_votes import CRITERIA, cohen_kappa, filter_queries
 from tests.models.retrieve.server import ModelServer, serving
 
 Capture = pytest.CaptureFixture[str]

@@ -9,8 +9,8 @@ import pytest
 
 from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.models.answer_stores import AnswerStore
-from fusion_bench.models.retrievers.hyde import read_passages, save_passages, write_passages
-from fusion_bench.models.stored_answers import PROMPT, PassageWriter
+from fusion_bench.models.endpoints import PROMPT, PassageWriter
+from fusion_bench.models.retrievers.dense import read_passages, save_passages, write_passages
 from tests.models.retrieve.collection import QUERIES, write_lines
 from tests.models.retrieve.server import ModelServer, serving
 

@@ -8,8 +8,14 @@ import pytest
 import yaml
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.models.retrieval import SearchTexts, TextFiles, read_texts
-from fusion_bench.models.retrieve_run import RunTarget, check_target, write_rankings
+from fusion_bench.models.retrieval import (
+    RunTarget,
+    SearchTexts,
+    TextFiles,
+    check_target,
+    read_texts,
+    write_rankings,
+)
 from tests.models.retrieve.collection import YAML, make
 
 LINE = "new: {path: runs/new.trec.gz, roles: [keyword]}"
@@ -150,7 +156,7 @@ def test_a_new_run_that_the_dataset_cannot_name_is_removed_again(
     def refuse(path: Path, _: bytes) -> Path:
         raise FusionBenchError(f"{path}: cannot be written: the disk is full")
 
-    monkeypatch.setattr("fusion_bench.models.retrieve_run.write_atomic", refuse)
+    monkeypatch.setattr("fusion_bench.models.retrieval.write_atomic", refuse)
     with pytest.raises(FusionBenchError, match="the disk is full"):
         write_rankings(target(path, replace=replace), {"q1": [("d1", 1.0)]})
     assert run.exists() == replace

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError
-from fusion_bench.judging.judge_files import Judgment
+from fusion_bench.judging.judge_files import CHANGED, Judgment, SheetRules, read_sheet, render_sheet
 from fusion_bench.judging.pools import PooledDocument
-from fusion_bench.judging.spreadsheet import CHANGED, SheetRules, read_sheet, render_sheet
 
 RULES = SheetRules("ann", 2, {"q1": {"d1", "d2", "=d3"}})
 HEAD = "query,document,grade\n"

@@ -14,14 +14,14 @@ import pytest
 
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.models.answer_stores import ScoreStore
-from fusion_bench.models.call_limits import Budget
-from fusion_bench.models.endpoints import RetryRules
-from fusion_bench.models.ledger import (
+from fusion_bench.models.call_limits import (
+    Budget,
     latency_by_candidates,
     latency_by_documents,
     latency_percentiles,
     summarize_events,
 )
+from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.provider_session import ProviderChain, ProviderSession, RerankAnswer
 from fusion_bench.models.rerank_config import BreakerRules, RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
