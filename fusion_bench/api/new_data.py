@@ -14,8 +14,8 @@ from fusion_bench.api.inputs import check_space_names, locate_dataset
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import PulledDataset, pull_dataset
-from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.evaluation.starter import RerankFile, StarterInput
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.overrides import merge_mappings
@@ -146,9 +146,9 @@ def pull(
         FusionBenchError: An input or an option breaks a rule, or the engine failed.
     """
     given = {} if config is None else dict(read_yaml(Path(config)).data)
+    connector = build_connector(engine, merge_mappings(given, settings or {}))
+    known = dict(queries) if isinstance(queries, Mapping) else Path(queries)
     options = PullOptions(
-        connector=build_connector(engine, merge_mappings(given, settings or {})),
-        queries=dict(queries) if isinstance(queries, Mapping) else Path(queries),
         out=Path(out),
         name=name,
         depth=depth,
@@ -157,7 +157,7 @@ def pull(
         skip_failed=skip_failed,
         start_over=start_over,
     )
-    return outside_event_loop(lambda: pull_dataset(options))
+    return outside_event_loop(lambda: pull_dataset(connector, known, options))
 
 
 def rerank(

@@ -22,7 +22,8 @@ from fusion_bench.api.results import ResultView
 from fusion_bench.config.models import Location, parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.engines.export import ExportData, ExportOptions, export_experiment, export_system
+from fusion_bench.engines.export import ExportData, export_experiment, export_system
+from fusion_bench.engines.options import ExportOptions
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.export_records import ExportReport
 from fusion_bench.evaluation.in_memory import make_experiment
@@ -315,41 +316,36 @@ def export(
     ('exact', ['search.json'])
     """
     find_engine(to, where="to")
-    asked = ExportOptions(to, query_type, intent, replay)
+    asked = ExportOptions(
+        engine=to,
+        system=name,
+        dataset=None if dataset is None else str(dataset),
+        query_type=query_type,
+        intent=intent,
+        replay=replay,
+    )
     if is_path(system) and Path(system).suffix.lower() in YAML:
         experiment, source = read_experiment(Path(system))
         if options:
             raise ConfigError(
                 f"{', '.join(options)}: given by the experiment's file: change it there"
             )
-        return export_experiment(
-            experiment,
-            source,
-            asked,
-            folders=find_folders(folders, Path(system)),
-            system=name,
-            dataset=None if dataset is None else str(dataset),
-        )
-    return _export_at_hand(
-        system.system if isinstance(system, TuningResult) else system,
-        name,
-        dataset,
-        asked,
-        options,
-    )
+        places = find_folders(folders, Path(system))
+        return export_experiment(experiment, source, asked, folders=places)
+    given = system.system if isinstance(system, TuningResult) else system
+    return _export_at_hand(given, dataset, asked, options)
 
 
 def _export_at_hand(
     system: Any,  # noqa: ANN401 - many kinds
-    name: str | None,
     dataset: object,
-    chosen: ExportOptions,
+    asked: ExportOptions,
     settings: Mapping[str, Any],
 ) -> ExportReport:
     """A system that no file names, on a dataset that is at hand or none."""
     given = None if dataset is None else read_dataset(dataset, needs_judgments=False)
     runs = {} if given is None else given.runs
-    built = build_system(name or default_name(system), system, runs)
+    built = build_system(asked.system or default_name(system), system, runs)
     listed: dict[str, Any] = {
         k: list_measures(v) if k == "measures" else v for k, v in settings.items()
     }
@@ -357,9 +353,9 @@ def _export_at_hand(
         "export", {built.name: built}, dataset="none" if given is None else given.name, **listed
     )
     if given is None:
-        return export_system(experiment, source, built, ExportData({}), chosen)
+        return export_system(experiment, source, built, ExportData({}), asked)
     roles = {run: frozenset(item.roles) for run, item in given.runs.items()}
     experiment.check_datasets(roles, tuple(given.rerankers), source)
     conditions = {name: run.when for name, run in given.spec.runs.items() if run.when}
     data = ExportData(roles, lambda _: [given], conditions, given.is_judged)
-    return export_system(experiment, source, built, data, chosen)
+    return export_system(experiment, source, built, data, asked)

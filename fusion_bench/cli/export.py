@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,37 +17,25 @@ from fusion_bench.cli.application.console import (
     print_result,
 )
 from fusion_bench.cli.application.process import ExitCode
-from fusion_bench.config.options import Folder, Name, Option
+from fusion_bench.config.options import Folder
+from fusion_bench.engines.options import ExportOptions
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.export_records import ExportReport
 
 
-class ExportOptions(base.ExperimentOptions):
+class ExportCommand(ExportOptions, base.ExperimentOptions):
     """Options of ``export``.
 
     Attributes:
-        engine: Engine or library, such as elasticsearch or langchain; docs/reference/engines.md
-            lists them.
-        system: System of the experiment. Default: the only one, or the tuned one.
-        dataset: Take roles from this dataset, and replay on it. Default: the experiment's.
-        query_type: Write the numbers of this query type.
-        intent: Write the numbers of this intent.
-        replay: Replay what is written on the dataset. Default: where it is approximate.
         out: Write the files into this folder.
     """
 
-    engine: Annotated[str, Option("--to", metavar="ENGINE")]
-    system: Name | None = None
-    dataset: Name | None = None
-    query_type: Annotated[str, Option(metavar="TYPE")] | None = None
-    intent: Name | None = None
-    replay: bool | None = None
     out: Folder | None = None
 
 
 @base.single_command()
-def command(options: ExportOptions) -> None:
+def command(options: ExportCommand) -> None:
     """Write a system as the configuration of a search engine or library.
 
     Says how well the engine can do what the system does: exact, rank-equivalent, approximate or
@@ -63,15 +51,14 @@ def command(options: ExportOptions) -> None:
         fusion-bench export experiments/mine.yaml --to langchain --system rrf --out search
         fusion-bench export experiments/mine.yaml --to qdrant --system rrf --replay --json
     """
-    from fusion_bench.engines import export
+    from fusion_bench.engines.export import export_experiment
     from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.report.export_page import build_export_page
 
     find_engine(options.engine, where="--to")
     if options.query_type is not None:
         base.refuse(options, "a system has numbers by one of them", "intent")
-    asked = options.call(export.ExportOptions)
-    report = options.run(export.export_experiment, asked)
+    report = options.run(export_experiment, options)
     if report.fidelity == "unsupported":
         _refuse(report, as_json=options.json)
     written = [] if options.out is None else report.write(options.out, force=True)  # it decides

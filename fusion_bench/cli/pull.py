@@ -10,51 +10,37 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.process import ExitCode
 from fusion_bench.config.models import MOST_WORKERS
-from fusion_bench.config.options import Argument, Changes, Depth, File, Folder, Name, Option
+from fusion_bench.config.options import Argument, Changes, File, Option
+from fusion_bench.engines.options import PullOptions
 
 if TYPE_CHECKING:
     from fusion_bench.engines.pull import PulledDataset
     from fusion_bench.report.page import Table
 
 
-class PullOptions(base.JsonOptions):
+class PullCommand(PullOptions, base.JsonOptions):
     """Options of ``pull``.
 
     Attributes:
         engine: The engine, such as elasticsearch, qdrant, pgvector, http or python. 'fusion-bench
             methods' lists all of them with their keys.
         queries: JSON Lines: {"id": …, "text": …} a query.
-        out: The dataset's folder.
         config: YAML with the engine's keys: its place, legs, fused.
         change: Set a key of the engine, such as url=http://…, legs.bm25.field=body; repeatable.
-        depth: Most documents per query and list.
-        texts: Also write the documents' texts: documents.jsonl.
-        vectors: Vectors of the queries: .npz with query_ids and query, or JSON Lines.
         concurrency: Most calls at once.
         requests_per_minute: Most calls per minute, evenly spaced.
-        name: The dataset's name. Default: the folder's.
-        skip_failed: Leave out a query of which a list fails for good, and exit with 4. The same
-            command asks it again later.
-        start_over: Forget the answers of an unfinished pull; replace the lists of a finished one.
     """
 
     engine: Annotated[str, Argument("ENGINE")]
     queries: File
-    out: Folder
     config: File | None = None
     change: Changes = ()
-    depth: Depth = 100
-    texts: bool = False
-    vectors: File | None = None
     concurrency: Annotated[int, Option(min=1, max=MOST_WORKERS)] | None = None
     requests_per_minute: Annotated[float, Option(min=0.01)] | None = None
-    name: Name | None = None
-    skip_failed: bool = False
-    start_over: bool = False
 
 
 @base.single_command(ExitCode.DEGRADED)
-def command(options: PullOptions) -> None:
+def command(options: PullCommand) -> None:
     """Pull each leg of a hybrid search alone, and the engine's own fused answer, as a dataset.
 
     API keys come from environment variables. Run the same command again to resume a pull that was
@@ -69,14 +55,14 @@ def command(options: PullOptions) -> None:
     """
     from fusion_bench.cli.application.console import print_json
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.engines import pull, pull_questions
     from fusion_bench.engines.engine_settings import read_connector
+    from fusion_bench.engines.pull import pull_dataset
 
     limits = {name: getattr(options, name) for name in ("concurrency", "requests_per_minute")}
     set_limits = [f"{key}={value}" for key, value in limits.items() if value is not None]
     connector = read_connector(options.engine, options.config, [*options.change, *set_limits])
     with progress_bar() as show:
-        pulled = pull.pull_dataset(options.call(pull_questions.PullOptions, connector), show)
+        pulled = pull_dataset(connector, options.queries, options, show)
     if options.json:
         print_json({"folder": pulled.folder, **pulled.record.model_dump(), "notes": pulled.notes})
     else:

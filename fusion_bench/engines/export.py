@@ -16,6 +16,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import Condition, ScoreSpace, format_condition
+from fusion_bench.engines.options import ExportOptions
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.assessment import Assessment, assess_system, mean_assessment
 from fusion_bench.evaluation.compared_reports import Contrast, compare_contrasts
@@ -333,23 +334,6 @@ def read_back(dialect: type[Dialect], configuration: Configuration, name: str) -
 
 
 @dataclass(frozen=True)
-class ExportOptions:
-    """What to write.
-
-    Attributes:
-        engine: Name of the dialect.
-        query_type: Write the numbers of this query type.
-        intent: Write the numbers of this intent.
-        replay: Whether to replay it; None = where it is approximate.
-    """
-
-    engine: str
-    query_type: str | None = None
-    intent: str | None = None
-    replay: bool | None = None
-
-
-@dataclass(frozen=True)
 class ExportData:
     """The datasets that a system is replayed on.
 
@@ -495,8 +479,6 @@ def export_experiment(
     options: ExportOptions,
     *,
     folders: Collection[Path],
-    system: str | None = None,
-    dataset: str | None = None,
     progress: Progress = ignore_progress,
 ) -> ExportReport:
     """Write a system of an experiment for an engine; replay it where the order may change.
@@ -506,17 +488,15 @@ def export_experiment(
         source: Where it was read from.
         options: What to write.
         folders: Where named datasets live.
-        system: Its name; by default as :func:`choose_system` says.
-        dataset: A dataset by name or path; by default each of the experiment's that is there.
         progress: Called as the work goes on.
 
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    chosen = choose_system(experiment, system)
+    chosen = choose_system(experiment, options.system)
     changed = {"systems": {chosen.name: chosen}, "baseline": chosen.name}
     alone = experiment.model_copy(update=changed)
-    data = _find_data(alone, source, folders, dataset, progress)
+    data = _find_data(alone, source, folders, options.dataset, progress)
     return export_system(alone, source, chosen, data, options)
 
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from fusion_bench.engines.connectors import Connector
 from fusion_bench.engines.connectors._base import has_control
+from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull_answers import Answer, PullStore, PullWork
 from fusion_bench.engines.pull_questions import (
     ListPlan,
-    PullOptions,
     build_queries,
     describe_settings,
     find_vectors,
@@ -131,12 +131,19 @@ class PulledDataset(TableView):
         }
 
 
-def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) -> PulledDataset:
+def pull_dataset(
+    connector: Connector,
+    queries: Path | Mapping[str, str],
+    options: PullOptions,
+    on_progress: Progress = lambda *_: None,
+) -> PulledDataset:
     """Ask an engine for every list of every query, and write the dataset.
 
     What was asked before, by a run that did not end, is not asked again.
 
     Args:
+        connector: The engine.
+        queries: JSON Lines with the id and the text of each query; or query id → text.
         options: What is pulled, and where it goes.
         on_progress: Called with what is done now, the steps done, and all steps.
 
@@ -145,12 +152,12 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
             be written. Answers stay in the folder until the dataset is written.
     """
     check_unfinished(options.out, start_over=options.start_over)
-    plans = plan_lists(options.connector, options.depth)
-    objects = _read_queries(options.queries)
+    plans = plan_lists(connector, options.depth)
+    objects = _read_queries(queries)
     with open_stores(options.out, start_over=options.start_over) as (answers, vectors):
         texts = {query: str(item["text"]) for query, item in objects.items()}
         query_vectors = find_vectors(
-            options.connector,
+            connector,
             texts,
             options.vectors,
             vectors,
@@ -158,6 +165,7 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
         )
         questions = list_questions(plans, build_queries(texts, query_vectors), texts=options.texts)
         work = PullWork(
+            connector,
             options,
             questions,
             answers,
@@ -166,7 +174,7 @@ def pull_dataset(options: PullOptions, on_progress: Progress = lambda *_: None) 
         )
         asyncio.run(work.ask_questions())
         on_progress("writing", 0, 1)
-        pulled = _collect_lists(options, plans, work, objects)
+        pulled = _collect_lists(plans, work, objects)
         files = write_folder(options.out, pulled)
         answers.is_done = not work.failed
     return PulledDataset(options.out, pulled.record, tuple(files))
@@ -200,7 +208,6 @@ def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def _collect_lists(
-    options: PullOptions,
     plans: Sequence[ListPlan],
     work: PullWork,
     objects: Mapping[str, Mapping[str, Any]],
@@ -210,6 +217,7 @@ def _collect_lists(
     Raises:
         DataError: No query is left, or nothing was returned for any.
     """
+    options = work.options
     answers: dict[str, dict[str, Answer]] = {plan.name: {} for plan in plans}
     texts: dict[str, str] = {}
     documents: set[str] = set()
@@ -226,16 +234,17 @@ def _collect_lists(
         raise DataError(f"no query could be pulled: {next(iter(work.failed.values()))}")
     if not documents:
         raise DataError(
-            f"{options.connector.method}: no list holds a document: check the index, the fields "
+            f"{work.connector.method}: no list holds a document: check the index, the fields "
             "of the legs and the queries"
         )
     kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
-    record = _make_record(options, plans, work, answers)
+    record = _make_record(plans, work, answers)
     dropped = read_list_names(options.out) - {plan.name for plan in kept}
     changes: dict[str, Any] = {"dropped": tuple(sorted(dropped))}
     if options.texts:
         changes |= {"documents": len(texts), "without_text": len(documents - texts.keys())}
     return PulledLists(
+        work.connector,
         options,
         kept,
         answers,
@@ -246,12 +255,11 @@ def _collect_lists(
 
 
 def _make_record(
-    options: PullOptions,
     plans: Sequence[ListPlan],
     work: PullWork,
     answers: Mapping[str, Mapping[str, Answer]],
 ) -> PullRecord:
-    connector = options.connector
+    connector = work.connector
     return PullRecord(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         engine=connector.method,
@@ -265,7 +273,7 @@ def _make_record(
             for plan in plans
         ),
         failed=work.failed,
-        is_replay_outdated=replays_another_request(options.out, connector, options.depth),
+        is_replay_outdated=replays_another_request(work.options.out, connector, work.options.depth),
     )
 
 

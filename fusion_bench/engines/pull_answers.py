@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from fusion_bench.engines.connectors import Connector, EngineSession, Hit, check_hits
-from fusion_bench.engines.pull_questions import PullOptions, Question, describe_identity
+from fusion_bench.engines.options import PullOptions
+from fusion_bench.engines.pull_questions import Question, describe_identity
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
 from fusion_bench.models.endpoints import REPEATED, RetryRules, call_with_retries
 from fusion_bench.util.calls import RateLimiter
@@ -127,7 +128,8 @@ class PullWork:
     """One pull under way: workers take one question after the other until one fails for good.
 
     Attributes:
-        options: The engine, and what is pulled of it.
+        connector: The engine.
+        options: What is pulled of it.
         questions: Everything that is to be known.
         store: The answers.
         is_of_dataset: Whether the answers in the store are to complete or replace a dataset that is
@@ -139,6 +141,7 @@ class PullWork:
         is_changed: Whether it was another after the last one.
     """
 
+    connector: Connector
     options: PullOptions
     questions: Sequence[Question]
     store: PullStore
@@ -153,8 +156,8 @@ class PullWork:
     _failures_in_row: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._connector = connector = self.options.connector
-        self._limiter = RateLimiter(connector.concurrency, connector.requests_per_minute)
+        rate = self.connector.requests_per_minute
+        self._limiter = RateLimiter(self.connector.concurrency, rate)
 
     async def ask_questions(self) -> None:
         """Ask every question whose answer is not stored.
@@ -164,21 +167,21 @@ class PullWork:
             ProviderError: A question failed for good; answers that came before are stored.
         """
         async with AsyncExitStack() as stack:
-            connection = stack.enter_async_context(self._connector.connect())
-            session = await limit_call(connection, max(self._connector.timeout, CONNECTING_SECONDS))
-            self.fingerprint = await _read_fingerprint(session, self._connector)
+            connection = stack.enter_async_context(self.connector.connect())
+            session = await limit_call(connection, max(self.connector.timeout, CONNECTING_SECONDS))
+            self.fingerprint = await _read_fingerprint(session, self.connector)
             self._check_identity()
             known = self.store.find_answers([question.key for question in self.questions])
             missing = [question for question in self.questions if question.key not in known]
             self._known = len(self.questions) - len(missing)
             self.on_progress(self._known, len(self.questions))
             left = iter(missing)
-            workers = range(self._connector.concurrency)
+            workers = range(self.connector.concurrency)
             await asyncio.gather(*(self._take_questions(session, left) for _ in workers))
             if self._errors:
                 raise self._with_remedy(self._errors[0])
             if missing:
-                fingerprint = await _read_fingerprint(session, self._connector)
+                fingerprint = await _read_fingerprint(session, self.connector)
                 self.is_changed = fingerprint != self.fingerprint
 
     def _check_identity(self) -> None:
@@ -187,7 +190,7 @@ class PullWork:
         Before the first answer there is nothing to mix: a wrong setting is corrected, no more.
         """
         store = self.store
-        identity = describe_identity(self._connector, self.fingerprint, self.questions)
+        identity = describe_identity(self.connector, self.fingerprint, self.questions)
         known = store.read_identity()
         if known is not None and (self.is_of_dataset or store.has_answers()):
             for part, what in (("settings", "settings"), ("fingerprint", "index")):
@@ -232,7 +235,7 @@ class PullWork:
 
     async def _ask(self, session: EngineSession, question: Question) -> Answer:
         """The answer to one question, after retries."""
-        connector, calls, started = self._connector, 0, 0.0
+        connector, calls, started = self.connector, 0, 0.0
 
         async def ask_once() -> Sequence[Hit]:
             nonlocal calls, started

@@ -192,34 +192,6 @@ FUSED_LIST: Final = "engine-fused"
 
 
 @dataclass(frozen=True)
-class PullOptions:
-    """What is pulled, and where it goes.
-
-    Attributes:
-        connector: The engine.
-        queries: JSON Lines with the id and the text of each query; or query id → text.
-        out: The dataset's folder.
-        name: The dataset's name; None = the folder's.
-        depth: Most hits per query and list.
-        texts: Whether the texts of the documents are pulled too.
-        vectors: File with the vectors of the queries; None = legs name their own.
-        skip_failed: Whether queries of which a list fails for good are left out.
-        start_over: Whether answers of an unfinished pull are forgotten, and a dataset that an
-            earlier pull wrote is replaced once the new one is whole.
-    """
-
-    connector: Connector
-    queries: Path | Mapping[str, str]
-    out: Path
-    name: str | None = None
-    depth: int = 100
-    texts: bool = False
-    vectors: Path | None = None
-    skip_failed: bool = False
-    start_over: bool = False
-
-
-@dataclass(frozen=True)
 class ListPlan:
     """One list that is pulled.
 

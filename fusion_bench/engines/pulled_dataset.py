@@ -29,8 +29,9 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.yaml_files import format_compact_yaml, read_yaml
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.engines.connectors import Connector
+from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull_answers import Answer
-from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan, PullOptions
+from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.outputs import RECORD, check_output, write_output
@@ -334,7 +335,8 @@ class PulledLists:
     """Everything that was pulled.
 
     Attributes:
-        options: The engine, and what is pulled of it.
+        connector: The engine.
+        options: What is pulled of it.
         plans: The lists that hold a document.
         answers: List → query id → answer.
         queries: The queries as their file has them.
@@ -342,6 +344,7 @@ class PulledLists:
         record: How it was pulled.
     """
 
+    connector: Connector
     options: PullOptions
     plans: Sequence[ListPlan]
     answers: Mapping[str, Mapping[str, Answer]]
@@ -454,7 +457,7 @@ def _dataset_keys(
     kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
     return {
         "name": make_dataset_name(options.name or resolve_path(options.out).name, "pulled"),
-        "description": f"Pulled from {options.connector.method}.",
+        "description": f"Pulled from {pulled.connector.method}.",
         **old,
         "queries": f"{place}{QUERIES_FILE}",
         **({} if pulled.texts is None else {"documents": f"{place}{DOCUMENTS_FILE}"}),
@@ -468,7 +471,7 @@ def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> 
     Where scores fall from hit to hit, equal ones keep the order of the file. Else the rank column
     decides.
     """
-    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.options.connector.legs[plan.name].roles)
+    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
     answers = pulled.answers[plan.name].values()
     is_ordered = all(_is_falling(answer) for answer in answers)
     order = {"source_ties": "file"} if is_ordered else {"rank_from": "column"}
@@ -482,7 +485,7 @@ def _experiment_text(pulled: PulledLists) -> str:
     has_fused = len(legs) < len(pulled.plans)
     if has_fused:
         systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
-    connector = pulled.options.connector
+    connector = pulled.connector
     replay = connector.describe_replay(pulled.options.depth)
     if has_fused and replay is not None:
         name = _free_name(REPLAY, legs)

@@ -20,8 +20,12 @@ FOLDER = Path(fusion_bench.cli.__file__).parent
 FILES = sorted(FOLDER.glob("*.py"))
 #: What several commands share, beside their own files.
 SHARED = sorted((FOLDER / "application").glob("*.py"))
-#: Read as attributes of the record by the function that takes it whole.
-TAKEN_WHOLE = {"rerank": import_module("fusion_bench.models.rerank_run")}
+#: Read as attributes of the record by the functions that take it whole.
+TAKEN_WHOLE = {
+    "export": ["engines.export"],
+    "pull": ["engines.pull", "engines.pull_answers"],
+    "rerank": ["models.rerank_run"],
+}
 
 
 def read_names(path: Path) -> set[str]:
@@ -84,8 +88,8 @@ def test_each_option_is_read_or_handed_on(path: Path) -> None:
         used |= read_names(file)
         for function in list_called(file):
             used |= set(inspect.signature(function).parameters)
-    if path.stem in TAKEN_WHOLE:
-        used |= read_names(Path(str(TAKEN_WHOLE[path.stem].__file__)))
+    for name in TAKEN_WHOLE.get(path.stem, ()):
+        used |= read_names(Path(str(import_module(f"fusion_bench.{name}").__file__)))
     unused = {
         (each.__name__, option.name)
         for each in option_classes(path)

@@ -10,8 +10,8 @@ import yaml
 
 import fusion_bench
 from fusion_bench.engines.connectors import connectors
+from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import pull_dataset
-from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from tests.engines.connectors.cases import CASES, QUERY
@@ -44,7 +44,8 @@ def test_the_pulled_experiment_replays_the_engine(name: str, tmp_path: Path) -> 
         )
         queries = write_lines(tmp_path / "queries.jsonl", {"id": "q1", "text": QUERY.text})
         out = tmp_path / "mine"
-        pull_dataset(PullOptions(connector, Path(queries), out, depth=case.depth, texts=True))
+        options = PullOptions(out=out, depth=case.depth, texts=True)
+        pull_dataset(connector, Path(queries), options)
     (out / "qrels.txt").write_text("q1 0 d1 1\n", encoding="utf-8")  # to evaluate, some are needed
     with (out / "dataset.yaml").open("a", encoding="utf-8") as file:
         file.write("qrels: qrels.txt\n")

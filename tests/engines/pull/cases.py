@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.config.options import list_options
 from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import PulledDataset, pull_dataset
-from fusion_bench.engines.pull_questions import PullOptions
 
 MODULE = "tests.engines.pull.functions"
 KEYWORD = {"function": f"{MODULE}:keyword", "roles": ["keyword"]}
@@ -28,9 +29,8 @@ def write_queries(folder: Path, text: str = QUERIES) -> Path:
 
 def pull(folder: Path, legs: dict[str, Any], *, text: str = QUERIES, **given: Any) -> PulledDataset:  # noqa: ANN401 - of two kinds
     """Pull into ``mine`` of a folder; options of the pull, all others are the connector's."""
-    names = PullOptions.__dataclass_fields__.keys() & given.keys()
+    names = {each.name for each in list_options(PullOptions)} & given.keys()
     options = {name: given.pop(name) for name in names}
     connector = build_connector("python", {"legs": legs, "wait": 0, **given})
-    return pull_dataset(
-        PullOptions(connector, write_queries(folder, text), folder / "mine", **options)
-    )
+    queries = write_queries(folder, text)
+    return pull_dataset(connector, queries, PullOptions(out=folder / "mine", **options))

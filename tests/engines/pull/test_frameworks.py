@@ -14,8 +14,8 @@ import fusion_bench
 from benchmarks.studies.pulled_engines.orders import compare_orders
 from fusion_bench.data.run import Run
 from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import PulledDataset, pull_dataset
-from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
@@ -30,7 +30,7 @@ STORES = framework_stores.__name__
 def pull(folder: Path, engine: str, settings: dict[str, Any], **options: Any) -> PulledDataset:  # noqa: ANN401 - of the pull
     connector = build_connector(engine, settings)
     queries = write_queries(folder)
-    return pull_dataset(PullOptions(connector, queries, folder / "mine", **options))
+    return pull_dataset(connector, queries, PullOptions(out=folder / "mine", **options))
 
 
 def read_lists(folder: Path) -> dict[str, dict[str, dict[str, float]]]:

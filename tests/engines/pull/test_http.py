@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.config.options import list_options
 from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import PulledDataset, pull_dataset
-from fusion_bench.engines.pull_questions import PullOptions
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.io.dataset import load_dataset
 from tests.engines.pull.cases import QUERIES, write_queries
@@ -22,12 +23,12 @@ LEG = {"path": "/search", "body": BODY, "hits": "/result/hits", "text": "/text"}
 
 
 def pull(folder: Path, url: str, *, text: str = QUERIES, **given: Any) -> PulledDataset:  # noqa: ANN401 - of two kinds
-    names = PullOptions.__dataclass_fields__.keys() & given.keys()
+    names = {each.name for each in list_options(PullOptions)} & given.keys()
     options = {name: given.pop(name) for name in names}
     settings = {"url": url, "legs": {"mine": LEG}, "wait": 0, "attempts": 2, **given}
     connector = build_connector("http", settings)
     queries = write_queries(folder, text)
-    return pull_dataset(PullOptions(connector, queries, folder / "mine", **options))
+    return pull_dataset(connector, queries, PullOptions(out=folder / "mine", **options))
 
 
 def answering(*replies: Reply) -> SearchServer:
