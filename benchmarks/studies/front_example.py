@@ -1,4 +1,4 @@
-"""The Pareto front of the default experiment in docs/tuning.md: table, findings, picture.
+"""The Pareto front of the default experiment in docs/studies/tuning.md: table, findings, picture.
 
 The reranker of ``attack`` has no price. The example assumes 2 per 1,000 candidates and 4 ms each.
 

@@ -1,4 +1,4 @@
-"""What the studies share: their command line, and their tables in docs/tuning.md."""
+"""What the studies share: their command line, and their tables in docs/studies/tuning.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.table import replace_between_marks
 
-PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "tuning.md"
 
 
 def parse_options(
@@ -31,7 +31,7 @@ def parse_options(
     parser.add_argument("--only", default="", help="only collections whose name contains this")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--toy", action="store_true", help="a small made collection, a few seconds")
-    mode.add_argument("--write", action="store_true", help="renew docs/tuning.md")
+    mode.add_argument("--write", action="store_true", help="renew docs/studies/tuning.md")
     options = parser.parse_args(arguments)
     for name, number in (toy if options.toy else full).items():
         if getattr(options, name) is None:
@@ -40,5 +40,5 @@ def parse_options(
 
 
 def write_table(name: str, table: str) -> None:
-    """Put a table into docs/tuning.md, between the marks of its name."""
+    """Put a table into docs/studies/tuning.md, between the marks of its name."""
     replace_between_marks(PAGE, f"\n{table}\n\n", name)

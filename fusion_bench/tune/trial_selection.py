@@ -176,7 +176,7 @@ def shrunken_gains(
 
     Source: conjugate normal prior, Gelman et al., "Bayesian Data Analysis", section 2.5; the prior
     mean is below 0 because most changes do harm. The weight of ten was decided on subsamples, see
-    docs/tuning.md.
+    docs/studies/tuning.md.
 
     Args:
         values: Shape (T, Q), the primary measure of each trial on the tuning queries.

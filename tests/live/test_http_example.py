@@ -205,7 +205,7 @@ def test_the_first_example_and_the_profiles_run(
         write_project(closed_port())
         names: dict[str, Any] = {}
         with monkeypatch.context() as patched:
-            patched.chdir(PAGE.parents[1])
+            patched.chdir(PAGE.parents[2])
             exec(FIRST.replace("http://127.0.0.1:8080", state.url), names)  # noqa: S102
     assert names["result"].provider == "tei/resolved-model@abc"
     assert len(capsys.readouterr().out.splitlines()) == 3

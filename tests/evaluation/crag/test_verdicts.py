@@ -98,8 +98,8 @@ def test_crossed_thresholds_are_refused(settings: type[CragRule]) -> None:
 
 
 def test_the_example_of_the_page() -> None:
-    page = Path(__file__).parents[3] / "docs/crag.md"
-    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    page = Path(__file__).parents[3] / "docs/reranking.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[-1].split("```")[0]
     names: dict[str, object] = {}
     exec(code, names)  # noqa: S102 - our own page
     assert "verdict" in names
