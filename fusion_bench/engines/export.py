@@ -86,29 +86,6 @@ class ScoredLists:
         return np.asarray(are_known & is_near & (self.tiers[i] == self.tiers[j]))
 
 
-def compare_lists(
-    first: System,
-    second: System,
-    runs: AlignedRuns,
-    spaces: Mapping[str, ScoreSpace],
-    *,
-    precision: Precision = "float32",
-    top: int,
-) -> ListChanges:
-    """Compare the final lists of two systems on every query.
-
-    Args:
-        first: A system.
-        second: Another one.
-        runs: All sources of the dataset.
-        spaces: Score space of each rerank list.
-        precision: In which scores count as equal, by either system.
-        top: So many documents of each list are compared.
-    """
-    before, after = (rank_lists(system, runs, spaces, top) for system in (first, second))
-    return find_changes(before, after, precision)
-
-
 def find_changes(before: ScoredLists, after: ScoredLists, precision: Precision) -> ListChanges:
     """The differences of two systems' lists over the same runs, cut at the same rank.
 
@@ -198,9 +175,8 @@ def replay_system(
     settings = task.experiment.model_dump(include=set(INFERENCE_KEYS))
     ((comparison,),) = compare_contrasts([contrast], settings)
     unjudged = _compare_unjudged(task, assessments[exported.name], assessments[system.name])
-    changes = compare_lists(
-        fitted[0], fitted[1], task.runs, dataset.spaces, precision=dialect.precision, top=TOP
-    )
+    before, after = (rank_lists(item, task.runs, dataset.spaces, TOP) for item in fitted)
+    changes = find_changes(before, after, dialect.precision)
     return ReplayRecord(
         dataset=dataset.name,
         fingerprint=dataset.fingerprint,

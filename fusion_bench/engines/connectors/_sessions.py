@@ -43,8 +43,7 @@ def rows_at(data: Any, *keys: str) -> list[dict[str, Any]]:  # noqa: ANN401 - JS
     Raises:
         ProviderError: Kind ``malformed``: there is none.
     """
-    for key in keys:
-        data = data.get(key) if isinstance(data, dict) else None
+    data = value_at(data, *keys)
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
         raise malformed_error(f"it has no list of objects under {'.'.join(keys)!r}")
     return data
@@ -520,7 +519,7 @@ class RequestConnector(FusedByDialect):
 
 
 class LibrarySession(Session):
-    """A database that its library opens; it does not promise that calls may run at the same time.
+    """A database that its library opens.
 
     Args:
         connector: Its settings.
@@ -531,13 +530,32 @@ class LibrarySession(Session):
 
     title: ClassVar[str]
 
+    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
+        """What the library says of the database."""
+        return await self._call(self._describe)
+
+    @abstractmethod
+    def _describe(self) -> Mapping[str, JsonValue]:
+        """The version, the count of documents, a digest of their configuration."""
+
+    async def _call(self, question: Callable[[], T]) -> T:
+        return await call_library(self.title, question, self._connector.timeout)
+
+
+class LockedSession(LibrarySession):
+    """One whose library does not promise that calls may run at the same time.
+
+    Args:
+        connector: Its settings.
+    """
+
     def __init__(self, connector: RequestConnector) -> None:
         super().__init__(connector)
         self._lock = asyncio.Lock()
 
     async def _call(self, question: Callable[[], T]) -> T:
         async with self._lock:
-            return await call_library(self.title, question, self._connector.timeout)
+            return await super()._call(question)
 
 
 class HttpSession(Session):
@@ -631,6 +649,8 @@ class ServerOrFolder(RequestHttpConnector):
         path: Folder or file that the engine's library opens instead of a server; by default it is
             asked one question at a time, so that latencies hold no waiting.
     """
+
+    has_window_by_leg: ClassVar[bool] = True
 
     url: str = ""
     path: str | None = Field(default=None, min_length=1)

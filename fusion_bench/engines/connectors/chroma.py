@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -21,9 +21,8 @@ from fusion_bench.engines.connectors import (
 )
 from fusion_bench.engines.connectors._sessions import (
     HttpSession,
+    LibrarySession,
     ServerOrFolder,
-    Session,
-    call_library,
     digest_of,
     json_sparse,
     number_at,
@@ -128,13 +127,11 @@ def _column_at(data: Any, name: str) -> list[Any]:  # noqa: ANN401 - JSON
     return list(columns[0])
 
 
-T = TypeVar("T")
-
 #: What a database has in its folder.
 DATABASE_FILE: Final = "chroma.sqlite3"
 
 
-class LocalSession(Session):
+class LocalSession(LibrarySession):
     """A collection of a folder.
 
     Args:
@@ -143,6 +140,7 @@ class LocalSession(Session):
         version: Of chromadb.
     """
 
+    title = Chroma.title
     _connector: ChromaConnector
 
     def __init__(self, connector: ChromaConnector, collection: Any, version: str) -> None:  # noqa: ANN401 - chromadb's
@@ -156,11 +154,7 @@ class LocalSession(Session):
         data = await self._call(lambda: self._collection.query(**body, include=include))
         return read_columns(dict(data), "distances", texts=texts)
 
-    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """Version, collection, count of documents, digest of the collection's configuration."""
-        return await self._call(self._fingerprint)
-
-    def _fingerprint(self) -> Mapping[str, JsonValue]:
+    def _describe(self) -> Mapping[str, JsonValue]:
         return {
             "version": self._version,
             "collection": self._connector.collection,
@@ -168,9 +162,6 @@ class LocalSession(Session):
             "documents": self._collection.count(),
             "configuration": digest_of(self._collection.configuration_json),
         }
-
-    async def _call(self, question: Callable[[], T]) -> T:
-        return await call_library(Chroma.title, question, self._connector.timeout)
 
 
 EMBEDDING: Final = "#embedding"
@@ -206,7 +197,6 @@ class ChromaConnector(ServerOrFolder):
     session_type = ChromaSession
     scores = "the negative of Chroma's distance"
     key_header: ClassVar[KeyHeader] = KeyHeader("x-chroma-token")
-    has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "most_documents"
     limit_advice: ClassVar[str] = "ask for fewer, or raise it"
 

@@ -19,10 +19,9 @@ from fusion_bench.engines.connectors import (
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
+    LibrarySession,
     RequestConnector,
-    Session,
     TableFields,
-    call_library,
     digest_of,
     signed_score,
     vector_of,
@@ -135,7 +134,7 @@ class LanceDBConnector(TableFields, RequestConnector):
         return self.legs[leg].field or leg
 
 
-class LanceSession(Session):
+class LanceSession(LibrarySession):
     """A table that is open.
 
     Args:
@@ -144,6 +143,7 @@ class LanceSession(Session):
         version: Of the library.
     """
 
+    title = LanceDB.title
     _connector: LanceDBConnector
 
     def __init__(self, connector: LanceDBConnector, table: Any, version: str) -> None:  # noqa: ANN401 - LanceDB's
@@ -165,8 +165,7 @@ class LanceSession(Session):
             rows: list[dict[str, Any]] = search.to_list()
             return rows
 
-        rows = await call_library(LanceDB.title, read_rows, connector.timeout)
-        return self._make_hits(rows, leg, texts=texts)
+        return self._make_hits(await self._call(read_rows), leg, texts=texts)
 
     def _make_query(self, body: dict[str, Any], *, is_fused: bool) -> Any:  # noqa: ANN401 - a query of LanceDB
         search = self._table.search(**body["search"])
@@ -182,11 +181,7 @@ class LanceSession(Session):
         score = score_column(self._connector, leg)
         return signed_score(row[score], -1 if score == DISTANCE else 1)
 
-    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """Versions of library and table, count of rows, digest of columns and indexes."""
-        return await call_library(LanceDB.title, self._fingerprint, self._connector.timeout)
-
-    def _fingerprint(self) -> Mapping[str, JsonValue]:
+    def _describe(self) -> Mapping[str, JsonValue]:
         indexes = [
             [index.name, index.index_type, index.columns] for index in self._table.list_indices()
         ]

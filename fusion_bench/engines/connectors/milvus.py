@@ -26,7 +26,7 @@ from fusion_bench.engines.connectors import (
 from fusion_bench.engines.connectors._sessions import (
     DocumentFields,
     HttpSession,
-    LibrarySession,
+    LockedSession,
     ServerOrFolder,
     digest_of,
     number_at,
@@ -121,7 +121,7 @@ TITLE: Final = "Milvus Lite"
 PURPOSE: Final = "pull from Milvus Lite"
 
 
-class LiteSession(LibrarySession):
+class LiteSession(LockedSession):
     """A database that is open.
 
     Args:
@@ -203,16 +203,14 @@ class LiteSession(LibrarySession):
             )
         return self._client.hybrid_search, {"reqs": searches, "ranker": ranker}
 
-    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """Version, collection, count of entities, digest of the collection's description."""
+    def _describe(self) -> Mapping[str, JsonValue]:
         name = self._connector.collection
-        stats = await self._call(lambda: self._client.get_collection_stats(name))
         fields = ("fields", "functions", "properties")
         stable = [str(self._description.get(key)) for key in fields]
         return {
             "version": f"Milvus Lite {importlib.metadata.version('milvus-lite')}",
             "collection": name,
-            "documents": stats["row_count"],
+            "documents": self._client.get_collection_stats(name)["row_count"],
             "configuration": digest_of([stable, self._metrics]),
         }
 
@@ -266,7 +264,6 @@ class MilvusConnector(DocumentFields, ServerOrFolder):
     dialect: ClassVar[str] = Milvus.name
     session_type = MilvusSession
     scores = "Milvus's distance; its negative for L2, HAMMING and JACCARD"
-    has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "Milvus"
 
     method: str = "milvus"

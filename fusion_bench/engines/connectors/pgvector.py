@@ -22,7 +22,8 @@ from fusion_bench.engines.connectors import (
     make_hit,
 )
 from fusion_bench.engines.connectors._sessions import (
-    FusedByDialect,
+    RequestConnector,
+    Session,
     TableFields,
     call_library,
     digest_of,
@@ -45,16 +46,15 @@ SCORES: Final[Mapping[str, tuple[str, str]]] = {
 BEST_FIRST: Final = 'ORDER BY hits.score DESC, hits.id COLLATE "C" DESC'
 
 
-def leg_statement(connector: PgvectorConnector, leg: str, depth: int, *, texts: bool) -> str:
+def leg_statement(connector: PgvectorConnector, leg: str, depth: int) -> str:
     """The statement of one leg, with the parameters ``query`` and ``vector``."""
-    hits = (
+    return (
         f"SELECT hits.id::text AS id, hits.score::double precision AS score "  # noqa: S608 - names are quoted
         f"FROM ({_select_hits(connector, leg, depth)}) AS hits {BEST_FIRST} LIMIT {depth}"
     )
-    return _add_texts(connector, hits) if texts else hits
 
 
-def fused_statement(connector: PgvectorConnector, depth: int, *, texts: bool) -> str:
+def fused_statement(connector: PgvectorConnector, depth: int) -> str:
     """The statement that ``export`` writes, over the legs; the parameters of each have its number.
 
     They are ``query``, and ``vector_1`` for the first leg.
@@ -64,7 +64,7 @@ def fused_statement(connector: PgvectorConnector, depth: int, *, texts: bool) ->
     for n, (leg, window) in enumerate(windows_by_source(system).items(), 1):
         select = _select_hits(connector, leg, window).replace("%(vector)s", f"%(vector_{n})s")
         statement = statement.replace(f'FROM "LIST_{n}"', f'FROM ({select}) AS "LIST_{n}"')
-    return _add_texts(connector, statement) if texts else statement
+    return statement
 
 
 def count_statement(connector: PgvectorConnector, leg: str, most: int) -> str:
@@ -101,7 +101,8 @@ def _text_query(settings: PostgresLeg) -> str:
     return words if settings.operator == "and" else f"REPLACE({words}::text, '&', '|')::tsquery"
 
 
-def _add_texts(connector: PgvectorConnector, hits: str) -> str:
+def add_texts(connector: PgvectorConnector, hits: str) -> str:
+    """The statement of hits with the texts of their documents."""
     table, document = quote_table(connector.table), quote_name(connector.id_field)
     text = quote_name(connector.text_field or "")
     return (
@@ -137,7 +138,7 @@ def _kind_of(error: Exception) -> FailureKind:
     return "connection" if classes & transient else "refused"
 
 
-class PostgresSession:
+class PostgresSession(Session):
     """Connections to a database: read only, each call of a limited time.
 
     Args:
@@ -149,8 +150,10 @@ class PostgresSession:
         ProviderError: The server does not answer.
     """
 
+    _connector: PgvectorConnector
+
     def __init__(self, connector: PgvectorConnector) -> None:
-        self._connector = connector
+        super().__init__(connector)
         self._library = import_optional(
             "psycopg2", extra="postgres", purpose="pull from PostgreSQL"
         )
@@ -216,30 +219,18 @@ class PostgresSession:
             text = text if self._password is None else self._password.redact_text(text)
             raise ProviderError(f"{Pgvector.title}: {text}", kind=_kind_of(error)) from None
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def _search(
+        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        """The rows of the leg's statement; equal scores in the order of the tie rule."""
-        settings = self._connector.legs[leg]
-        require_text_field(self._connector.text_field, texts=texts)
-        parameters: dict[str, Any] = {"query": query.text}
-        if settings.search == "vector":
-            parameters["vector"] = _write_vector(vector_of(query, leg))
-        statement = leg_statement(self._connector, leg, depth, texts=texts)
-        hits = await self._read_hits(statement, parameters)
-        if settings.search == "vector" and settings.sql is None and len(hits) < depth:
+        """The rows of a statement; equal scores in the order of the tie rule."""
+        statement = body["statement"]
+        if require_text_field(self._connector.text_field, texts=texts):
+            statement = add_texts(self._connector, statement)
+        rows = await self._read_rows(statement, body["parameters"])
+        hits = [make_hit(*row) for row in rows]
+        if leg and len(hits) < depth:
             await self._check_length(leg, len(hits), depth)
         return hits
-
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """The rows of the statement that ``export`` writes, over the legs."""
-        require_text_field(self._connector.text_field, texts=texts)
-        parameters: dict[str, Any] = {"query": query.text}
-        for n, (leg, settings) in enumerate(self._connector.legs.items(), 1):
-            if settings.search == "vector":
-                parameters[f"vector_{n}"] = _write_vector(vector_of(query, leg))
-        statement = fused_statement(self._connector, depth, texts=texts)
-        return await self._read_hits(statement, parameters)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Versions of server and pgvector, count of rows, digest of columns and indexes."""
@@ -256,9 +247,6 @@ class PostgresSession:
             "configuration": digest_of([columns, indexes]),
         }
 
-    async def _read_hits(self, statement: str, parameters: Mapping[str, Any]) -> list[Hit]:
-        return [make_hit(*row) for row in await self._read_rows(statement, parameters)]
-
     async def _read_rows(
         self, statement: str, parameters: Mapping[str, Any]
     ) -> list[tuple[Any, ...]]:
@@ -269,11 +257,14 @@ class PostgresSession:
         )
 
     async def _check_length(self, leg: str, length: int, depth: int) -> None:
-        """Refuse a list that an index cut short.
+        """Refuse a list of near vectors that an index cut short.
 
         Raises:
             ProviderError: Kind ``refused``: there are more documents.
         """
+        settings = self._connector.legs[leg]
+        if settings.search != "vector" or settings.sql is not None:
+            return
         rows = await self._read_rows(count_statement(self._connector, leg, depth), {})
         if rows[0][0] > length:
             raise ProviderError(
@@ -322,7 +313,7 @@ class PostgresLeg(SearchLeg):
 
 
 @connectors.register
-class PgvectorConnector(TableFields, FusedByDialect, ServerModel):
+class PgvectorConnector(TableFields, RequestConnector, ServerModel):
     """A table of PostgreSQL.
 
     Attributes:
@@ -361,6 +352,21 @@ class PgvectorConnector(TableFields, FusedByDialect, ServerModel):
             yield session
         finally:
             session.close()
+
+    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The statement of one leg, and its parameters."""
+        parameters: dict[str, Any] = {"query": query.text}
+        if self.legs[leg].search == "vector":
+            parameters["vector"] = _write_vector(vector_of(query, leg))
+        return {"statement": leg_statement(self, leg, depth), "parameters": parameters}
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The statement that ``export`` writes over the legs, and its parameters."""
+        parameters: dict[str, Any] = {"query": query.text}
+        for n, (leg, settings) in enumerate(self.legs.items(), 1):
+            if settings.search == "vector":
+                parameters[f"vector_{n}"] = _write_vector(vector_of(query, leg))
+        return {"statement": fused_statement(self, depth), "parameters": parameters}
 
     def describe_score(self, leg: str) -> str:
         """The function of a text search, or what is made of a distance."""

@@ -29,7 +29,7 @@ from fusion_bench.engines.connectors import (
 from fusion_bench.engines.connectors._sessions import (
     DocumentFields,
     HttpSession,
-    LibrarySession,
+    LockedSession,
     ServerOrFolder,
     Session,
     digest_of,
@@ -133,7 +133,7 @@ BM25: Final = "qdrant/bm25"
 PURPOSE: Final = "pull from a folder of Qdrant"
 
 
-class LocalSession(PointSession, LibrarySession):
+class LocalSession(PointSession, LockedSession):
     """A folder that is open.
 
     Args:
@@ -148,9 +148,8 @@ class LocalSession(PointSession, LibrarySession):
         self._config: dict[str, Any] = {}
         self._bm25: Any = None
 
-    async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """Version of the library, collection, count of points, digest of the configuration."""
-        version, count = await self._call(self._count_points)
+    def _describe(self) -> Mapping[str, JsonValue]:
+        version, count = self._count_points()
         return {
             "version": version,
             "collection": self._connector.collection,
@@ -342,7 +341,6 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
     session_type = QdrantSession
     scores = "Qdrant's score; the negative of the distance for Euclid and Manhattan"
     key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
-    has_window_by_leg: ClassVar[bool] = True
     limit_name: ClassVar[str] = "most_documents"
     limit_advice: ClassVar[str] = "ask for fewer, or raise it"
 

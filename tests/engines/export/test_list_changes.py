@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.engines.export import ListChanges, Precision, compare_lists
+from fusion_bench.engines.export import ListChanges, Precision, find_changes, rank_lists
 from fusion_bench.experiment.system import System
 
 
@@ -27,7 +27,8 @@ def compare(
     aligned = align(Qrels.from_dict({"q": {"d1": 1}}), runs)
     fusion = {"method": "weighted_score", "normalize": "none"}
     systems = [System(name, [name], fusion, top_k=k) for name, k in (("a", None), ("b", cut))]
-    return compare_lists(systems[0], systems[1], aligned, {}, precision=precision, top=top)
+    before, after = (rank_lists(system, aligned, {}, top) for system in systems)
+    return find_changes(before, after, precision)
 
 
 @pytest.mark.parametrize(

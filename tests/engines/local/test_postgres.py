@@ -13,6 +13,7 @@ from benchmarks.studies.pulled_engines.indexes import Settings, build_postgres
 from fusion_bench.engines.connectors import EngineSession
 from fusion_bench.engines.connectors.pgvector import (
     PgvectorConnector,
+    add_texts,
     fused_statement,
     leg_statement,
 )
@@ -115,7 +116,7 @@ def test_names_of_columns_and_tables_are_quoted() -> None:
     assert isinstance(connector, PgvectorConnector)
     quoted = '"a""; DROP TABLE docs; --%%"'
     for leg_name in legs:
-        statement = leg_statement(connector, leg_name, 5, texts=True)
+        statement = add_texts(connector, leg_statement(connector, leg_name, 5))
         assert statement.replace(quoted, "").count("DROP") == 0
         assert f'"public".{quoted}' in statement
 
@@ -123,7 +124,7 @@ def test_names_of_columns_and_tables_are_quoted() -> None:
 def test_no_list_of_the_statement_is_left_to_replace(settings: Settings) -> None:
     connector = build("pgvector", settings, fused={"method": "convex"})
     assert isinstance(connector, PgvectorConnector)
-    statement = fused_statement(connector, 10, texts=False)
+    statement = fused_statement(connector, 10)
     assert statement.count('AS "LIST_') == 2
     assert statement.count("%(vector_2)s") == 2
     assert "%(vector)s" not in statement
