@@ -35,18 +35,19 @@ def command(options: base.JsonOptions) -> None:
 
 
 def build_connector_table(engines: Iterable[ConnectorEntry]) -> Table:
-    """A row an engine: its keys and those of a leg with their defaults; first what all share."""
+    """A row an engine: its keys and those of a source with their defaults; first what all share."""
     from fusion_bench.engines.engine_settings import list_shared_keys
     from fusion_bench.report.page import Column, make_table
 
-    shared, shared_leg = list_shared_keys()
+    shared, shared_source = list_shared_keys()
     columns: tuple[Column[ConnectorEntry | None], ...] = (
         Column("engine", lambda each: each["engine"] if each else "every engine", is_text=True),
         Column(
             "keys (default)", lambda e: _join_defaults(e["keys"] if e else shared), is_text=True
         ),
         Column(
-            *("keys of a leg (default)", lambda e: _join_defaults(e["leg"] if e else shared_leg)),
+            "keys of a leg (default)",
+            lambda each: _join_defaults(each["leg"] if each else shared_source),
             is_text=True,
         ),
         Column(

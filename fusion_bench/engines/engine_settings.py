@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from fusion_bench.config.models import Location, StrictModel, parse_model
 from fusion_bench.config.yaml_files import read_yaml
-from fusion_bench.engines.connectors import Connector, LegSettings, connectors
+from fusion_bench.engines.connectors import Connector, SourceSettings, connectors
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.overrides import set_options
 
@@ -92,7 +92,7 @@ def list_connectors() -> list[ConnectorEntry]:
             engine=name,
             source=model.source,
             keys=_list_defaults(model, Connector),
-            leg=_list_defaults(_find_leg(model), LegSettings),
+            leg=_list_defaults(_find_source(model), SourceSettings),
             fuses=model.model_fields["fused"].annotation is not type(None),
         )
         for name, model in connectors.load_all().items()
@@ -100,14 +100,15 @@ def list_connectors() -> list[ConnectorEntry]:
 
 
 def list_shared_keys() -> tuple[dict[str, str], dict[str, str]]:
-    """Default of each key that every engine has, and of each key that every leg has."""
-    return _list_defaults(Connector, None), _list_defaults(LegSettings, None)
+    """Default of each key that every engine has, and of each key that every source has."""
+    return _list_defaults(Connector, None), _list_defaults(SourceSettings, None)
 
 
-def _find_leg(model: type[Connector]) -> type[LegSettings]:
-    """The model of an engine's legs."""
-    leg = get_args(model.model_fields["legs"].annotation)[1]
-    return leg if isinstance(leg, type) and issubclass(leg, LegSettings) else LegSettings
+def _find_source(model: type[Connector]) -> type[SourceSettings]:
+    """The model of an engine's sources."""
+    source = get_args(model.model_fields["legs"].annotation)[1]
+    is_own = isinstance(source, type) and issubclass(source, SourceSettings)
+    return source if is_own else SourceSettings
 
 
 def _list_defaults(model: type[StrictModel], base: type[StrictModel] | None) -> dict[str, str]:

@@ -263,7 +263,7 @@ class PullWork:
         plan, query, texts = question.plan, question.query, self.options.texts
         if plan.is_fused:
             return session.read_fused(query, depth=plan.depth, texts=texts)
-        return session.read_leg(plan.name, query, depth=plan.depth, texts=texts)
+        return session.read_source(plan.name, query, depth=plan.depth, texts=texts)
 
     def _with_remedy(self, error: FusionBenchError) -> FusionBenchError:
         if not isinstance(error, ProviderError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from fusion_bench.config.models import StrictModel
-from fusion_bench.engines.connectors import Connector, LegSettings, PullQuery, load_object
+from fusion_bench.engines.connectors import Connector, PullQuery, SourceSettings, load_object
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import read_objects
 from fusion_bench.models.answer_stores import AnswerStore
@@ -35,51 +35,52 @@ def find_vectors(
     store: AnswerStore,
     on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> dict[str, Vectors]:
-    """The vectors of each leg that searches by one.
+    """The vectors of each source that searches by one.
 
     Args:
         connector: The engine.
         texts: Query id → text.
-        default: The file of ``--vectors``, for legs that name nothing; None = there is none.
+        default: The file of ``--vectors``, for sources that name nothing; None = there is none.
         store: Keeps what an encoder answers.
         on_progress: Called with the number of vectors that an encoder made, and of all.
 
     Raises:
-        ConfigError: A leg has no source of vectors, or a source has no leg.
+        ConfigError: A source has no vectors, or vectors have no source that searches by them.
         DataError: A vector is missing or breaks a rule.
         ProviderError: An encoder failed.
     """
     _refuse_unused(connector, default)
     known: dict[str, Vectors] = {}
     vectors: dict[str, Vectors] = {}
-    for name, leg in connector.legs.items():
-        if leg.query_form == "text":
+    for name, source in connector.legs.items():
+        if source.query_form == "text":
             continue
-        source = _describe_source(name, leg, default)
-        if source not in known:
-            known[source] = _read_vectors(name, leg, default, texts, store, on_progress)
+        origin = _describe_origin(name, source, default)
+        if origin not in known:
+            known[origin] = _read_vectors(name, source, default, texts, store, on_progress)
         vectors[name] = {
-            query: _check_vector(known[source].get(query), leg, f"{source}: query {query!r}")
+            query: _check_vector(known[origin].get(query), source, f"{origin}: query {query!r}")
             for query in texts
         }
     return vectors
 
 
 def _refuse_unused(connector: Connector, default: Path | None) -> None:
-    """Refuse vectors that no leg would search by.
+    """Refuse vectors that no source would search by.
 
     Raises:
         ConfigError: There are such vectors.
     """
-    legs = connector.legs.items()
-    for name, leg in legs:
-        if leg.query_form == "text" and (leg.vectors or leg.encoder):
-            key = "vectors" if leg.vectors else "encoder"
+    sources = connector.legs.items()
+    for name, source in sources:
+        if source.query_form == "text" and (source.vectors or source.encoder):
+            key = "vectors" if source.vectors else "encoder"
             raise ConfigError(
                 f"legs.{name}.{key}: this leg searches by the text: leave {key!r} out"
             )
     is_used = any(
-        leg.query_form != "text" and leg.vectors is None and leg.encoder is None for _, leg in legs
+        source.query_form != "text" and source.vectors is None and source.encoder is None
+        for _, source in sources
     )
     if default is not None and not is_used:
         raise ConfigError(
@@ -87,33 +88,33 @@ def _refuse_unused(connector: Connector, default: Path | None) -> None:
         )
 
 
-def _describe_source(name: str, leg: LegSettings, default: Path | None) -> str:
-    given = leg.vectors or (leg.encoder and f"encoder {leg.encoder!r}") or default
+def _describe_origin(name: str, source: SourceSettings, default: Path | None) -> str:
+    given = source.vectors or (source.encoder and f"encoder {source.encoder!r}") or default
     if given is None:
-        remedy = "" if leg.query_form == "sparse_vector" else " or 'encoder'"
+        remedy = "" if source.query_form == "sparse_vector" else " or 'encoder'"
         raise ConfigError(
-            f"legs.{name}: it searches by a {leg.query_form.replace('_', ' ')}, and there is none: "
-            f"name a file with --vectors, or give the leg 'vectors'{remedy}"
+            f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, and there is "
+            f"none: name a file with --vectors, or give the leg 'vectors'{remedy}"
         )
     return str(given)
 
 
 def _read_vectors(
     name: str,
-    leg: LegSettings,
+    source: SourceSettings,
     default: Path | None,
     texts: Mapping[str, str],
     store: AnswerStore,
     on_progress: Callable[[int, int], None],
 ) -> Vectors:
-    if leg.vectors is None and leg.encoder is not None:
+    if source.vectors is None and source.encoder is not None:
         try:
-            encoder = encoders.build(leg.encoder)
+            encoder = encoders.build(source.encoder)
         except ConfigError as error:
             raise ConfigError(f"legs.{name}.encoder: {error}") from None
         rows, _ = embed_texts(encoder, list(texts.values()), "query", store, on_progress)
         return dict(zip(texts, map(tuple, rows.tolist()), strict=True))
-    given = leg.vectors or str(default)
+    given = source.vectors or str(default)
     module, _, attribute = given.rpartition(":")
     if module and attribute and not Path(given).exists():
         return _call_function(given, texts)
@@ -165,10 +166,10 @@ def _read_lines(path: Path) -> Vectors:
     return vectors
 
 
-def _check_vector(vector: Vector | None, leg: LegSettings, where: str) -> Vector:
+def _check_vector(vector: Vector | None, source: SourceSettings, where: str) -> Vector:
     if vector is None:
         raise DataError(f"{where}: no vector: every query needs one")
-    is_sparse = leg.query_form == "sparse_vector"
+    is_sparse = source.query_form == "sparse_vector"
     if isinstance(vector, Mapping) != is_sparse:
         wanted = "a sparse vector (dimension → weight)" if is_sparse else "a list of numbers"
         raise DataError(f"{where}: {wanted} is needed")
@@ -196,7 +197,7 @@ class ListPlan:
     """One list that is pulled.
 
     Attributes:
-        name: Of a leg, or :data:`FUSED_LIST`.
+        name: Of a source, or :data:`FUSED_LIST`.
         depth: Most hits per query.
         is_fused: Whether it is the engine's own fused answer.
     """
@@ -222,18 +223,18 @@ class Question:
 
 
 def plan_lists(connector: Connector, depth: int) -> tuple[ListPlan, ...]:
-    """The legs, and the fused answer where it is configured.
+    """The sources, and the fused answer where it is configured.
 
     Args:
         connector: The engine.
-        depth: Most hits of the fused answer, and of legs without a depth of their own.
+        depth: Most hits of the fused answer, and of sources without a depth of their own.
 
     Raises:
-        ConfigError: A leg has the name of the fused list, or a depth is too great for the engine.
+        ConfigError: A source is named as the fused list, or a depth is too great for the engine.
     """
     if FUSED_LIST in connector.legs:
         raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
-    plans = [ListPlan(name, leg.depth or depth) for name, leg in connector.legs.items()]
+    plans = [ListPlan(name, source.depth or depth) for name, source in connector.legs.items()]
     for plan in plans:
         connector.check_depth(plan.name, plan.depth)
     if connector.fused is None:
@@ -243,18 +244,18 @@ def plan_lists(connector: Connector, depth: int) -> tuple[ListPlan, ...]:
 
 
 def build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> list[PullQuery]:
-    """The queries as the legs search for them.
+    """The queries as the sources search for them.
 
     Args:
         texts: Query id → text.
-        vectors: Leg → query id → vector.
+        vectors: Source → query id → vector.
     """
     return [
         PullQuery(
             query,
             text,
-            {leg: v for leg, of in vectors.items() if isinstance(v := of[query], tuple)},
-            {leg: v for leg, of in vectors.items() if isinstance(v := of[query], Mapping)},
+            {source: v for source, of in vectors.items() if isinstance(v := of[query], tuple)},
+            {source: v for source, of in vectors.items() if isinstance(v := of[query], Mapping)},
         )
         for query, text in texts.items()
     ]
@@ -280,11 +281,15 @@ def list_questions(
 def _hash_question(plan: ListPlan, query: PullQuery, *, texts: bool) -> str:
     """SHA-256 of what an answer depends on besides the settings and the index."""
     names = sorted({*query.vectors, *query.sparse_vectors})
-    legs = [name for name in names if plan.is_fused or name == plan.name]
+    sources = [name for name in names if plan.is_fused or name == plan.name]
     numbers = [
         text
-        for leg in legs
-        for text in (leg, repr(query.vectors.get(leg)), repr(query.sparse_vectors.get(leg)))
+        for source in sources
+        for text in (
+            source,
+            repr(query.vectors.get(source)),
+            repr(query.sparse_vectors.get(source)),
+        )
     ]
     return hash_values(plan.name, plan.depth, int(texts), query.id, query.text, numbers)
 

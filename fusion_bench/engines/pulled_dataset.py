@@ -480,26 +480,26 @@ def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> 
 
 
 def _experiment_text(pulled: PulledLists) -> str:
-    legs = [plan.name for plan in pulled.plans if not plan.is_fused]
-    systems: dict[str, Any] = {name: {"runs": [name]} for name in legs}
-    has_fused = len(legs) < len(pulled.plans)
+    sources = [plan.name for plan in pulled.plans if not plan.is_fused]
+    systems: dict[str, Any] = {name: {"runs": [name]} for name in sources}
+    has_fused = len(sources) < len(pulled.plans)
     if has_fused:
         systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
     connector = pulled.connector
     replay = connector.describe_replay(pulled.options.depth)
     if has_fused and replay is not None:
-        name = _free_name(REPLAY, legs)
-        systems[name] = {"dialect": connector.dialect, "runs": legs, **replay}
-    if len(legs) > 1:
-        systems[_free_name(RRF, legs)] = {"runs": legs, "fusion": {"method": "rrf"}}
+        name = _free_name(REPLAY, sources)
+        systems[name] = {"dialect": connector.dialect, "runs": sources, **replay}
+    if len(sources) > 1:
+        systems[_free_name(RRF, sources)] = {"runs": sources, "fusion": {"method": "rrf"}}
     data = {
         "description": f"The legs of {connector.method} alone, and their fusions.",
         "dataset": DATASET_FILE,
         "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
         "systems": systems,
     }
-    if len(legs) > 1:
-        data["tune"] = {"system": _free_name(RRF, legs)}
+    if len(sources) > 1:
+        data["tune"] = {"system": _free_name(RRF, sources)}
     return f"{WRITTEN_BY}{format_compact_yaml(data)}"
 
 

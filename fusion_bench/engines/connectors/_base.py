@@ -1,4 +1,4 @@
-"""Base classes of connectors: a search engine as a configuration, its legs, hits, sessions."""
+"""Base classes of connectors: a search engine as a configuration, its sources, hits, sessions."""
 
 from __future__ import annotations
 
@@ -132,14 +132,14 @@ def incomplete_error(problem: str) -> ProviderError:
 
 @dataclass(frozen=True)
 class PullQuery:
-    """One query as the legs search for it.
+    """One query as the sources search for it.
 
     Attributes:
         id: Its id.
         text: What is asked.
-        vectors: Name of a leg → the vector of the query, where the leg searches by one.
-        sparse_vectors: Name of a leg → the query's weight of each dimension, where the leg searches
-            by a sparse vector.
+        vectors: Name of a source → the vector of the query, where the source searches by one.
+        sparse_vectors: Name of a source → the query's weight of each dimension, where the source
+            searches by a sparse vector.
     """
 
     id: str
@@ -156,13 +156,13 @@ class EngineSession(Protocol):
     ``call_in_thread``.
     """
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def read_source(
+        self, source: str, query: PullQuery, *, depth: int, texts: bool
     ) -> Sequence[Hit]:
-        """The list of one leg alone, best first, as the engine orders it.
+        """The list of one source alone, best first, as the engine orders it.
 
         Args:
-            leg: Name of the leg.
+            source: Name of the source.
             query: The query.
             depth: Most hits.
             texts: Whether the texts of the documents are wanted.
@@ -174,7 +174,7 @@ class EngineSession(Protocol):
         ...
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """The engine's own fused answer over all legs; arguments as for :meth:`read_leg`."""
+        """The engine's own fused answer over all sources; arguments as for :meth:`read_source`."""
         ...
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
@@ -186,14 +186,14 @@ class EngineSession(Protocol):
         ...
 
 
-#: What a leg searches with.
+#: What a source searches with.
 QueryForm: TypeAlias = Literal["text", "vector", "sparse_vector"]
-#: A leg's name is that of its run: of a file, and of a source in an experiment.
-LEG_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
-LegName: TypeAlias = Annotated[str, Field(pattern=LEG_NAME, max_length=100)]
+#: A source's name is that of its run: of a file, and of a source of a system.
+SOURCE_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+SourceName: TypeAlias = Annotated[str, Field(pattern=SOURCE_NAME, max_length=100)]
 
 
-class LegSettings(StrictModel):
+class SourceSettings(StrictModel):
     """One leg of a hybrid query: one way to search, whose list is pulled alone.
 
     An engine's own legs derive from this and add what the engine needs: a field, a vector field, a
@@ -217,11 +217,11 @@ class LegSettings(StrictModel):
 
     @property
     def query_form(self) -> QueryForm:
-        """What the leg searches with; an engine's vector legs override it."""
+        """What the source searches with; an engine's vector sources override it."""
         return "text"
 
 
-class SearchLeg(LegSettings):
+class SearchSource(SourceSettings):
     """A leg that states what it searches with.
 
     Attributes:
@@ -268,7 +268,7 @@ class Connector(Method, ABC):
     scores: ClassVar[str] = "the engine's own score"
 
     method: str
-    legs: Annotated[Mapping[LegName, LegSettings], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, SourceSettings], Field(min_length=1)]
     fused: Any = None
     timeout: Annotated[float, Field(gt=0, le=3600)] = 60.0
     concurrency: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 4
@@ -286,17 +286,17 @@ class Connector(Method, ABC):
             ProviderError: The engine does not answer.
         """
 
-    def describe_score(self, _leg: str, /) -> str:
-        """What the scores of a leg are, for the provenance: ``BM25``, ``1 − cosine distance``."""
+    def describe_score(self, _source: str, /) -> str:
+        """What scores of a source are, for the provenance: ``BM25``, ``1 − cosine distance``."""
         return self.scores
 
     def describe_replay(self, depth: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of some engines
-        """Keys of a system, without ``dialect`` and ``runs``, that replays ``fused`` on the legs.
+        """Keys of a system, without ``dialect`` and ``runs``, replaying ``fused`` on the sources.
 
         None = nothing does. By default the fusion as it is configured.
 
         Args:
-            depth: Of the pull: most hits of the fused answer, and of legs without a depth.
+            depth: Of the pull: most hits of the fused answer, and of sources without a depth.
         """
         if self.fused is None or not self.dialect:
             return None
@@ -304,11 +304,11 @@ class Connector(Method, ABC):
         data = fusion.model_dump(mode="json") if isinstance(fusion, StrictModel) else fusion
         return {"fusion": data}
 
-    def check_depth(self, leg: str, depth: int) -> None:
+    def check_depth(self, source: str, depth: int) -> None:
         """Refuse, before anything is asked, a depth that the engine cannot return.
 
         Args:
-            leg: Name of the leg; empty = the fused answer.
+            source: Name of the source; empty = the fused answer.
             depth: Most documents per query.
 
         Raises:

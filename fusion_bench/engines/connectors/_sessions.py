@@ -96,26 +96,28 @@ def path_of(*parts: str) -> str:
     return "".join(f"/{urllib.parse.quote(part, safe=',*$')}" for part in parts)
 
 
-def vector_of(query: PullQuery, leg: str) -> list[float]:
-    """The vector that a leg searches by.
+def vector_of(query: PullQuery, source: str) -> list[float]:
+    """The vector that a source searches by.
 
     Raises:
         ConfigError: The query has none.
     """
-    if leg not in query.vectors:
-        raise ConfigError(f"query {query.id!r} has no vector for leg {leg!r}: see --vectors")
-    return list(query.vectors[leg])
+    if source not in query.vectors:
+        raise ConfigError(f"query {query.id!r} has no vector for leg {source!r}: see --vectors")
+    return list(query.vectors[source])
 
 
-def sparse_vector_of(query: PullQuery, leg: str) -> Mapping[int, float]:
-    """The sparse vector that a leg searches by.
+def sparse_vector_of(query: PullQuery, source: str) -> Mapping[int, float]:
+    """The sparse vector that a source searches by.
 
     Raises:
         ConfigError: The query has none.
     """
-    if leg not in query.sparse_vectors:
-        raise ConfigError(f"query {query.id!r} has no sparse vector for leg {leg!r}: see --vectors")
-    return query.sparse_vectors[leg]
+    if source not in query.sparse_vectors:
+        raise ConfigError(
+            f"query {query.id!r} has no sparse vector for leg {source!r}: see --vectors"
+        )
+    return query.sparse_vectors[source]
 
 
 def require_text_field(name: str | None, *, texts: bool) -> str | None:
@@ -240,7 +242,7 @@ class FusedByDialect(Connector):
 
     limit_name: ClassVar[str] = "the engine"
     limit_advice: ClassVar[str] = "ask for fewer, or raise it there and set most_documents"
-    has_window_by_leg: ClassVar[bool] = False
+    has_window_by_source: ClassVar[bool] = False
     window_advice: ClassVar[str] = "set a smaller window"
 
     fused: dict[str, Any] | None = None
@@ -256,19 +258,19 @@ class FusedByDialect(Connector):
                 text = str(error)
                 prefix = "" if text.startswith(f"{FUSED}.") else f"{FUSED}."
                 raise ValueError(f"{prefix}{text}") from None
-            translation = dialects.find_plugin(self.dialect).translate(system, self._leg_roles())
+            translation = dialects.find_plugin(self.dialect).translate(system, self._source_roles())
             if translation.system is None:
                 raise ValueError(f"{FUSED}.{translation.reasons[0]} (runs are legs)")
         return self
 
     def fused_system(self, depth: int) -> System:
-        """The engine's own fusion of the legs as a system.
+        """The engine's own fusion of the sources as a system.
 
         Args:
             depth: How many fused documents are wanted.
 
         Raises:
-            ConfigError: The fusion is none of the dialect, or does not fit the legs.
+            ConfigError: The fusion is none of the dialect, or does not fit the sources.
         """
         windows = {name: self.window_of(name, depth) for name in self.legs}
         is_common = len({*windows.values()}) == 1
@@ -283,19 +285,19 @@ class FusedByDialect(Connector):
         return system.model_copy(update={"fusion": self._name_weights(system.fusion)})
 
     def _name_weights(self, fusion: Fusion) -> Fusion:
-        """The fusion with a weight for each leg, where it has weights by leg or role."""
-        roles = self._leg_roles()
+        """The fusion with a weight for each source, where it has weights by source or role."""
+        roles = self._source_roles()
         weights = fusion.source_weights([*roles], [*roles.values()]).tolist()
         if not getattr(fusion, "weights", None):
             return fusion
-        by_leg = dict(zip(roles, weights, strict=True))
-        for leg, weight in by_leg.items():
+        by_source = dict(zip(roles, weights, strict=True))
+        for source, weight in by_source.items():
             if weight == 0:
                 raise ConfigError(
-                    f"weights: 0 for leg {leg!r}: the engine would return its documents all the "
+                    f"weights: 0 for leg {source!r}: the engine would return its documents all the "
                     "same, and a replay would not: remove the leg, or give it a weight"
                 )
-        return fusion.model_copy(update={"weights": by_leg})
+        return fusion.model_copy(update={"weights": by_source})
 
     def fused_options(self) -> dict[str, Any]:
         """The fusion as the system has it: by default as it is configured."""
@@ -306,45 +308,45 @@ class FusedByDialect(Connector):
         if self.fused is None:
             return None
         system = self.fused_system(depth)
-        translation = dialects.find_plugin(self.dialect).translate(system, self._leg_roles())
+        translation = dialects.find_plugin(self.dialect).translate(system, self._source_roles())
         asked = translation.system or system
         fusion = system.fusion.model_dump(mode="json")
         return {"fusion": fusion, "depth": asked.depth, "top_k": asked.top_k}
 
-    def check_depth(self, leg: str, depth: int) -> None:
-        """Refuse what the engine does not return, and legs that are shorter than it fuses them."""
+    def check_depth(self, source: str, depth: int) -> None:
+        """Refuse what the engine does not return, and sources shorter than it fuses them."""
         if depth > self.most_documents:
-            place = f"legs.{leg}" if leg else FUSED
+            place = f"legs.{source}" if source else FUSED
             raise ConfigError(
                 f"{place}: depth {depth:,} is more than the {self.most_documents:,} documents that "
                 f"{self.limit_name} allows: {self.limit_advice}"
             )
-        if leg or self.fused is None:
+        if source or self.fused is None:
             return
         for name, settings in self.legs.items():
             self._check_length(name, settings.depth or depth, self.window_of(name, depth))
 
-    def _check_length(self, leg: str, length: int, window: int) -> None:
+    def _check_length(self, source: str, length: int, window: int) -> None:
         if length < window:
             raise ConfigError(
-                f"legs.{leg}: the engine fuses {window:,} documents of each leg, and {length:,} of "
-                f"this one are pulled: pull {window:,}, or {self.window_advice}"
+                f"legs.{source}: the engine fuses {window:,} documents of each leg, and {length:,} "
+                f"of this one are pulled: pull {window:,}, or {self.window_advice}"
             )
         if length > window and self.window is None:
             raise ConfigError(
-                f"legs.{leg}: the engine fuses {window:,} documents of each leg, and {length:,} of "
-                f"this one are pulled: set window: {window} too, or remove depth"
+                f"legs.{source}: the engine fuses {window:,} documents of each leg, and {length:,} "
+                f"of this one are pulled: set window: {window} too, or remove depth"
             )
 
-    def window_of(self, leg: str, depth: int) -> int:
-        """How many documents of a leg the engine fuses, of so many fused ones."""
-        if not self.has_window_by_leg:
+    def window_of(self, source: str, depth: int) -> int:
+        """How many documents of a source the engine fuses, of so many fused ones."""
+        if not self.has_window_by_source:
             return self.window or depth
-        length = self.legs[leg].depth or depth
+        length = self.legs[source].depth or depth
         return min(length, self.window or length)
 
-    def _leg_roles(self) -> dict[str, frozenset[str]]:
-        return {name: frozenset(leg.roles) for name, leg in self.legs.items()}
+    def _source_roles(self) -> dict[str, frozenset[str]]:
+        return {name: frozenset(source.roles) for name, source in self.legs.items()}
 
 
 T = TypeVar("T")
@@ -389,13 +391,13 @@ def wrap_errors(title: str) -> Iterator[None]:
         raise ProviderError(f"{title}: {text}", kind="refused") from None
 
 
-def json_sparse(query: PullQuery, leg: str) -> dict[str, list[Any]]:
-    """The sparse vector that a leg searches by, as ``indices`` and ``values``.
+def json_sparse(query: PullQuery, source: str) -> dict[str, list[Any]]:
+    """The sparse vector that a source searches by, as ``indices`` and ``values``.
 
     Raises:
         ConfigError: The query has none.
     """
-    weights = sorted(sparse_vector_of(query, leg).items())
+    weights = sorted(sparse_vector_of(query, source).items())
     return {
         "indices": [dimension for dimension, _ in weights],
         "values": [weight for _, weight in weights],
@@ -424,12 +426,12 @@ class Session(ABC):
         self._connector = connector
         self.signs: Mapping[str, int] = {}
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def read_source(
+        self, source: str, query: PullQuery, *, depth: int, texts: bool
     ) -> Sequence[Hit]:
-        """One search with the leg's query alone."""
-        body = self._connector.leg_request(leg, query, depth)
-        return await self._search(body, leg, depth, texts=texts)
+        """One search with the source's query alone."""
+        body = self._connector.source_request(source, query, depth)
+        return await self._search(body, source, depth, texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """One search that the engine fuses."""
@@ -438,15 +440,17 @@ class Session(ABC):
 
     @abstractmethod
     async def _search(
-        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
+        self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        """The hits of the answer to a request; the leg of the fused one has no name."""
+        """The hits of the answer to a request; the source of the fused one has no name."""
 
     @abstractmethod
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """What the lists depend on besides the settings."""
 
-    def _make_hits(self, rows: Iterable[Mapping[str, Any]], leg: str, *, texts: bool) -> list[Hit]:
+    def _make_hits(
+        self, rows: Iterable[Mapping[str, Any]], source: str, *, texts: bool
+    ) -> list[Hit]:
         """The hits of the rows of an answer.
 
         Raises:
@@ -458,14 +462,14 @@ class Session(ABC):
             known = value_at(row, *self.fields)
             document = self._read_id(row) if id_field is None else field_at(known, id_field)
             text = field_at(known, text_field) if texts and text_field else None
-            hits.append(make_hit(document, self._read_score(row, leg), text))
+            hits.append(make_hit(document, self._read_score(row, source), text))
         return hits
 
     def _read_id(self, row: Mapping[str, Any]) -> object:
         return value_at(row, *self.own_id)
 
-    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
-        return signed_score(value_at(row, *self.score), self.signs.get(leg, 1))
+    def _read_score(self, row: Mapping[str, Any], source: str) -> object:
+        return signed_score(value_at(row, *self.score), self.signs.get(source, 1))
 
 
 class DocumentFields(Connector):
@@ -505,8 +509,8 @@ class RequestConnector(FusedByDialect):
         text_field: str | None
 
     @abstractmethod
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The search of one leg."""
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The search of one source."""
 
     @abstractmethod
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
@@ -580,12 +584,12 @@ class HttpSession(Session):
         """Ask what later answers are read by."""
 
     async def _search(
-        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
+        self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         selected = self._select_fields(body, self._connector.read_fields(texts=texts))
         extra = self._connector.answer_bytes(depth, texts=texts)
-        data = await self._post(self._search_path(leg), selected, extra)
-        return self._make_hits(self._find_rows(data), leg, texts=texts)
+        data = await self._post(self._search_path(source), selected, extra)
+        return self._make_hits(self._find_rows(data), source, texts=texts)
 
     async def _post(self, path: str, body: dict[str, Any], extra_bytes: int = 0) -> Any:  # noqa: ANN401 - JSON
         data = await self._client.post_json(path, body, extra_bytes=extra_bytes)
@@ -609,7 +613,7 @@ class HttpSession(Session):
         """Refuse an answer that states an error, or is not whole."""
         refuse_error(self._client, data)
 
-    def _search_path(self, _leg: str) -> str:
+    def _search_path(self, _source: str) -> str:
         """Where a search is sent."""
         raise NotImplementedError
 
@@ -650,7 +654,7 @@ class ServerOrFolder(RequestHttpConnector):
             asked one question at a time, so that latencies hold no waiting.
     """
 
-    has_window_by_leg: ClassVar[bool] = True
+    has_window_by_source: ClassVar[bool] = True
 
     url: str = ""
     path: str | None = Field(default=None, min_length=1)
@@ -691,7 +695,7 @@ class ServerOrFolder(RequestHttpConnector):
 DEPTH: Final = "DEPTH"
 
 
-def fill_template(template: Any, query: PullQuery, leg: str, depth: int) -> Any:  # noqa: ANN401 - JSON
+def fill_template(template: Any, query: PullQuery, source: str, depth: int) -> Any:  # noqa: ANN401 - JSON
     """A template with the query in it.
 
     A text that is nothing but a placeholder is replaced: ``QUERY`` by the query's text,
@@ -701,17 +705,17 @@ def fill_template(template: Any, query: PullQuery, leg: str, depth: int) -> Any:
     Args:
         template: A JSON value.
         query: The query.
-        leg: Whose vector is meant.
+        source: Whose vector is meant.
         depth: How many documents are asked for.
     """
     if isinstance(template, Mapping):
-        return {key: fill_template(value, query, leg, depth) for key, value in template.items()}
+        return {key: fill_template(value, query, source, depth) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [fill_template(value, query, leg, depth) for value in template]
+        return [fill_template(value, query, source, depth) for value in template]
     if template == QUERY:
         return query.text
     if template == VECTOR:
-        return vector_of(query, leg)
+        return vector_of(query, source)
     return depth if template == DEPTH else template
 
 

@@ -1,4 +1,4 @@
-"""Azure AI Search: its legs, its connected service."""
+"""Azure AI Search: its sources, its connected service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
-from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
+from fusion_bench.engines.connectors import (
+    PullQuery,
+    QueryForm,
+    SourceName,
+    SourceSettings,
+    connectors,
+)
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     DocumentFields,
@@ -33,7 +39,7 @@ class AzureSession(HttpSession):
     score = ("@search.score",)
     _connector: AzureConnector
 
-    def _search_path(self, _leg: str) -> str:
+    def _search_path(self, _source: str) -> str:
         return self._path("docs", "search")
 
     def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
@@ -79,7 +85,7 @@ MOST_TOP: Final = 1_000
 TEXT_RECALL: Final = 1_000
 
 
-class AzureLeg(LegSettings):
+class AzureSource(SourceSettings):
     """The text query, or one vector query.
 
     Attributes:
@@ -97,7 +103,7 @@ class AzureLeg(LegSettings):
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _check_search(self) -> AzureLeg:
+    def _check_search(self) -> AzureSource:
         if bool(self.fields) == (self.vector_field is not None):
             raise ValueError("either fields or vector_field is needed")
         if self.options and not self.fields:
@@ -129,7 +135,7 @@ class AzureConnector(DocumentFields, RequestHttpConnector):
     dialect: ClassVar[str] = AzureAISearch.name
     session_type = AzureSession
     key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
-    has_window_by_leg: ClassVar[bool] = True
+    has_window_by_source: ClassVar[bool] = True
     window_advice: ClassVar[str] = "set an api_version that ends in -preview, and a smaller window"
     limit_name: ClassVar[str] = "one answer of Azure AI Search"
     limit_advice: ClassVar[str] = "ask for fewer"
@@ -139,7 +145,7 @@ class AzureConnector(DocumentFields, RequestHttpConnector):
     api_version: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(-preview)?$")] = (
         AzureAISearch.version
     )
-    legs: Annotated[Mapping[LegName, AzureLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, AzureSource], Field(min_length=1)]
     id_field: str = Field(min_length=1)
     filter: Annotated[str, Field(min_length=1)] | None = None
     most_documents: Annotated[Rank, Field(le=MOST_TOP)] = MOST_TOP
@@ -151,33 +157,33 @@ class AzureConnector(DocumentFields, RequestHttpConnector):
 
     def fused_options(self) -> dict[str, Any]:
         """The fusion, with the name of the text query."""
-        texts = [name for name, leg in self.legs.items() if leg.fields]
+        texts = [name for name, source in self.legs.items() if source.fields]
         if len(texts) > 1:
             raise ConfigError(f"text: one text query is fused, given {', '.join(texts)}")
         return {"text": texts[0] if texts else None, **super().fused_options()}
 
-    def window_of(self, leg: str, depth: int) -> int:
+    def window_of(self, source: str, depth: int) -> int:
         """A text query has 1,000 documents where the request cannot say so."""
-        if self.legs[leg].fields and not self.has_text_recall:
+        if self.legs[source].fields and not self.has_text_recall:
             return TEXT_RECALL
-        return super().window_of(leg, depth)
+        return super().window_of(source, depth)
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The search of one leg."""
-        settings = self.legs[leg]
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The search of one source."""
+        settings = self.legs[source]
         if settings.fields:
             text = {"search": query.text, "searchFields": ",".join(settings.fields)}
             return {**settings.options, **self._filter, **text, "top": depth}
-        vectors = [self._vector_query(leg, query, depth)]
+        vectors = [self._vector_query(source, query, depth)]
         return {**self._filter, "vectorQueries": vectors, "top": depth}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The exported request with the fields and the vectors of the legs."""
+        """The exported request with the fields and the vectors of the sources."""
         system = self.fused_system(depth)
         request: dict[str, Any] = json.loads(AzureAISearch.write(system).files[AZURE_FILE])
         text = request.pop("searchFields", None)
         if text is not None:
-            request.update(self.leg_request(text, query, depth))
+            request.update(self.source_request(text, query, depth))
         request.update(self._filter)
         request["vectorQueries"] = [
             {
@@ -194,12 +200,12 @@ class AzureConnector(DocumentFields, RequestHttpConnector):
     def _filter(self) -> dict[str, Any]:
         return {} if self.filter is None else {"filter": self.filter}
 
-    def _vector_query(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        settings = self.legs[leg]
+    def _vector_query(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[source]
         kind: dict[str, Any] = (
             {"kind": "text", "text": query.text}
             if settings.vectorized
-            else {"kind": "vector", "vector": vector_of(query, leg)}
+            else {"kind": "vector", "vector": vector_of(query, source)}
         )
         exhaustive = {"exhaustive": True} if settings.exhaustive else {}
         return {**kind, "fields": settings.vector_field, "k": depth, **exhaustive}

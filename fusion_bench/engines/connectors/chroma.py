@@ -1,4 +1,4 @@
-"""Chroma: its legs; a connected server, or a folder that its library opens."""
+"""Chroma: its sources; a connected server, or a folder that its library opens."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fusion_bench.config.models import MOST_RANK, Rank
 from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
-    LegName,
     PullQuery,
-    SearchLeg,
+    SearchSource,
+    SourceName,
     connectors,
     make_hit,
 )
@@ -63,7 +63,7 @@ class ChromaSession(HttpSession):
         return data
 
     async def _search(
-        self, body: dict[str, Any], _leg: str, depth: int, *, texts: bool
+        self, body: dict[str, Any], _source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         action, scores = "query", "distances"
         if self._connector.search_api:
@@ -148,7 +148,7 @@ class LocalSession(LibrarySession):
         self._collection, self._version = collection, version
 
     async def _search(
-        self, body: dict[str, Any], _leg: str, _depth: int, *, texts: bool
+        self, body: dict[str, Any], _source: str, _depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         include = list_included(texts=texts)
         data = await self._call(lambda: self._collection.query(**body, include=include))
@@ -167,7 +167,7 @@ class LocalSession(LibrarySession):
 EMBEDDING: Final = "#embedding"
 
 
-class ChromaLeg(SearchLeg):
+class ChromaSource(SearchSource):
     """A search by one embedding of the collection.
 
     Attributes:
@@ -203,7 +203,7 @@ class ChromaConnector(ServerOrFolder):
     method: str = "chroma"
     tenant: str = "default_tenant"
     database: str = "default_database"
-    legs: Annotated[Mapping[LegName, ChromaLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, ChromaSource], Field(min_length=1)]
     search_api: bool = False
     where: dict[str, JsonValue] | None = None
     most_documents: Rank = MOST_RANK
@@ -214,8 +214,8 @@ class ChromaConnector(ServerOrFolder):
             return self
         if self.fused is not None:
             raise ValueError("fused: only the search API fuses: set search_api: true, or remove it")
-        for name, leg in self.legs.items():
-            if leg.key != EMBEDDING or leg.search != "vector":
+        for name, source in self.legs.items():
+            if source.key != EMBEDDING or source.search != "vector":
                 raise ValueError(
                     f"legs.{name}: a query knows the vector {EMBEDDING!r} alone: set "
                     "search_api: true for other keys and searches"
@@ -246,11 +246,11 @@ class ChromaConnector(ServerOrFolder):
             collection = client.get_collection(self.collection, embedding_function=None)
         yield LocalSession(self, collection, library.__version__)
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """A query of the collection without what is included, or a search without its keys."""
         if self.search_api:
-            return self._search(self._knn(leg, query, depth), depth)
-        body = {"query_embeddings": [vector_of(query, leg)], "n_results": depth}
+            return self._search(self._knn(source, query, depth), depth)
+        body = {"query_embeddings": [vector_of(query, source)], "n_results": depth}
         return body if self.where is None else {**body, "where": self.where}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
@@ -262,8 +262,8 @@ class ChromaConnector(ServerOrFolder):
         if fusion.get("default") is not None:
             options["default"] = fusion["default"]
         terms: list[dict[str, Any]] = []
-        for leg, weight in weights.items():
-            position = self._knn(leg, query, windows[leg], **options)
+        for source, weight in weights.items():
+            position = self._knn(source, query, windows[source], **options)
             below: dict[str, Any] = {"$sum": [{"$val": fusion["k"]}, position]}
             terms.append({"$div": {"left": {"$val": weight}, "right": below}})
         total: dict[str, Any] = terms[0] if len(terms) == 1 else {"$sum": terms}
@@ -274,11 +274,11 @@ class ChromaConnector(ServerOrFolder):
         search = {"rank": rank, "limit": {"offset": 0, "limit": depth}}
         return search if self.where is None else {**search, "filter": self.where}
 
-    def _knn(self, leg: str, query: PullQuery, depth: int, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        settings = self.legs[leg]
+    def _knn(self, source: str, query: PullQuery, depth: int, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        settings = self.legs[source]
         value: Any
         if settings.search == "vector":
-            value = vector_of(query, leg)
+            value = vector_of(query, source)
         else:
-            value = {"#type": "sparse_vector", **json_sparse(query, leg)}
+            value = {"#type": "sparse_vector", **json_sparse(query, source)}
         return {"$knn": {"query": value, "key": settings.key, "limit": depth, **options}}

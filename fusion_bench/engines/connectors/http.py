@@ -14,10 +14,10 @@ from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
     HttpConnector,
-    LegName,
-    LegSettings,
     PullQuery,
     QueryForm,
+    SourceName,
+    SourceSettings,
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
@@ -30,8 +30,8 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.util.http_client import JsonClient, KeyHeader, open_client
 from fusion_bench.util.json_text import malformed_error
 
-#: The leg whose vectors fill the fused request where it names none.
-FIRST_LEG: Final = ""
+#: The source whose vectors fill the fused request where it names none.
+FIRST_SOURCE: Final = ""
 
 
 def check_pointer(pointer: str) -> str:
@@ -99,7 +99,7 @@ class HttpRequest(StrictModel):
         return value
 
 
-class HttpLeg(HttpRequest, LegSettings):
+class HttpSource(HttpRequest, SourceSettings):
     """One request as a leg."""
 
     @property
@@ -144,7 +144,7 @@ class GenericHttpConnector(HttpConnector):
     source: ClassVar[str] = "the user"
 
     method: str = "http"
-    legs: Annotated[Mapping[LegName, HttpLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, HttpSource], Field(min_length=1)]
     fused: HttpRequest | None = None
     fingerprint: FingerprintRequest | None = None
     key_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "Authorization"
@@ -161,9 +161,9 @@ class GenericHttpConnector(HttpConnector):
         async with self.open_http() as client:
             yield GenericHttpSession(self, client)
 
-    def describe_score(self, leg: str) -> str:
+    def describe_score(self, source: str) -> str:
         """Where it stands in the answer."""
-        settings = self.legs[leg]
+        settings = self.legs[source]
         if settings.score is None:
             return "1/rank: the service returns none"
         return (
@@ -182,32 +182,32 @@ class GenericHttpSession:
     def __init__(self, connector: GenericHttpConnector, client: JsonClient) -> None:
         self._connector, self._client = connector, client
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def read_source(
+        self, source: str, query: PullQuery, *, depth: int, texts: bool
     ) -> Sequence[Hit]:
-        """The hits of the leg's request."""
-        return await self._search(self._connector.legs[leg], leg, query, depth, texts=texts)
+        """The hits of the source's request."""
+        return await self._search(self._connector.legs[source], source, query, depth, texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """The hits of the fused request."""
         fused = self._connector.fused
         if fused is None:
             raise ConfigError("fused: no request is configured")
-        leg = next(iter(query.vectors), FIRST_LEG)
-        return await self._search(fused, leg, query, depth, texts=texts)
+        source = next(iter(query.vectors), FIRST_SOURCE)
+        return await self._search(fused, source, query, depth, texts=texts)
 
     async def _search(
-        self, request: HttpRequest, leg: str, query: PullQuery, depth: int, *, texts: bool
+        self, request: HttpRequest, source: str, query: PullQuery, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         if texts and request.text is None:
-            where = "fused" if request is self._connector.fused else f"legs.{leg}"
+            where = "fused" if request is self._connector.fused else f"legs.{source}"
             raise ConfigError(f"--texts: set {where}.text to the JSON pointer of a hit's text")
-        params = fill_template(request.params, query, leg, depth)
+        params = fill_template(request.params, query, source, depth)
         tail = f"?{urllib.parse.urlencode(params)}" if params else ""
         data = await self._client.request_json(
             request.request,
             f"{request.path}{tail}",
-            fill_template(request.body, query, leg, depth),
+            fill_template(request.body, query, source, depth),
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
         hits = follow_pointer(data, request.hits)

@@ -13,9 +13,9 @@ from pydantic import Field, JsonValue, model_validator
 from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
-    LegName,
     PullQuery,
-    SearchLeg,
+    SearchSource,
+    SourceName,
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
@@ -37,7 +37,7 @@ DISTANCE: Final = "_distance"
 FUSED_SCORE: Final = "_relevance_score"
 
 
-class LanceLeg(SearchLeg):
+class LanceSource(SearchSource):
     """A full-text search or a vector search.
 
     Attributes:
@@ -70,12 +70,12 @@ class LanceDBConnector(TableFields, RequestConnector):
     method: str = "lancedb"
     path: Annotated[str, Field(min_length=1)]
     table: str
-    legs: Annotated[Mapping[LegName, LanceLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, LanceSource], Field(min_length=1)]
     filter: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _check_pair(self) -> LanceDBConnector:
-        searches = sorted(leg.search for leg in self.legs.values())
+        searches = sorted(source.search for source in self.legs.values())
         if self.fused is not None and searches != ["text", "vector"]:
             raise ValueError(
                 "fused: the hybrid search needs one leg of 'search: text' and one of 'search: "
@@ -95,27 +95,27 @@ class LanceDBConnector(TableFields, RequestConnector):
             table = library.connect(self.path).open_table(self.table)
         yield LanceSession(self, table, library.__version__)
 
-    def describe_score(self, leg: str) -> str:
+    def describe_score(self, source: str) -> str:
         """BM25, or a distance with its sign turned."""
-        settings = self.legs[leg]
+        settings = self.legs[source]
         return "BM25" if settings.search == "text" else f"−{settings.metric or 'vector'} distance"
 
     def fused_options(self) -> dict[str, Any]:
-        """The reranker, with the name of the vector leg."""
-        return {**super().fused_options(), "vector": self.leg_of("vector")}
+        """The reranker, with the name of the vector source."""
+        return {**super().fused_options(), "vector": self.source_of("vector")}
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:  # noqa: ARG002 - put to it later
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:  # noqa: ARG002 - put to it later
         """The arguments of one search."""
-        settings, field = self.legs[leg], self.field_of(leg)
+        settings, field = self.legs[source], self.field_of(source)
         search: dict[str, Any] = {"query_type": "fts", "fts_columns": field, "query": query.text}
         if settings.search == "vector":
-            vector = {"query": vector_of(query, leg), "vector_column_name": field}
+            vector = {"query": vector_of(query, source), "vector_column_name": field}
             search = {"query_type": "vector", **vector}
         return {"search": search, "metric": settings.metric if settings.search != "text" else None}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:  # noqa: ARG002 - put to it later
         """The arguments of a hybrid search; both its searches fetch as much as it returns."""
-        text, vector = self.leg_of("text"), self.leg_of("vector")
+        text, vector = self.source_of("text"), self.source_of("vector")
         columns = {"vector_column_name": self.field_of(vector), "fts_columns": self.field_of(text)}
         return {
             "search": {"query_type": "hybrid", **columns},
@@ -125,13 +125,13 @@ class LanceDBConnector(TableFields, RequestConnector):
             "metric": self.legs[vector].metric,
         }
 
-    def leg_of(self, search: str) -> str:
-        """The first leg of a search."""
-        return next(name for name, leg in self.legs.items() if leg.search == search)
+    def source_of(self, search: str) -> str:
+        """The first source of a search."""
+        return next(name for name, source in self.legs.items() if source.search == search)
 
-    def field_of(self, leg: str) -> str:
-        """The column that a leg searches."""
-        return self.legs[leg].field or leg
+    def field_of(self, source: str) -> str:
+        """The column that a source searches."""
+        return self.legs[source].field or source
 
 
 class LanceSession(LibrarySession):
@@ -151,21 +151,21 @@ class LanceSession(LibrarySession):
         self._table, self._version = table, version
 
     async def _search(
-        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
+        self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        connector, score = self._connector, score_column(self._connector, leg)
+        connector, score = self._connector, score_column(self._connector, source)
         columns = connector.read_fields(texts=texts)
 
         def read_rows() -> list[dict[str, Any]]:
-            search = self._make_query(body, is_fused=not leg)
+            search = self._make_query(body, is_fused=not source)
             # A hybrid search selects its score itself.
-            search = search.select([*columns, score] if leg else columns).limit(depth)
+            search = search.select([*columns, score] if source else columns).limit(depth)
             if connector.filter is not None:
                 search = search.where(connector.filter, prefilter=True)
             rows: list[dict[str, Any]] = search.to_list()
             return rows
 
-        return self._make_hits(await self._call(read_rows), leg, texts=texts)
+        return self._make_hits(await self._call(read_rows), source, texts=texts)
 
     def _make_query(self, body: dict[str, Any], *, is_fused: bool) -> Any:  # noqa: ANN401 - a query of LanceDB
         search = self._table.search(**body["search"])
@@ -177,8 +177,8 @@ class LanceSession(LibrarySession):
             search = search.vector(body["vector"]).text(body["text"]).rerank(reranker)
         return search.distance_type(body["metric"]) if body["metric"] else search
 
-    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
-        score = score_column(self._connector, leg)
+    def _read_score(self, row: Mapping[str, Any], source: str) -> object:
+        score = score_column(self._connector, source)
         return signed_score(row[score], -1 if score == DISTANCE else 1)
 
     def _describe(self) -> Mapping[str, JsonValue]:
@@ -195,8 +195,8 @@ class LanceSession(LibrarySession):
         }
 
 
-def score_column(connector: LanceDBConnector, leg: str) -> str:
-    """The column with the scores of a leg, or of the hybrid search."""
-    if not leg:
+def score_column(connector: LanceDBConnector, source: str) -> str:
+    """The column with the scores of a source, or of the hybrid search."""
+    if not source:
         return FUSED_SCORE
-    return TEXT_SCORE if connector.legs[leg].search == "text" else DISTANCE
+    return TEXT_SCORE if connector.legs[source].search == "text" else DISTANCE

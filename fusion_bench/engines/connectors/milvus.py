@@ -1,4 +1,4 @@
-"""Milvus: its legs; a connected server, or Milvus Lite, a database in a folder.
+"""Milvus: its sources; a connected server, or Milvus Lite, a database in a folder.
 
 Milvus Lite 3 is a second implementation of Milvus, in Python.
 """
@@ -17,10 +17,10 @@ from fusion_bench.config.models import Rank
 from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
-    LegName,
     PullQuery,
     QueryForm,
-    SearchLeg,
+    SearchSource,
+    SourceName,
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
@@ -74,14 +74,14 @@ class MilvusSession(HttpSession):
             for index in rows_at(data, "indexes")
         }
         self._connector.check_metrics(metrics)
-        legs = self._connector.legs
         self.signs = {
-            leg: -1 if metrics[self._connector.field_of(leg)] in DISTANCES else 1 for leg in legs
+            source: -1 if metrics[self._connector.field_of(source)] in DISTANCES else 1
+            for source in self._connector.legs
         }
         return data
 
-    def _search_path(self, leg: str) -> str:
-        return "/entities/search" if leg else "/entities/hybrid_search"
+    def _search_path(self, source: str) -> str:
+        return "/entities/search" if source else "/entities/hybrid_search"
 
     def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
         return {**body, "outputFields": self._connector.list_fields(self.own_id[0], fields)}
@@ -156,21 +156,21 @@ class LiteSession(LockedSession):
         )
 
     async def _search(
-        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
+        self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         connector = self._connector
         names = connector.list_fields(self._key, connector.read_fields(texts=texts))
-        search, options = self._make_search(body) if leg else self._make_hybrid_search(body)
+        search, options = self._make_search(body) if source else self._make_hybrid_search(body)
         options |= {"limit": depth, "output_fields": names}
         answer = await self._call(lambda: search(connector.collection, **options))
         rows = ({**row, self._key: row["id"], **row["entity"]} for row in answer[0])
-        return self._make_hits(rows, leg, texts=texts)
+        return self._make_hits(rows, source, texts=texts)
 
     def _read_id(self, row: Mapping[str, Any]) -> object:
         return row[self._key]
 
-    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
-        metric = self._metrics.get(self._connector.field_of(leg), "") if leg else ""
+    def _read_score(self, row: Mapping[str, Any], source: str) -> object:
+        metric = self._metrics.get(self._connector.field_of(source), "") if source else ""
         return score_of(row["distance"], metric)
 
     def _make_search(self, body: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -233,7 +233,7 @@ def score_of(distance: float, metric: str) -> float:
     return -distance if metric in DISTANCES else distance
 
 
-class MilvusLeg(SearchLeg):
+class MilvusSource(SearchSource):
     """A search by one vector field.
 
     Attributes:
@@ -268,7 +268,7 @@ class MilvusConnector(DocumentFields, ServerOrFolder):
 
     method: str = "milvus"
     database: str = "default"
-    legs: Annotated[Mapping[LegName, MilvusLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, MilvusSource], Field(min_length=1)]
     filter: Annotated[str, Field(min_length=1)] | None = None
     most_documents: Rank = MOST_DOCUMENTS
 
@@ -287,7 +287,7 @@ class MilvusConnector(DocumentFields, ServerOrFolder):
             client.close()
 
     def check_metrics(self, metrics: Mapping[str, str]) -> None:
-        """Refuse a leg without an index, and a fusion by another metric than the field's.
+        """Refuse a source without an index, and a fusion by another metric than the field's.
 
         Args:
             metrics: Vector field → metric, as the collection states them.
@@ -295,45 +295,45 @@ class MilvusConnector(DocumentFields, ServerOrFolder):
         Raises:
             ConfigError: A field has no index, or ``weighted`` names another metric.
         """
-        for leg in self.legs:
-            if self.field_of(leg) not in metrics:
+        for source in self.legs:
+            if self.field_of(source) not in metrics:
                 raise ConfigError(
-                    f"legs.{leg}: field {self.field_of(leg)!r} has no index (indexed: "
+                    f"legs.{source}: field {self.field_of(source)!r} has no index (indexed: "
                     f"{', '.join(sorted(metrics)) or 'none'})"
                 )
         fusion = None if self.fused is None else self.fused_system(1).fusion
         if not isinstance(fusion, MilvusWeighted):
             return
-        for leg in self.legs:
-            given, metric = fusion.metric_of(leg), metrics[self.field_of(leg)]
+        for source in self.legs:
+            given, metric = fusion.metric_of(source), metrics[self.field_of(source)]
             if metric != given:
                 raise ConfigError(
-                    f"fused.metric: {given} for leg {leg!r}, and field {self.field_of(leg)!r} has "
-                    f"{metric}: set metric: {{{leg}: {metric}}}"
+                    f"fused.metric: {given} for leg {source!r}, and field "
+                    f"{self.field_of(source)!r} has {metric}: set metric: {{{source}: {metric}}}"
                 )
 
     def list_fields(self, key: str, fields: list[str]) -> list[str]:
         """The fields that a search returns: the primary key, where no other field is the id."""
         return fields if self.id_field else [key, *fields]
 
-    def field_of(self, leg: str) -> str:
-        """The vector field of a leg."""
-        return self.legs[leg].field or leg
+    def field_of(self, source: str) -> str:
+        """The vector field of a source."""
+        return self.legs[source].field or source
 
-    def _write_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        form = self.legs[leg].search
+    def _write_search(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        form = self.legs[source].search
         data: Any = query.text
         if form == "vector":
-            data = vector_of(query, leg)
+            data = vector_of(query, source)
         elif form == "sparse_vector":
-            weights = sorted(sparse_vector_of(query, leg).items())
+            weights = sorted(sparse_vector_of(query, source).items())
             data = {str(dimension): weight for dimension, weight in weights}
-        search = {"data": [data], "annsField": self.field_of(leg), "limit": depth}
+        search = {"data": [data], "annsField": self.field_of(source), "limit": depth}
         return search if self.filter is None else {**search, "filter": self.filter}
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of ``/entities/search`` without collection and fields."""
-        search, params = self._write_search(leg, query, depth), self.legs[leg].params
+        search, params = self._write_search(source, query, depth), self.legs[source].params
         return {**search, "searchParams": {"params": params}} if params else search
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
@@ -341,8 +341,8 @@ class MilvusConnector(DocumentFields, ServerOrFolder):
         system = self.fused_system(depth)
         windows = windows_by_source(system)
         searches = []
-        for leg, settings in self.legs.items():
-            search = self._write_search(leg, query, windows[leg])
+        for source, settings in self.legs.items():
+            search = self._write_search(source, query, windows[source])
             searches.append({**search, "params": settings.params} if settings.params else search)
         fusion = system.fusion
         ranker: dict[str, Any] = {

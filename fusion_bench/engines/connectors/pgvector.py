@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector: its legs, its SQL, its connected server."""
+"""PostgreSQL with pgvector: its sources, its SQL, its connected server."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fusion_bench.config.server_fields import ServerModel
 from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
-    LegName,
     PullQuery,
-    SearchLeg,
+    SearchSource,
+    SourceName,
     connectors,
     make_hit,
 )
@@ -46,41 +46,41 @@ SCORES: Final[Mapping[str, tuple[str, str]]] = {
 BEST_FIRST: Final = 'ORDER BY hits.score DESC, hits.id COLLATE "C" DESC'
 
 
-def leg_statement(connector: PgvectorConnector, leg: str, depth: int) -> str:
-    """The statement of one leg, with the parameters ``query`` and ``vector``."""
+def source_statement(connector: PgvectorConnector, source: str, depth: int) -> str:
+    """The statement of one source, with the parameters ``query`` and ``vector``."""
     return (
         f"SELECT hits.id::text AS id, hits.score::double precision AS score "  # noqa: S608 - names are quoted
-        f"FROM ({_select_hits(connector, leg, depth)}) AS hits {BEST_FIRST} LIMIT {depth}"
+        f"FROM ({_select_hits(connector, source, depth)}) AS hits {BEST_FIRST} LIMIT {depth}"
     )
 
 
 def fused_statement(connector: PgvectorConnector, depth: int) -> str:
-    """The statement that ``export`` writes, over the legs; the parameters of each have its number.
+    """The statement that ``export`` writes, over the sources; parameters of each have its number.
 
-    They are ``query``, and ``vector_1`` for the first leg.
+    They are ``query``, and ``vector_1`` for the first source.
     """
     system = connector.fused_system(depth)
     statement = Pgvector.write(system).files[PGVECTOR_FILE].rstrip().rstrip(";")
-    for n, (leg, window) in enumerate(windows_by_source(system).items(), 1):
-        select = _select_hits(connector, leg, window).replace("%(vector)s", f"%(vector_{n})s")
+    for n, (source, window) in enumerate(windows_by_source(system).items(), 1):
+        select = _select_hits(connector, source, window).replace("%(vector)s", f"%(vector_{n})s")
         statement = statement.replace(f'FROM "LIST_{n}"', f'FROM ({select}) AS "LIST_{n}"')
     return statement
 
 
-def count_statement(connector: PgvectorConnector, leg: str, most: int) -> str:
+def count_statement(connector: PgvectorConnector, source: str, most: int) -> str:
     """How many documents a search for near vectors could give, up to ``most``."""
-    table, field = quote_table(connector.table), quote_name(connector.legs[leg].field or leg)
+    table, field = quote_table(connector.table), quote_name(connector.legs[source].field or source)
     rows = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {most}"  # noqa: S608 - names are quoted
     return f"SELECT COUNT(*) FROM ({rows}) AS vectors"  # noqa: S608 - names are quoted
 
 
-def _select_hits(connector: PgvectorConnector, leg: str, depth: int) -> str:
+def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
     """A SELECT of ``id`` and ``score``; a search for near vectors gives the best ``depth``."""
-    settings = connector.legs[leg]
+    settings = connector.legs[source]
     if settings.sql is not None:
         return settings.sql.rstrip().rstrip(";").replace("%(depth)s", str(depth))
     table, document = quote_table(connector.table), quote_name(connector.id_field)
-    field = quote_name(settings.field or leg)
+    field = quote_name(settings.field or source)
     if settings.search == "text":
         return (
             f"SELECT {document}::text AS id, {settings.rank}({field}, query) AS score "  # noqa: S608 - names are quoted
@@ -95,7 +95,7 @@ def _select_hits(connector: PgvectorConnector, leg: str, depth: int) -> str:
     )
 
 
-def _text_query(settings: PostgresLeg) -> str:
+def _text_query(settings: PostgresSource) -> str:
     language = settings.language.replace("'", "''").replace("%", "%%")
     words = f"plainto_tsquery('{language}'::regconfig, %(query)s)"
     return words if settings.operator == "and" else f"REPLACE({words}::text, '&', '|')::tsquery"
@@ -220,7 +220,7 @@ class PostgresSession(Session):
             raise ProviderError(f"{Pgvector.title}: {text}", kind=_kind_of(error)) from None
 
     async def _search(
-        self, body: dict[str, Any], leg: str, depth: int, *, texts: bool
+        self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         """The rows of a statement; equal scores in the order of the tie rule."""
         statement = body["statement"]
@@ -228,8 +228,8 @@ class PostgresSession(Session):
             statement = add_texts(self._connector, statement)
         rows = await self._read_rows(statement, body["parameters"])
         hits = [make_hit(*row) for row in rows]
-        if leg and len(hits) < depth:
-            await self._check_length(leg, len(hits), depth)
+        if source and len(hits) < depth:
+            await self._check_length(source, len(hits), depth)
         return hits
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
@@ -256,20 +256,20 @@ class PostgresSession(Session):
             self._connector.timeout,
         )
 
-    async def _check_length(self, leg: str, length: int, depth: int) -> None:
+    async def _check_length(self, source: str, length: int, depth: int) -> None:
         """Refuse a list of near vectors that an index cut short.
 
         Raises:
             ProviderError: Kind ``refused``: there are more documents.
         """
-        settings = self._connector.legs[leg]
+        settings = self._connector.legs[source]
         if settings.search != "vector" or settings.sql is not None:
             return
-        rows = await self._read_rows(count_statement(self._connector, leg, depth), {})
+        rows = await self._read_rows(count_statement(self._connector, source, depth), {})
         if rows[0][0] > length:
             raise ProviderError(
-                f"legs.{leg}: an index gave {length} of {rows[0][0]} hits: raise its limit, such "
-                f"as session: {{hnsw.ef_search: {depth}}}",
+                f"legs.{source}: an index gave {length} of {rows[0][0]} hits: raise its limit, "
+                f"such as session: {{hnsw.ef_search: {depth}}}",
                 kind="refused",
             )
 
@@ -282,7 +282,7 @@ def _write_vector(vector: Sequence[float]) -> str:
 SETTING = re.compile(r"[a-z_]+(\.[a-z_]+)?")
 
 
-class PostgresLeg(SearchLeg):
+class PostgresSource(SearchSource):
     """A full-text search, a search for near vectors, or a SELECT of the user's.
 
     Attributes:
@@ -306,7 +306,7 @@ class PostgresLeg(SearchLeg):
     sql: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
-    def _check_parameters(self) -> PostgresLeg:
+    def _check_parameters(self) -> PostgresSource:
         if self.search == "text" and "%(vector)s" in (self.sql or ""):
             raise ValueError("sql: %(vector)s needs 'search: vector'")
         return self
@@ -328,12 +328,12 @@ class PgvectorConnector(TableFields, RequestConnector, ServerModel):
 
     source: ClassVar[str] = "https://github.com/pgvector/pgvector"
     dialect: ClassVar[str] = Pgvector.name
-    has_window_by_leg: ClassVar[bool] = True
+    has_window_by_source: ClassVar[bool] = True
 
     method: str = "pgvector"
     key: str = "DATABASE_URL"
     table: Annotated[str, Field(min_length=1)]
-    legs: Annotated[Mapping[LegName, PostgresLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, PostgresSource], Field(min_length=1)]
     session: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @field_validator("session")
@@ -353,24 +353,24 @@ class PgvectorConnector(TableFields, RequestConnector, ServerModel):
         finally:
             session.close()
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The statement of one leg, and its parameters."""
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The statement of one source, and its parameters."""
         parameters: dict[str, Any] = {"query": query.text}
-        if self.legs[leg].search == "vector":
-            parameters["vector"] = _write_vector(vector_of(query, leg))
-        return {"statement": leg_statement(self, leg, depth), "parameters": parameters}
+        if self.legs[source].search == "vector":
+            parameters["vector"] = _write_vector(vector_of(query, source))
+        return {"statement": source_statement(self, source, depth), "parameters": parameters}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The statement that ``export`` writes over the legs, and its parameters."""
+        """The statement that ``export`` writes over the sources, and its parameters."""
         parameters: dict[str, Any] = {"query": query.text}
-        for n, (leg, settings) in enumerate(self.legs.items(), 1):
+        for n, (source, settings) in enumerate(self.legs.items(), 1):
             if settings.search == "vector":
-                parameters[f"vector_{n}"] = _write_vector(vector_of(query, leg))
+                parameters[f"vector_{n}"] = _write_vector(vector_of(query, source))
         return {"statement": fused_statement(self, depth), "parameters": parameters}
 
-    def describe_score(self, leg: str) -> str:
+    def describe_score(self, source: str) -> str:
         """The function of a text search, or what is made of a distance."""
-        settings = self.legs[leg]
+        settings = self.legs[source]
         if settings.sql is not None:
             return "score of the user's SELECT"
         if settings.search == "text":

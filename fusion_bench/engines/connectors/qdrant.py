@@ -1,4 +1,4 @@
-"""Qdrant: its legs; a connected server, or a folder that its library opens.
+"""Qdrant: its sources; a connected server, or a folder that its library opens.
 
 Qdrant Edge is Qdrant's own engine as a library. The local mode of qdrant-client is a second
 implementation in Python.
@@ -20,10 +20,10 @@ from fusion_bench.config.models import MOST_RANK, Rank
 from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
-    LegName,
-    LegSettings,
     PullQuery,
     QueryForm,
+    SourceName,
+    SourceSettings,
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
@@ -51,15 +51,15 @@ from fusion_bench.util.optional_imports import import_optional
 DISTANCES = frozenset({"Euclid", "Manhattan"})
 
 
-def leg_sign(info: Any, settings: QdrantLeg) -> int:  # noqa: ANN401 - JSON
-    """−1 where the scores of a leg are distances, else 1.
+def source_sign(info: Any, settings: QdrantSource) -> int:  # noqa: ANN401 - JSON
+    """−1 where the scores of a source are distances, else 1.
 
     Args:
         info: The description of the collection.
-        settings: The leg.
+        settings: The source.
 
     Raises:
-        ConfigError: The leg searches by a dense vector that the collection does not have.
+        ConfigError: The source searches by a dense vector that the collection does not have.
     """
     vectors = mapping_at(info, "config", "params", "vectors")
     is_unnamed = "distance" in vectors
@@ -79,13 +79,13 @@ class PointSession(Session):
     _connector: QdrantConnector
 
     def _read_signs(self, info: Any) -> None:  # noqa: ANN401 - JSON
-        """See which legs have distances.
+        """See which sources have distances.
 
         Raises:
-            ConfigError: A leg searches by a vector that the collection does not have.
+            ConfigError: A source searches by a vector that the collection does not have.
         """
-        legs = self._connector.legs.items()
-        self.signs = {name: leg_sign(info, leg) for name, leg in legs}
+        sources = self._connector.legs.items()
+        self.signs = {name: source_sign(info, source) for name, source in sources}
 
 
 class QdrantSession(PointSession, HttpSession):
@@ -99,7 +99,7 @@ class QdrantSession(PointSession, HttpSession):
         info = await self._client.get_json(path_of("collections", self._connector.collection))
         self._read_signs(mapping_at(info, "result"))
 
-    def _search_path(self, _leg: str) -> str:
+    def _search_path(self, _source: str) -> str:
         return path_of("collections", self._connector.collection, "points", "query")
 
     def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class LocalSession(PointSession, LockedSession):
         }
 
     async def _search(
-        self, body: dict[str, Any], leg: str, _depth: int, *, texts: bool
+        self, body: dict[str, Any], source: str, _depth: int, *, texts: bool
     ) -> Sequence[Hit]:
         keys = self._connector.read_fields(texts=texts)
         points = await self._call(lambda: self._query(self._embed_texts(body), keys))
@@ -166,10 +166,10 @@ class LocalSession(PointSession, LockedSession):
             {"id": point.id, "score": point.score, "payload": point.payload or {}}
             for point in points
         )
-        return self._make_hits(rows, leg, texts=texts)
+        return self._make_hits(rows, source, texts=texts)
 
     def open_points(self) -> None:
-        """See which legs have distances."""
+        """See which sources have distances."""
         self._read_signs({"config": self._config})
 
     def _embed_texts(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -301,7 +301,7 @@ class ClientSession(LocalSession):
         return f"qdrant-client {version}, local mode", count
 
 
-class QdrantLeg(LegSettings):
+class QdrantSource(SourceSettings):
     """A search by one vector of the points.
 
     Attributes:
@@ -345,7 +345,7 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
     limit_advice: ClassVar[str] = "ask for fewer, or raise it"
 
     method: str = "qdrant"
-    legs: Annotated[Mapping[LegName, QdrantLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, QdrantSource], Field(min_length=1)]
     filter: dict[str, JsonValue] | None = None
     most_documents: Rank = MOST_RANK
 
@@ -353,8 +353,8 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
     async def open_folder(self, path: str) -> AsyncIterator[EngineSession]:
         """Open a shard of Qdrant Edge, or a database of the local mode."""
         folder = Path(path)
-        for name, leg in self.legs.items():
-            if leg.model not in {None, BM25}:
+        for name, source in self.legs.items():
+            if source.model not in {None, BM25}:
                 raise ConfigError(f"legs.{name}: model: in a folder only {BM25} is computed")
         session: LocalSession
         if (folder / SHARD_FILE).is_file():
@@ -376,9 +376,9 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
         finally:
             session.close()
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The body of the search of one leg, without payload."""
-        return {**self._search(leg, query), "limit": depth}
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The body of the search of one source, without payload."""
+        return {**self._search(source, query), "limit": depth}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of the fused search, as the export writes it, with this query in it."""
@@ -389,15 +389,15 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
         ]
         return dict(request)
 
-    def _search(self, leg: str, query: PullQuery) -> dict[str, Any]:
-        settings = self.legs[leg]
+    def _search(self, source: str, query: PullQuery) -> dict[str, Any]:
+        settings = self.legs[source]
         search: dict[str, Any] = {}
         if settings.model is not None:
             search["query"] = {"text": query.text, "model": settings.model}
         elif settings.sparse:
-            search["query"] = json_sparse(query, leg)
+            search["query"] = json_sparse(query, source)
         else:
-            search["query"] = vector_of(query, leg)
+            search["query"] = vector_of(query, source)
         if settings.using is not None:
             search["using"] = settings.using
         if self.filter is not None:

@@ -10,7 +10,13 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
-from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
+from fusion_bench.engines.connectors import (
+    PullQuery,
+    QueryForm,
+    SourceName,
+    SourceSettings,
+    connectors,
+)
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     DocumentFields,
@@ -47,8 +53,8 @@ class SearchApiSession(HttpSession):
     fields = ("_source",)
     _connector: SearchApiConnector
 
-    def _search_path(self, leg: str) -> str:
-        return self._connector.leg_path if leg else path_of(self._connector.index, "_search")
+    def _search_path(self, source: str) -> str:
+        return self._connector.source_path if source else path_of(self._connector.index, "_search")
 
     def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
         return {**body, "_source": fields or False}
@@ -96,7 +102,7 @@ def check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
             raise incomplete_error(f"{count} of {total} clusters: {state}")
 
 
-class SearchApiLeg(LegSettings):
+class SearchApiSource(SourceSettings):
     """One part of a hybrid query.
 
     Attributes:
@@ -118,7 +124,7 @@ class SearchApiLeg(LegSettings):
         return template
 
     @model_validator(mode="after")
-    def _check_search(self) -> SearchApiLeg:
+    def _check_search(self) -> SearchApiSource:
         given = (bool(self.fields), self.vector_field is not None, self.template is not None)
         if sum(given) != 1:
             raise ValueError(f"one of fields, vector_field and {self.template_field} is needed")
@@ -147,7 +153,7 @@ class SearchApiConnector(DocumentFields, RequestHttpConnector):
     limit_name: ClassVar[str] = "index.max_result_window"
 
     index: str = Field(min_length=1)
-    legs: Annotated[Mapping[LegName, SearchApiLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, SearchApiSource], Field(min_length=1)]
     authentication: Authentication = "api_key"
 
     def open_http(self) -> AbstractAsyncContextManager[JsonClient]:
@@ -156,23 +162,23 @@ class SearchApiConnector(DocumentFields, RequestHttpConnector):
         return open_client(self.url, self, header)
 
     @property
-    def leg_path(self) -> str:
-        """Where the search of a leg is sent."""
+    def source_path(self) -> str:
+        """Where the search of a source is sent."""
         return path_of(self.index, "_search")
 
-    def _write_search(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        settings = self.legs[leg]
+    def _write_search(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[source]
         if settings.template is not None:
-            return dict(fill_template(settings.template, query, leg, depth))
+            return dict(fill_template(settings.template, query, source, depth))
         if settings.vector_field is None:
             return self._write_text(write_match(settings.fields, query.text))
-        return self._write_vector(leg, query, depth)
+        return self._write_vector(source, query, depth)
 
     def _write_text(self, match: dict[str, Any]) -> dict[str, Any]:
         return match
 
     @abstractmethod
-    def _write_vector(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
+    def _write_vector(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """A search for near vectors."""
 
 
@@ -181,7 +187,7 @@ CANDIDATES_PER_DOCUMENT: Final = 2
 FEWEST_CANDIDATES: Final = 100
 
 
-class ElasticsearchLeg(SearchApiLeg):
+class ElasticsearchSource(SearchApiSource):
     """One retriever.
 
     Attributes:
@@ -197,7 +203,7 @@ class ElasticsearchLeg(SearchApiLeg):
     retriever: dict[str, JsonValue] | None = None
 
     @model_validator(mode="after")
-    def _check_options(self) -> ElasticsearchLeg:
+    def _check_options(self) -> ElasticsearchSource:
         if self.retriever is not None and len(self.retriever) != 1:
             raise ValueError("retriever: one kind is needed, such as standard: {query: …}")
         if self.num_candidates is not None and self.vector_field is None:
@@ -215,39 +221,39 @@ class ElasticsearchConnector(SearchApiConnector):
     dialect: ClassVar[str] = Elasticsearch.name
 
     method: str = "elasticsearch"
-    legs: Annotated[Mapping[LegName, ElasticsearchLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, ElasticsearchSource], Field(min_length=1)]
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The retriever of a leg, and nothing else."""
-        retriever = self._write_search(leg, query, depth)
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The retriever of a source, and nothing else."""
+        retriever = self._write_search(source, query, depth)
         return {"retriever": retriever, "size": depth, "track_total_hits": False}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The exported request with the retrievers of the legs."""
+        """The exported request with the retrievers of the sources."""
         system = self.fused_system(depth)
         request: dict[str, Any] = json.loads(Elasticsearch.write(system).files[FILE])
         ((_, body),) = request["retriever"].items()
-        for leg, entry in zip(self.legs, body["retrievers"], strict=True):
-            entry["retriever"] = self._write_search(leg, query, self.window_of(leg, depth))
+        for source, entry in zip(self.legs, body["retrievers"], strict=True):
+            entry["retriever"] = self._write_search(source, query, self.window_of(source, depth))
         return request
 
     def _write_text(self, match: dict[str, Any]) -> dict[str, Any]:
         return {"standard": {"query": match}}
 
-    def _write_vector(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        settings = self.legs[leg]
+    def _write_vector(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[source]
         candidates = min(max(CANDIDATES_PER_DOCUMENT * depth, FEWEST_CANDIDATES), MOST_CANDIDATES)
         return {
             "knn": {
                 "field": settings.vector_field,
-                "query_vector": vector_of(query, leg),
+                "query_vector": vector_of(query, source),
                 "k": depth,
                 "num_candidates": max(settings.num_candidates or candidates, depth),
             }
         }
 
 
-class OpenSearchLeg(SearchApiLeg):
+class OpenSearchSource(SearchApiSource):
     """One query of a hybrid query.
 
     Attributes:
@@ -263,7 +269,7 @@ class OpenSearchLeg(SearchApiLeg):
     query: dict[str, JsonValue] | None = None
 
     @model_validator(mode="after")
-    def _check_options(self) -> OpenSearchLeg:
+    def _check_options(self) -> OpenSearchSource:
         if self.model_id is not None and self.vector_field is None:
             raise ValueError("model_id belongs to vector_field")
         return self
@@ -287,32 +293,32 @@ class OpenSearchConnector(SearchApiConnector):
     dialect: ClassVar[str] = OpenSearch.name
 
     method: str = "opensearch"
-    legs: Annotated[Mapping[LegName, OpenSearchLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, OpenSearchSource], Field(min_length=1)]
     authentication: Authentication = "basic"
     search_pipeline: Annotated[str, Field(min_length=1)] = "_none"
 
     @property
-    def leg_path(self) -> str:
-        """With the pipeline of single legs."""
-        return f"{super().leg_path}?search_pipeline={path_of(self.search_pipeline)[1:]}"
+    def source_path(self) -> str:
+        """With the pipeline of single sources."""
+        return f"{super().source_path}?search_pipeline={path_of(self.search_pipeline)[1:]}"
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The query of a leg, and nothing else."""
-        search = self._write_search(leg, query, depth)
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The query of a source, and nothing else."""
+        search = self._write_search(source, query, depth)
         return {"query": search, "size": depth, "track_total_hits": False}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The exported request with the queries of the legs, and the pipeline inside it."""
+        """The exported request with the queries of the sources, and the pipeline inside it."""
         files = OpenSearch.write(self.fused_system(depth)).files
         request: dict[str, Any] = json.loads(files[REQUEST])
         request["query"]["hybrid"]["queries"] = [
-            self._write_search(leg, query, self.window_of(leg, depth)) for leg in self.legs
+            self._write_search(source, query, self.window_of(source, depth)) for source in self.legs
         ]
         return {**request, "search_pipeline": json.loads(files[PIPELINE])}
 
-    def _write_vector(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        settings = self.legs[leg]
+    def _write_vector(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        settings = self.legs[source]
         if settings.model_id is not None:
             neural = {"query_text": query.text, "model_id": settings.model_id, "k": depth}
             return {"neural": {settings.vector_field: neural}}
-        return {"knn": {settings.vector_field: {"vector": vector_of(query, leg), "k": depth}}}
+        return {"knn": {settings.vector_field: {"vector": vector_of(query, source), "k": depth}}}

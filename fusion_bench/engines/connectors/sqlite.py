@@ -15,9 +15,9 @@ from fusion_bench.config.models import Weight
 from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
-    LegName,
-    LegSettings,
     PullQuery,
+    SourceName,
+    SourceSettings,
     connectors,
     make_hit,
 )
@@ -32,7 +32,7 @@ from fusion_bench.errors import ConfigError
 TITLE = "SQLite"
 
 
-class SqliteLeg(LegSettings):
+class SqliteSource(SourceSettings):
     """A full-text search.
 
     Attributes:
@@ -64,7 +64,7 @@ class SqliteConnector(TableFields):
     method: str = "sqlite"
     path: Path
     table: Annotated[str, Field(min_length=1)]
-    legs: Annotated[Mapping[LegName, SqliteLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, SqliteSource], Field(min_length=1)]
     fused: None = None
 
     @field_validator("fused", mode="before")
@@ -104,8 +104,8 @@ class SqliteSession:
         rows = await self._read_rows("SELECT name FROM pragma_table_info(?)", table)
         self._columns = [str(name) for (name,) in rows]
         named = {self._connector.id_field, self._connector.text_field} - {None}
-        for leg in self._connector.legs.values():
-            named |= {*leg.fields, *leg.weights}
+        for source in self._connector.legs.values():
+            named |= {*source.fields, *source.weights}
         if not rows:
             raise ConfigError(f"{self._connector.path}: there is no table {table!r}")
         if missing := sorted(map(str, named - {*self._columns})):
@@ -114,11 +114,11 @@ class SqliteSession:
                 f"{', '.join(map(repr, missing))} (known: {', '.join(self._columns)})"
             )
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def read_source(
+        self, source: str, query: PullQuery, *, depth: int, texts: bool
     ) -> Sequence[Hit]:
         """The rows that match, by ``bm25``; equal ones in the order of their row ids."""
-        connector, settings = self._connector, self._connector.legs[leg]
+        connector, settings = self._connector, self._connector.legs[source]
         text_field = require_text_field(connector.text_field, texts=texts)
         words = _match_any(query.text, settings)
         if not words:
@@ -165,7 +165,7 @@ def _read_rows(path: Path, statement: str, values: Sequence[Any]) -> list[tuple[
         return database.execute(statement, values).fetchall()
 
 
-def _match_any(text: str, settings: SqliteLeg) -> str:
+def _match_any(text: str, settings: SqliteSource) -> str:
     """A query of FTS5: each word quoted, so that none of them is an operator."""
     words = [f'"{word}"' for word in text.replace('"', " ").replace("\0", " ").split()]
     expression = f" {settings.operator.upper()} ".join(words)

@@ -18,10 +18,10 @@ from fusion_bench.engines.connectors import (
     Connector,
     EngineSession,
     Hit,
-    LegName,
-    LegSettings,
     PullQuery,
     QueryForm,
+    SourceName,
+    SourceSettings,
     connectors,
     load_object,
 )
@@ -37,7 +37,7 @@ Row: TypeAlias = tuple[object, object, object]
 UserObject: TypeAlias = Any
 
 
-class FormLeg(LegSettings):
+class FormSource(SourceSettings):
     """A leg that states what it searches with.
 
     Attributes:
@@ -74,9 +74,9 @@ class ObjectConnector(Connector):
         """Import the objects."""
         yield ObjectSession(self)
 
-    def describe_score(self, leg: str) -> str:
+    def describe_score(self, source: str) -> str:
         """Where it stands."""
-        settings: Any = self.legs[leg]
+        settings: Any = self.legs[source]
         what = "the negative distance" if settings.distance else "the score"
         field = getattr(settings, "score_field", None)
         place = "" if field is None else f" at {field!r}"
@@ -92,9 +92,9 @@ class ObjectConnector(Connector):
 
     @abstractmethod
     async def ask(
-        self, user_object: UserObject, query: PullQuery, leg: str, depth: int, *, texts: bool
+        self, user_object: UserObject, query: PullQuery, source: str, depth: int, *, texts: bool
     ) -> Iterable[Row]:
-        """What an object returns; the leg of the fused one has no name."""
+        """What an object returns; the source of the fused one has no name."""
 
     @abstractmethod
     def describe_objects(self, objects: Mapping[str, UserObject]) -> dict[str, JsonValue]:
@@ -117,23 +117,23 @@ class ObjectSession:
         if connector.fused is not None:
             self._settings[""] = connector.fused
         self._objects = {}
-        for leg, settings in self._settings.items():
-            place = f"legs.{leg}" if leg else "fused"
+        for source, settings in self._settings.items():
+            place = f"legs.{source}" if source else "fused"
             name, field = getattr(settings, connector.object_field), connector.object_field
-            self._objects[leg] = connector.load(f"{place}.{field}", name)
+            self._objects[source] = connector.load(f"{place}.{field}", name)
 
-    async def read_leg(
-        self, leg: str, query: PullQuery, *, depth: int, texts: bool
+    async def read_source(
+        self, source: str, query: PullQuery, *, depth: int, texts: bool
     ) -> Sequence[Hit]:
-        """What the object of the leg returns."""
-        rows = await self._connector.ask(self._objects[leg], query, leg, depth, texts=texts)
-        return make_hits(rows, is_distance=self._settings[leg].distance, texts=texts)
+        """What the object of the source returns."""
+        rows = await self._connector.ask(self._objects[source], query, source, depth, texts=texts)
+        return make_hits(rows, is_distance=self._settings[source].distance, texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """What the fused object returns."""
         if "" not in self._objects:
             raise ConfigError(f"fused: no {self._connector.object_field} is configured")
-        return await self.read_leg("", query, depth=depth, texts=texts)
+        return await self.read_source("", query, depth=depth, texts=texts)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """What the connector and the user's function say."""
@@ -166,7 +166,7 @@ class PythonFunction(StrictModel):
     distance: bool = False
 
 
-class PythonLeg(PythonFunction, FormLeg):
+class PythonSource(PythonFunction, FormSource):
     """A function that searches one list."""
 
 
@@ -185,7 +185,7 @@ class PythonConnector(ObjectConnector):
     unscored = "where it returns none"
 
     method: str = "python"
-    legs: Annotated[Mapping[LegName, PythonLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, PythonSource], Field(min_length=1)]
     fused: PythonFunction | None = None
 
     def load(self, place: str, name: str) -> UserObject:
@@ -196,13 +196,13 @@ class PythonConnector(ObjectConnector):
         return function
 
     async def ask(
-        self, user_object: UserObject, query: PullQuery, leg: str, depth: int, *, texts: bool
+        self, user_object: UserObject, query: PullQuery, source: str, depth: int, *, texts: bool
     ) -> Iterable[Row]:
-        """What the function returns; vectors for the fused list are by the name of the leg."""
+        """What the function returns; vectors for the fused list are by the name of the source."""
         vectors, sparse = query.vectors, query.sparse_vectors
         every = {
-            "vector": vectors.get(leg) if leg else dict(vectors),
-            "sparse_vector": sparse.get(leg) if leg else dict(sparse),
+            "vector": vectors.get(source) if source else dict(vectors),
+            "sparse_vector": sparse.get(source) if source else dict(sparse),
             "query_id": query.id,
             "texts": texts,
         }
@@ -214,8 +214,8 @@ class PythonConnector(ObjectConnector):
         if self.fingerprint is not None:
             return {}
         return {
-            f"legs.{leg}.function" if leg else "fused.function": _digest_file(function)
-            for leg, function in objects.items()
+            f"legs.{source}.function" if source else "fused.function": _digest_file(function)
+            for source, function in objects.items()
         }
 
 
@@ -254,7 +254,7 @@ class RetrieverObject(StrictModel):
     distance: bool = False
 
 
-class RetrieverLeg(RetrieverObject, LegSettings):
+class RetrieverSource(RetrieverObject, SourceSettings):
     """A retriever as a leg."""
 
 
@@ -287,7 +287,7 @@ class RetrieverConnector(ObjectConnector):
     object_field = "retriever"
     unscored = "where there is none"
 
-    legs: Annotated[Mapping[LegName, RetrieverLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, RetrieverSource], Field(min_length=1)]
     fused: FusedRetriever | None = None
 
     @field_validator("fused")
@@ -298,10 +298,10 @@ class RetrieverConnector(ObjectConnector):
         return value
 
     def describe_replay(self, depth: int) -> Mapping[str, Any] | None:
-        """The fusion that the user says the fused retriever computes, of the legs as pulled."""
+        """The fusion that the user says the fused retriever computes, of the sources as pulled."""
         if self.fused is None or self.fused.fusion is None:
             return None
-        depths = {name: leg.depth or depth for name, leg in self.legs.items()}
+        depths = {name: source.depth or depth for name, source in self.legs.items()}
         window = depth if set(depths.values()) == {depth} else depths
         return {"fusion": self.fused.fusion, "depth": window, "top_k": depth}
 
@@ -321,17 +321,17 @@ class RetrieverConnector(ObjectConnector):
         return given
 
     async def ask(
-        self, user_object: UserObject, query: PullQuery, leg: str, depth: int, *, texts: bool
+        self, user_object: UserObject, query: PullQuery, source: str, depth: int, *, texts: bool
     ) -> Iterable[Row]:
         """The documents that the retriever returns."""
-        settings: Any = self.legs[leg] if leg else self.fused
+        settings: Any = self.legs[source] if source else self.fused
         name = next(name for name in self.methods if hasattr(user_object, name))
-        documents = await self.ask_retriever(user_object, name, query, leg=leg, depth=depth)
+        documents = await self.ask_retriever(user_object, name, query, source=source, depth=depth)
         return [self._read_document(document, settings, texts=texts) for document in documents]
 
     @abstractmethod
     async def ask_retriever(
-        self, retriever: UserObject, method: str, query: PullQuery, *, leg: str, depth: int
+        self, retriever: UserObject, method: str, query: PullQuery, *, source: str, depth: int
     ) -> UserObject:
         """The documents that a retriever returns.
 
@@ -339,7 +339,7 @@ class RetrieverConnector(ObjectConnector):
             retriever: The object.
             method: Its method that is called.
             query: The query.
-            leg: Name of the leg; empty = the fused retriever.
+            source: Name of the source; empty = the fused retriever.
             depth: How many are wanted; a retriever may have its own mind.
         """
 
@@ -371,7 +371,7 @@ def choose_field(metadata: object, field: str | None, default: object) -> object
     return metadata.get(field) if isinstance(metadata, Mapping) else None
 
 
-class HaystackLeg(RetrieverLeg, FormLeg):
+class HaystackSource(RetrieverSource, FormSource):
     """A retriever component.
 
     Attributes:
@@ -396,15 +396,15 @@ class HaystackConnector(RetrieverConnector):
     own = ("id", "score", "content")
 
     method: str = "haystack"
-    legs: Annotated[Mapping[LegName, HaystackLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, HaystackSource], Field(min_length=1)]
 
     async def ask_retriever(
-        self, retriever: UserObject, method: str, query: PullQuery, *, leg: str, depth: int
+        self, retriever: UserObject, method: str, query: PullQuery, *, source: str, depth: int
     ) -> UserObject:
         """The documents of the component's answer."""
         asked: dict[str, Any] = {"query": query.text}
-        if leg and self.legs[leg].form == "vector":
-            asked = {"query_embedding": vector_of(query, leg)}
+        if source and self.legs[source].form == "vector":
+            asked = {"query_embedding": vector_of(query, source)}
         answer = await call_function(getattr(retriever, method), **asked, top_k=depth)
         if not isinstance(answer, Mapping) or "documents" not in answer:
             raise malformed_error("the component's answer has no 'documents'")
@@ -428,10 +428,10 @@ class LangChainConnector(RetrieverConnector):
     method: str = "langchain"
 
     async def ask_retriever(
-        self, retriever: UserObject, method: str, query: PullQuery, *, leg: str, depth: int
+        self, retriever: UserObject, method: str, query: PullQuery, *, source: str, depth: int
     ) -> UserObject:
         """Its documents for the query's text."""
-        del leg
+        del source
         if hasattr(retriever, "_expects_other_args"):  # a BaseRetriever drops what it does not take
             return await call_function(retriever.invoke, query.text, k=depth)
         return await call_function(getattr(retriever, method), query.text)
@@ -460,10 +460,10 @@ class LlamaIndexConnector(RetrieverConnector):
     method: str = "llamaindex"
 
     async def ask_retriever(
-        self, retriever: UserObject, method: str, query: PullQuery, *, leg: str, depth: int
+        self, retriever: UserObject, method: str, query: PullQuery, *, source: str, depth: int
     ) -> UserObject:
         """Its nodes for the query's text."""
-        del leg, depth
+        del source, depth
         return await call_function(getattr(retriever, method), query.text)
 
     def _read_document(

@@ -1,4 +1,4 @@
-"""Vespa: its legs, its connected container."""
+"""Vespa: its sources, its connected container."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
-from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
+from fusion_bench.engines.connectors import (
+    PullQuery,
+    QueryForm,
+    SourceName,
+    SourceSettings,
+    connectors,
+)
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     DEPTH,
@@ -38,7 +44,7 @@ class VespaSession(HttpSession):
     fields = ("fields",)
     _connector: VespaConnector
 
-    def _search_path(self, _leg: str) -> str:
+    def _search_path(self, _source: str) -> str:
         return SEARCH_PATH
 
     def _select_fields(self, body: dict[str, Any], _fields: list[str]) -> dict[str, Any]:
@@ -90,7 +96,7 @@ def read_id(row: Mapping[str, Any]) -> object:
 MOST_HITS: Final = 400
 
 
-class VespaLeg(LegSettings):
+class VespaSource(SourceSettings):
     """One query with one rank profile.
 
     Attributes:
@@ -129,7 +135,7 @@ class VespaConnector(DocumentFields, RequestHttpConnector):
     limit_name: ClassVar[str] = "maxHits of the query profile"
 
     method: str = "vespa"
-    legs: Annotated[Mapping[LegName, VespaLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, VespaSource], Field(min_length=1)]
     fused_yql: str | None = None
     fused_ranking: str = "fused"
     most_documents: Rank = MOST_HITS
@@ -144,12 +150,12 @@ class VespaConnector(DocumentFields, RequestHttpConnector):
         """A summary holds the texts, too."""
         return super().answer_bytes(depth, texts=True)
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The query of one leg."""
-        settings = self.legs[leg]
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The query of one source."""
+        settings = self.legs[source]
         return {
             **settings.parameters,
-            **self._tensors((leg,), query),
+            **self._tensors((source,), query),
             "yql": write_depth(settings.yql, depth),
             "query": query.text,
             "ranking": settings.ranking,
@@ -157,11 +163,11 @@ class VespaConnector(DocumentFields, RequestHttpConnector):
         }
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The exported query, with the deployed rank profile and the tensors of all legs."""
+        """The exported query, with the deployed rank profile and the tensors of all sources."""
         exported: dict[str, Any] = json.loads(Vespa.write(self.fused_system(depth)).files[QUERY])
         parameters: dict[str, Any] = {}
-        for leg in self.legs.values():
-            parameters |= leg.parameters
+        for source in self.legs.values():
+            parameters |= source.parameters
         return {
             **parameters,
             **exported,
@@ -171,11 +177,11 @@ class VespaConnector(DocumentFields, RequestHttpConnector):
             "ranking": self.fused_ranking,
         }
 
-    def _tensors(self, legs: Iterable[str], query: PullQuery) -> dict[str, Any]:
+    def _tensors(self, sources: Iterable[str], query: PullQuery) -> dict[str, Any]:
         return {
-            f"input.query({tensor})": vector_of(query, leg)
-            for leg in legs
-            if (tensor := self.legs[leg].query_tensor) is not None
+            f"input.query({tensor})": vector_of(query, source)
+            for source in sources
+            if (tensor := self.legs[source].query_tensor) is not None
         }
 
 

@@ -1,4 +1,4 @@
-"""Weaviate: its legs, its GraphQL, its connected server."""
+"""Weaviate: its sources, its GraphQL, its connected server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import Annotated, Any, ClassVar, Final, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from fusion_bench.config.models import Rank
-from fusion_bench.engines.connectors import LegName, LegSettings, PullQuery, QueryForm, connectors
+from fusion_bench.engines.connectors import (
+    PullQuery,
+    QueryForm,
+    SourceName,
+    SourceSettings,
+    connectors,
+)
 from fusion_bench.engines.connectors._sessions import (
     HttpSession,
     RequestHttpConnector,
@@ -73,7 +79,7 @@ class WeaviateSession(HttpSession):
     own_id = ("_additional", "id")
     _connector: WeaviateConnector
 
-    def _search_path(self, _leg: str) -> str:
+    def _search_path(self, _source: str) -> str:
         return GRAPHQL_PATH
 
     def _select_fields(self, body: dict[str, Any], fields: list[str]) -> dict[str, Any]:
@@ -82,8 +88,8 @@ class WeaviateSession(HttpSession):
     def _find_rows(self, data: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 - JSON
         return rows_at(data, "data", "Get", self._connector.collection)
 
-    def _read_score(self, row: Mapping[str, Any], leg: str) -> object:
-        name = self._connector.score_of(leg)
+    def _read_score(self, row: Mapping[str, Any], source: str) -> object:
+        name = self._connector.score_of(source)
         number = parse_number(value_at(row, "_additional", name))
         return signed_score(number, -1 if name == "distance" else 1)
 
@@ -108,7 +114,7 @@ class WeaviateSession(HttpSession):
 SERVER_WINDOW: Final = 100
 
 
-class WeaviateLeg(LegSettings):
+class WeaviateSource(SourceSettings):
     """The keyword search, or a vector search.
 
     Attributes:
@@ -122,7 +128,7 @@ class WeaviateLeg(LegSettings):
     vectorized: bool = False
 
     @model_validator(mode="after")
-    def _check_search(self) -> WeaviateLeg:
+    def _check_search(self) -> WeaviateSource:
         if bool(self.properties) == (self.vector is not None):
             raise ValueError("either properties or vector is needed")
         return self
@@ -154,63 +160,63 @@ class WeaviateConnector(RequestHttpConnector):
     method: str = "weaviate"
     collection: CollectionName
     tenant: str | None = None
-    legs: Annotated[Mapping[LegName, WeaviateLeg], Field(min_length=1)]
+    legs: Annotated[Mapping[SourceName, WeaviateSource], Field(min_length=1)]
     id_field: Property | None = None
     text_field: Property | None = None
     window: Rank | None = SERVER_WINDOW
 
     def fused_options(self) -> dict[str, Any]:
         """The fusion, with the name of the vector search."""
-        vectors = [name for name, leg in self.legs.items() if leg.vector is not None]
+        vectors = [name for name, source in self.legs.items() if source.vector is not None]
         if len(self.legs) != 2 or len(vectors) != 1:
             raise ConfigError("alpha: it weighs a keyword search and a vector search, no more legs")
         return {"vector": vectors[0], **super().fused_options()}
 
-    def window_of(self, leg: str, depth: int) -> int:  # noqa: ARG002 - the same of each leg
+    def window_of(self, source: str, depth: int) -> int:  # noqa: ARG002 - the same of each source
         """The server's window, or the depth where that is greater."""
         return max(self.window or SERVER_WINDOW, depth)
 
-    def check_depth(self, leg: str, depth: int) -> None:
+    def check_depth(self, source: str, depth: int) -> None:
         """As for every engine; the server's window is named."""
         for name, settings in self.legs.items():
             window = self.window_of(name, depth)
-            if not leg and self.fused is not None and (settings.depth or depth) != window:
+            if not source and self.fused is not None and (settings.depth or depth) != window:
                 raise ConfigError(
                     f"legs.{name}: the server fuses {window:,} documents of each search, and "
                     f"{settings.depth or depth:,} of this one are pulled: pull {window:,}, or set "
                     f"{WINDOW} on the server and window to a smaller number"
                 )
-        super().check_depth(leg, depth)
+        super().check_depth(source, depth)
 
-    def describe_score(self, leg: str) -> str:
+    def describe_score(self, source: str) -> str:
         """BM25F, or the negative of a distance."""
-        is_vector = self.legs[leg].vector is not None
+        is_vector = self.legs[source].vector is not None
         return "the negative of Weaviate's distance" if is_vector else "Weaviate's BM25F score"
 
-    def leg_request(self, leg: str, query: PullQuery, depth: int) -> dict[str, Any]:
-        """The search of one leg as an argument of GraphQL."""
-        arguments = self._leg_arguments(leg, query)
-        return {"arguments": arguments, "depth": depth, "score": self.score_of(leg)}
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """The search of one source as an argument of GraphQL."""
+        arguments = self._source_arguments(source, query)
+        return {"arguments": arguments, "depth": depth, "score": self.score_of(source)}
 
-    def score_of(self, leg: str) -> str:
-        """What the score of a leg is called; that of a vector search is a distance."""
-        is_vector = leg and self.legs[leg].vector is not None
+    def score_of(self, source: str) -> str:
+        """What the score of a source is called; that of a vector search is a distance."""
+        is_vector = source and self.legs[source].vector is not None
         return "distance" if is_vector else "score"
 
-    def _leg_arguments(self, leg: str, query: PullQuery) -> str:
-        settings = self.legs[leg]
+    def _source_arguments(self, source: str, query: PullQuery) -> str:
+        settings = self.legs[source]
         if settings.vector is None:
             properties = write_literal(list(settings.properties))
             return f"bm25: {{query: {write_literal(query.text)}, properties: {properties}}}"
-        target = self._write_target(leg)
+        target = self._write_target(source)
         if settings.vectorized:
             return f"nearText: {{concepts: {write_literal([query.text])}{target}}}"
-        return f"nearVector: {{vector: {write_literal(vector_of(query, leg))}{target}}}"
+        return f"nearVector: {{vector: {write_literal(vector_of(query, source))}{target}}}"
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The hybrid search as an argument of GraphQL."""
         fusion = self.fused_system(depth).fusion.model_dump()
-        (vector,) = (name for name, leg in self.legs.items() if leg.vector is not None)
+        (vector,) = (name for name, source in self.legs.items() if source.vector is not None)
         (keyword,) = (name for name in self.legs if name != vector)
         parts = [
             f"query: {write_literal(query.text)}",
@@ -235,6 +241,6 @@ class WeaviateConnector(RequestHttpConnector):
         search = f"limit: {request['depth']}{tenant}, {request['arguments']}"
         return f"{{ Get {{ {self.collection}({search}) {{ {values} }} }} }}"
 
-    def _write_target(self, leg: str) -> str:
-        vector = self.legs[leg].vector
+    def _write_target(self, source: str) -> str:
+        vector = self.legs[source].vector
         return "" if vector in {None, "default"} else f", targetVectors: {write_literal([vector])}"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fusion_bench.engines.connectors import Hit
-from fusion_bench.engines.connectors.qdrant import QdrantLeg, leg_sign
+from fusion_bench.engines.connectors.qdrant import QdrantSource, source_sign
 from fusion_bench.engines.connectors.vespa import read_id
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.connectors.cases import CASES
@@ -42,8 +42,8 @@ def test_the_uuid_of_weaviate_is_the_id_where_no_property_is_named() -> None:
 def test_a_distance_of_qdrant_is_known_by_its_collection(distance: str, sign: int) -> None:
     named = {"config": {"params": {"vectors": {"v": {"distance": distance}}}}}
     plain = {"config": {"params": {"vectors": {"distance": distance}}}}
-    assert leg_sign(named, QdrantLeg(using="v")) == leg_sign(plain, QdrantLeg()) == sign
-    assert leg_sign(named, QdrantLeg(using="words", sparse=True)) == 1
+    assert source_sign(named, QdrantSource(using="v")) == source_sign(plain, QdrantSource()) == sign
+    assert source_sign(named, QdrantSource(using="words", sparse=True)) == 1
 
 
 @pytest.mark.parametrize("using", [None, "dens"])

@@ -72,7 +72,7 @@ def read(connector: HttpConnector, leg: str, depth: int, *, texts: bool = False)
 
     async def question(session: EngineSession) -> Sequence[Hit]:
         if leg:
-            return await session.read_leg(leg, QUERY, depth=depth, texts=texts)
+            return await session.read_source(leg, QUERY, depth=depth, texts=texts)
         return await session.read_fused(QUERY, depth=depth, texts=texts)
 
     connector.check_depth(leg, depth)

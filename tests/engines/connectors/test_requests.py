@@ -25,7 +25,7 @@ def elasticsearch(**leg: object) -> Any:  # noqa: ANN401 - as above
 def test_knn_reads_twice_as_many_candidates_up_to_the_limit_of_elasticsearch() -> None:
     connector, query = elasticsearch(vector_field="v"), PullQuery("q", "x", {"leg": (1.0,)})
     numbers = {
-        depth: connector.leg_request("leg", query, depth)["retriever"]["knn"]["num_candidates"]
+        depth: connector.source_request("leg", query, depth)["retriever"]["knn"]["num_candidates"]
         for depth in (10, 100, 9_000)
     }
     assert numbers == {10: 100, 100: 200, 9_000: 10_000}
@@ -34,7 +34,7 @@ def test_knn_reads_twice_as_many_candidates_up_to_the_limit_of_elasticsearch() -
 def test_num_candidates_is_never_below_k() -> None:
     connector = elasticsearch(vector_field="v", num_candidates=50)
     query = PullQuery("q", "x", {"leg": (1.0,)})
-    knn = connector.leg_request("leg", query, 80)["retriever"]["knn"]
+    knn = connector.source_request("leg", query, 80)["retriever"]["knn"]
     assert (knn["k"], knn["num_candidates"]) == (80, 80)
 
 
@@ -42,7 +42,7 @@ def test_a_template_is_filled_and_a_query_cannot_change_it() -> None:
     template = {"standard": {"query": {"bool": {"must": [{"match": {"a": "QUERY"}}]}}}}
     connector = elasticsearch(retriever=template)
     for text in ('", "size": 9', "QUERY_VECTOR", "DEPTH"):
-        request = connector.leg_request("leg", PullQuery("q", text), 3)
+        request = connector.source_request("leg", PullQuery("q", text), 3)
         (clause,) = request["retriever"]["standard"]["query"]["bool"]["must"]
         assert clause == {"match": {"a": text}}
 
@@ -51,7 +51,7 @@ def test_a_template_with_a_vector_wants_one() -> None:
     knn = {"field": "v", "query_vector": "QUERY_VECTOR", "k": "DEPTH", "num_candidates": 500}
     connector = elasticsearch(retriever={"knn": {**knn, "filter": {"term": {"lang": "en"}}}})
     assert connector.legs["leg"].query_form == "vector"
-    request = connector.leg_request("leg", PullQuery("q", "x", {"leg": (1.0, 2.0)}), 7)
+    request = connector.source_request("leg", PullQuery("q", "x", {"leg": (1.0, 2.0)}), 7)
     assert request["retriever"]["knn"]["query_vector"] == [1.0, 2.0]
     assert request["retriever"]["knn"]["k"] == 7
     assert request["retriever"]["knn"]["num_candidates"] == 500
@@ -76,7 +76,7 @@ def test_opensearch_makes_the_vector_where_a_model_is_named() -> None:
         "opensearch", legs={"leg": {"vector_field": "v", "model_id": "m1"}}, fused=None
     )
     assert connector.legs["leg"].query_form == "text"
-    request = connector.leg_request("leg", PullQuery("q", "red"), 7)
+    request = connector.source_request("leg", PullQuery("q", "red"), 7)
     assert request["query"] == {"neural": {"v": {"query_text": "red", "model_id": "m1", "k": 7}}}
 
 
@@ -97,7 +97,7 @@ def test_qdrant_takes_the_unnamed_vector_and_a_model_of_the_server() -> None:
         filter={"must": [{"key": "lang", "match": {"value": "en"}}]},
     )
     query = PullQuery("q", "red", {"plain": (1.0,)})
-    plain, words = (connector.leg_request(leg, query, 3) for leg in connector.legs)
+    plain, words = (connector.source_request(leg, query, 3) for leg in connector.legs)
     assert plain["query"] == [1.0]
     assert "using" not in plain
     assert words["query"] == {"text": "red", "model": "qdrant/bm25"}
@@ -113,7 +113,7 @@ def test_qdrants_own_client_reads_the_requests() -> None:
     fused = models.QueryRequest.model_validate(connector.fused_request(QUERY, 5))
     assert [prefetch.using for prefetch in fused.prefetch] == ["words", "dense"]
     assert fused.query.rrf.weights == [2.0, 1.0]
-    leg = models.QueryRequest.model_validate(connector.leg_request("words", QUERY, 5))
+    leg = models.QueryRequest.model_validate(connector.source_request("words", QUERY, 5))
     assert leg.query.indices == [0, 1]
 
 
@@ -154,7 +154,7 @@ def test_milvus_refuses_a_field_without_an_index() -> None:
     [(["body"], "match"), (["body^2"], "multi_match"), (["b*"], "multi_match")],
 )
 def test_a_boost_or_a_pattern_needs_a_multi_match_query(fields: list[str], kind: str) -> None:
-    request = elasticsearch(fields=fields).leg_request("leg", PullQuery("q", "red"), 3)
+    request = elasticsearch(fields=fields).source_request("leg", PullQuery("q", "red"), 3)
     assert list(request["retriever"]["standard"]["query"]) == [kind]
 
 
@@ -172,7 +172,7 @@ def test_milvus_gets_the_weights_in_the_order_of_the_legs() -> None:
 @pytest.mark.parametrize("text", ['"} evil', "a\\b", "line\nbreak", "tab\t{x}", "naïve ☃"])
 def test_a_query_cannot_leave_its_string_of_graphql(text: str) -> None:
     connector = build("weaviate")
-    arguments = connector.leg_request("words", PullQuery("q", text), 3)["arguments"]
+    arguments = connector.source_request("words", PullQuery("q", text), 3)["arguments"]
     literal = arguments.removeprefix("bm25: {query: ").removesuffix(', properties: ["body"]}')
     assert json.loads(literal) == text
     assert "\n" not in arguments
@@ -185,7 +185,7 @@ def test_weaviate_names_tenant_vector_and_concepts() -> None:
         legs={"near": {"vector": "default", "vectorized": True}},
         fused=None,
     )
-    request = connector.leg_request("near", PullQuery("q", "red"), 3)
+    request = connector.source_request("near", PullQuery("q", "red"), 3)
     assert request["arguments"] == 'nearText: {concepts: ["red"]}'
     query = connector.write_query(request, [])
     assert query.startswith('{ Get { Docs(limit: 3, tenant: "t1", nearText: ')
@@ -207,7 +207,7 @@ def test_weaviate_fuses_a_pair() -> None:
 def test_only_the_whole_word_depth_is_replaced_in_yql() -> None:
     leg = {"yql": "select * from DEPTHS where {targetHits: DEPTH}x", "ranking": "r"}
     connector = build("vespa", legs={"leg": leg}, fused=None, fused_yql=None)
-    request = connector.leg_request("leg", PullQuery("q", "DEPTH"), 30)
+    request = connector.source_request("leg", PullQuery("q", "DEPTH"), 30)
     assert request["yql"] == "select * from DEPTHS where {targetHits: 30}x"
     assert request["query"] == "DEPTH"
 

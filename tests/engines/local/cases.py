@@ -75,7 +75,7 @@ def read(
 
     async def question(session: EngineSession) -> tuple[Hit, ...]:
         if leg:
-            hits = await session.read_leg(leg, query, depth=depth, texts=texts)
+            hits = await session.read_source(leg, query, depth=depth, texts=texts)
         else:
             hits = await session.read_fused(query, depth=depth, texts=texts)
         return check_hits(hits, depth)

@@ -67,5 +67,5 @@ def test_a_vector_of_another_width_is_refused(settings: Settings) -> None:
     with pytest.raises(ProviderError, match="dimension"):
         ask(
             build("chroma", settings),
-            lambda session: session.read_leg("dense", query, depth=3, texts=False),
+            lambda session: session.read_source("dense", query, depth=3, texts=False),
         )

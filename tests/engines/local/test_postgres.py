@@ -15,7 +15,7 @@ from fusion_bench.engines.connectors.pgvector import (
     PgvectorConnector,
     add_texts,
     fused_statement,
-    leg_statement,
+    source_statement,
 )
 from fusion_bench.errors import ConfigError, ProviderError
 from tests.engines.local.cases import (
@@ -116,7 +116,7 @@ def test_names_of_columns_and_tables_are_quoted() -> None:
     assert isinstance(connector, PgvectorConnector)
     quoted = '"a""; DROP TABLE docs; --%%"'
     for leg_name in legs:
-        statement = add_texts(connector, leg_statement(connector, leg_name, 5))
+        statement = add_texts(connector, source_statement(connector, leg_name, 5))
         assert statement.replace(quoted, "").count("DROP") == 0
         assert f'"public".{quoted}' in statement
 
