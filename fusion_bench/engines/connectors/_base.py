@@ -239,7 +239,7 @@ class SearchSource(SourceSettings):
 class Connector(Method, ABC):
     """One search engine from which lists are pulled, as a configuration.
 
-    Subclasses have their own legs, ``legs: Mapping[str, EngineLeg]``, and where the engine fuses
+    Subclasses have their own legs, ``legs: Mapping[str, EngineSource]``, and where the engine fuses
     itself, ``fused`` is that fusion in the terms of its dialect; they are decorated with
     ``@connectors.register``.
 
