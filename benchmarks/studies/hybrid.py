@@ -20,9 +20,10 @@ import numpy as np
 
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.models.answer_stores import AnswerStore
-from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts, TextFiles, read_texts
+from fusion_bench.models.options import HybridSettings
+from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts, read_texts
 from fusion_bench.models.retrievers.dense import VectorSource, write_vectors
-from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
+from fusion_bench.models.retrievers.hybrid import HybridMethod
 
 Qrels: TypeAlias = dict[str, dict[str, int]]
 VARIABLE: Final = "FUSION_BENCH_PARITY_DATA"
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         vectors = (
             write_toy(Path(folder)) if is_toy else copy_files(Path(root or "") / "nfcorpus", folder)
         )
-        texts = read_texts(TextFiles(Path(folder) / "dataset.yaml"))
+        texts = read_texts(Path(folder) / "dataset.yaml")
         qrels = load_qrels(Path(folder) / "test.trec").to_dict()
         source = VectorSource(None, vectors)
         if is_toy:

@@ -21,7 +21,7 @@ from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.overrides import merge_mappings
 from fusion_bench.importers.new_dataset import NewDataset, make_new_dataset
 from fusion_bench.judging.query_log import QuerySample, read_query_log, sample_queries
-from fusion_bench.models.rerank_options import RerankOptions
+from fusion_bench.models.options import RerankOptions
 from fusion_bench.models.rerank_run import WrittenList, score_list
 
 T = TypeVar("T")

@@ -10,39 +10,88 @@ Examples:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import fusion_bench.cli.application.commands as base
-from fusion_bench.cli.application.retrieve_options import (
-    DEFAULT_ENCODER,
-    KeyValues,
-    SearchOptions,
-    Tokens,
-    VectorOptions,
+from fusion_bench.cli.application.console import echo, print_json
+from fusion_bench.config.options import Changes, File, Option
+from fusion_bench.models.options import (
+    GraphRules,
+    HybridSettings,
+    LexicalOptions,
+    RetrieveOptions,
 )
-from fusion_bench.config.options import Amount, Changes, File, Option
 
 if TYPE_CHECKING:
+    from fusion_bench.models.encoders import TextEncoder
     from fusion_bench.models.endpoints import PassageWriter
+    from fusion_bench.models.retrieval import Retriever, WrittenRun
+    from fusion_bench.models.retrievers.dense import VectorSource
+
+#: The encoder where no vectors are stored.
+DEFAULT_ENCODER = "minilm"
 
 command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, graph, hybrid.", "."))
 
 
-class Bm25Options(SearchOptions):
-    """Options of ``retrieve bm25``.
+class SearchOptions(RetrieveOptions, base.DatasetOptions, leads=True):
+    """What is searched, and where the run goes.
 
     Attributes:
-        k1: How soon a repeated word saturates.
-        b: How much long documents lose.
-        padding: Fill lists with documents of score 0. Default: only with --tokens whitespace.
+        dataset: A dataset's name, folder or dataset.yaml; it gets the run.
     """
 
-    tokens: Tokens = "stem"
-    language: str = "english"
-    k1: Annotated[float, Option(min=0, max=1000)] = 1.5
-    b: Annotated[float, Option(min=0, max=1)] = 0.75
-    padding: bool | None = None
+    dataset: str | None = None
+
+    def search(self, retriever: Retriever) -> None:
+        """Search, write the run, and say what was done."""
+        from fusion_bench.cli.application.progress import progress_bar
+        from fusion_bench.models.retrieval import retrieve_run
+
+        dataset = None if self.dataset is None else self.find(self.dataset)
+        with progress_bar() as show:
+            written = self.call(retrieve_run, retriever, dataset, self, on_progress=show)
+        print_run(written, as_json=self.json)
+
+
+class Bm25Options(LexicalOptions, SearchOptions):
+    """Options of ``retrieve bm25``."""
+
+
+class VectorOptions(SearchOptions):
+    """Where the vectors of a search come from.
+
+    Attributes:
+        encoder: minilm, sentence_transformers, openai or tei. Default: minilm, or none with
+            --vectors.
+        change: Set a key of the encoder, such as model=text-embedding-3-small; repeatable.
+        vectors: NumPy archive with stored vectors: doc_ids, doc, query_ids, query.
+        store: SQLite file that keeps what models answered.
+    """
+
+    encoder: str | None = None
+    change: Changes = ()
+    vectors: Path | None = None
+    store: File = Path("reports/retrieve/answers.sqlite")
+
+    def make_source(self, default: str | None = None) -> VectorSource:
+        """Where vectors come from: an archive, an encoder, or both.
+
+        Args:
+            default: The encoder where none is named, though vectors are stored.
+
+        Raises:
+            ConfigError: No encoder has that name, or a key breaks a rule.
+        """
+        from fusion_bench.models.retrievers.dense import VectorSource
+
+        name = self.encoder or default
+        if name is None and self.vectors is not None:
+            base.refuse(self, "does not go with --vectors without --encoder", "change")
+            return VectorSource(None, self.vectors)
+        return VectorSource(build_encoder(name or DEFAULT_ENCODER, self.change), self.vectors)
 
 
 @base.add_command(command, name="bm25")
@@ -66,9 +115,6 @@ class DenseOptions(VectorOptions):
         save_vectors: Write the vectors to this archive.
     """
 
-    encoder: str | None = None
-    change: Changes = ()
-    vectors: Path | None = None
     save_vectors: File | None = None
 
 
@@ -101,7 +147,7 @@ class HydeOptions(VectorOptions):
         save_passages: Write the passages to this file.
     """
 
-    llm: KeyValues = ()
+    llm: Annotated[Sequence[str], Option(metavar="KEY=VALUE")] = ()
     passages: File | None = None
     field: str | None = None
     save_passages: File | None = None
@@ -146,8 +192,8 @@ def _make_writer(options: HydeOptions) -> PassageWriter | None:
     return base.parse_llm(PassageWriter, options.llm)
 
 
-class GraphFiles(base.JsonOptions, leads=True):
-    """The graph.
+class GraphOptions(GraphRules, SearchOptions):
+    """Options of ``retrieve graph``.
 
     Attributes:
         entities: JSON Lines: id, name, aliases, documents of an entity.
@@ -158,24 +204,6 @@ class GraphFiles(base.JsonOptions, leads=True):
     relations: File | None = None
 
 
-class GraphOptions(GraphFiles, SearchOptions):
-    """Options of ``retrieve graph``.
-
-    Attributes:
-        damping: Chance of walking on, below 1.
-        threshold: Share of a name that a query must hold.
-        sharpness: The higher, the less half a name counts.
-        mention_weight: Weight of an edge between an entity and a document.
-    """
-
-    tokens: Tokens = "stem"
-    language: str = "english"
-    damping: Annotated[float, Option(min=0, max=0.999)] = 0.85
-    threshold: Annotated[float, Option(min=0.001, max=1)] = 0.5
-    sharpness: Annotated[float, Option(min=0, max=100)] = 2.0
-    mention_weight: Annotated[float, Option(min=0.001)] = 1.0
-
-
 @base.add_command(command, name="graph")
 def graph_command(options: GraphOptions) -> None:
     """Search by a walk over entities and documents, from the entities that the query names.
@@ -183,30 +211,17 @@ def graph_command(options: GraphOptions) -> None:
     Examples:
         fusion-bench retrieve graph --dataset mine --entities e.jsonl --relations r.jsonl
     """
-    from fusion_bench.models.retrievers.graph import GraphRetriever, GraphRules
+    from fusion_bench.models.retrievers.graph import GraphRetriever
 
     options.search(GraphRetriever(options.entities, options.relations, options.call(GraphRules)))
 
 
-class HybridOptions(VectorOptions):
+class HybridOptions(HybridSettings, VectorOptions):
     """Options of ``retrieve hybrid``.
 
     Attributes:
-        padding: Fill BM25's lists with documents of score 0.
-        dense_weight: Weight of the vectors.
-        sparse_weight: Weight of BM25.
-        rrf_constant: c in weight / (c + rank).
         depth: Documents per query; each search fetches twice as many.
     """
-
-    encoder: str | None = None
-    change: Changes = ()
-    vectors: Path | None = None
-    tokens: Tokens = "whitespace"
-    padding: bool = True
-    dense_weight: Amount = 0.5
-    sparse_weight: Amount = 0.5
-    rrf_constant: Annotated[int, Option(min=0)] = 60
 
 
 @base.add_command(command, name="hybrid")
@@ -218,7 +233,54 @@ def hybrid_command(options: HybridOptions) -> None:
         fusion-bench retrieve hybrid --dataset mine --vectors vectors.npz --tokens stem
             --no-padding --depth 500
     """
-    from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
+    from fusion_bench.models.retrievers.hybrid import HybridMethod
 
-    settings = options.call(HybridSettings, zero_padding=options.padding)
-    options.search(HybridMethod(options.make_source(), settings))
+    options.search(HybridMethod(options.make_source(), options.call(HybridSettings)))
+
+
+def build_encoder(name: str, changes: Sequence[str]) -> TextEncoder:
+    """The encoder of a name, with keys set.
+
+    Raises:
+        ConfigError: No encoder has that name, or a key breaks a rule.
+    """
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.experiment.overrides import set_options
+    from fusion_bench.models.encoders import encoders
+
+    encoders.find_plugin(name)
+    try:
+        return encoders.build(
+            set_options({"method": name}, changes, example="model=text-embedding-3-small")
+        )
+    except ConfigError as error:
+        raise ConfigError(f"encoder {name!r}: {error} (set it with --set KEY=VALUE)") from None
+
+
+def print_run(written: WrittenRun, *, as_json: bool) -> None:
+    """Print what was found, what models were asked for, and where the run is."""
+    from fusion_bench.util.formatting import pluralize
+
+    if as_json:
+        print_json(written)
+        return
+    echo(
+        f"{written.name}: {pluralize(written.rows, 'result')} for "
+        f"{pluralize(written.queries, 'query')} among {pluralize(written.documents, 'document')}"
+    )
+    for kind, usage in written.usage.items():
+        tokens = f", {usage.tokens:,} tokens billed" if usage.tokens else ""
+        echo(
+            f"{kind}: {usage.stored:,} stored, {usage.asked:,} computed in "
+            f"{pluralize(usage.calls, 'call')}{tokens}"
+        )
+    if written.empty:
+        count = pluralize(len(written.empty), "query")
+        echo(f"note: {count} found nothing (for example {written.empty[0]!r})")
+    echo(f"Written: {written.path}")
+    if written.dataset is None:
+        echo("in dataset.yaml:")
+        echo("runs:")
+        echo(f"  {written.line}")
+    else:
+        echo(f"{written.dataset} names it: {written.line}")

@@ -31,6 +31,7 @@ from fusion_bench.models.candidates import (
     prepare_request,
 )
 from fusion_bench.models.endpoints import run_workers
+from fusion_bench.models.options import RerankOptions
 from fusion_bench.models.provider_session import (
     LateReranker,
     ProviderChain,
@@ -44,7 +45,6 @@ from fusion_bench.models.rerank_config import (
     read_rerank_config,
     select_providers,
 )
-from fusion_bench.models.rerank_options import RerankOptions
 from fusion_bench.models.rerank_simulation import SimulationResult, measure_outcomes, run_simulation
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import HttpProvider, Provider

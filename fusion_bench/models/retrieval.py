@@ -25,6 +25,7 @@ from fusion_bench.io.outputs import check_output, is_earlier_output, write_outpu
 from fusion_bench.io.write_run import RunRows, encode_run, find_writer
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.endpoints import AnswerCounts
+from fusion_bench.models.options import RetrieveOptions
 from fusion_bench.util.files import remove_on_failure, require_folder, resolve_path, write_atomic
 from fusion_bench.util.optional_imports import import_optional
 
@@ -163,25 +164,6 @@ def _rank_rows(
 
 
 @dataclass(frozen=True)
-class TextFiles:
-    """Where the texts are.
-
-    Attributes:
-        dataset: The ``dataset.yaml``; None = the two files alone.
-        documents: JSON Lines in place of the dataset's documents; None = the dataset's.
-        queries: The same for its queries.
-        split: Only queries of this split; None = of all.
-        unjudged: Whether queries without judgments are searched for too.
-    """
-
-    dataset: Path | None = None
-    documents: Path | None = None
-    queries: Path | None = None
-    split: str | None = None
-    unjudged: bool = False
-
-
-@dataclass(frozen=True)
 class SearchTexts:
     """The texts of a collection.
 
@@ -198,28 +180,33 @@ class SearchTexts:
     inputs: tuple[Path, ...] = ()
 
 
-def read_texts(files: TextFiles) -> SearchTexts:
+def read_texts(dataset: Path | None, options: RetrieveOptions | None = None) -> SearchTexts:
     """Read documents and queries.
+
+    Args:
+        dataset: The ``dataset.yaml``; None = the two files of the options alone.
+        options: Files in place of the dataset's, and which queries; None = the dataset's.
 
     Raises:
         ConfigError: A file is not named anywhere, or there is no such split.
         DataError: A file breaks a rule, or a query has no text.
         AlignmentError: No query is judged.
     """
-    documents, queries, judged = files.documents, files.queries, None
+    options = options or RetrieveOptions()
+    documents, queries, judged = options.documents, options.queries, None
     inputs: list[Path] = []
-    if files.dataset is not None:
-        spec, source = read_planned_spec(files.dataset, {})
+    if dataset is not None:
+        spec, source = read_planned_spec(dataset, {})
         paths = DatasetPaths(source)
-        inputs = [files.dataset, *spec.file_paths(files.dataset.parent)]
+        inputs = [dataset, *spec.file_paths(dataset.parent)]
         if documents is None and spec.documents is not None:
             documents = paths.existing(spec.documents, "documents")
         if queries is None and spec.queries is not None:
             queries = paths.existing(spec.queries, "queries")
-        if not files.unjudged and spec.qrels is not None:
+        if not options.unjudged and spec.qrels is not None:
             qrels = load_qrels(paths.existing(spec.qrels.path, "qrels"), layout=spec.qrels.layout)
             judged = set(qrels.queries)
-    where = "" if files.dataset is None else f"{files.dataset}: "
+    where = "" if dataset is None else f"{dataset}: "
     if documents is None or queries is None:
         lacking = "documents" if documents is None else "queries"
         raise ConfigError(
@@ -227,7 +214,7 @@ def read_texts(files: TextFiles) -> SearchTexts:
             'one {"id": …, "text": …} a line'
         )
     texts = {name: document.text for name, document in load_documents(documents).items()}
-    chosen = _choose_queries(load_queries(queries), queries, judged, files.split)
+    chosen = _choose_queries(load_queries(queries), queries, judged, options.split)
     return SearchTexts(texts, chosen, queries, (documents, queries, *inputs))
 
 
@@ -549,27 +536,6 @@ def _last_line(node: yaml.Node) -> int:
 
 
 @dataclass(frozen=True)
-class RetrieveOptions:
-    """What is searched, and where the run goes.
-
-    Attributes:
-        files: The texts.
-        name: The run's name; None = the method's.
-        out: The run; None = ``runs/NAME.trec.gz`` beside the ``dataset.yaml``.
-        replace: Whether a run of that name may be replaced.
-        depth: Most documents per query.
-        store: The answer store; None = in memory.
-    """
-
-    files: TextFiles
-    name: str | None = None
-    out: Path | None = None
-    replace: bool = False
-    depth: int = 100
-    store: Path | None = None
-
-
-@dataclass(frozen=True)
 class WrittenRun:
     """A run on disk.
 
@@ -599,13 +565,20 @@ class WrittenRun:
 
 
 def retrieve_run(
-    retriever: Retriever, options: RetrieveOptions, on_progress: Progress = lambda *_: None
+    retriever: Retriever,
+    dataset: Path | None,
+    options: RetrieveOptions,
+    *,
+    store: Path | None = None,
+    on_progress: Progress = lambda *_: None,
 ) -> WrittenRun:
     """Search for every query, and write the run.
 
     Args:
         retriever: How.
+        dataset: The ``dataset.yaml``; None = texts and run are files of their own.
         options: What is searched, and where the run goes.
+        store: The answer store; None = in memory.
         on_progress: Called with what is done now, the steps done, and all steps.
 
     Raises:
@@ -613,15 +586,13 @@ def retrieve_run(
             written. What models answered stays in the store.
     """
     name = options.name or retriever.name
-    target = RunTarget(
-        options.files.dataset, name, retriever.roles, options.out, replace=options.replace
-    )
+    target = RunTarget(dataset, name, retriever.roles, options.out, replace=options.replace)
     path = target.path  # refused before anything is read
     on_progress("reading", 0, 1)
-    texts = read_texts(options.files)
+    texts = read_texts(dataset, options)
     check_target(target, texts)
-    with closing(AnswerStore(options.store)) as store:
-        context = SearchContext(store, on_progress)
+    with closing(AnswerStore(store)) as answers:
+        context = SearchContext(answers, on_progress)
         rankings = retriever.search(texts, options.depth, context)
     on_progress("writing", 0, 1)
     is_named = write_rankings(target, rankings)
@@ -634,6 +605,6 @@ def retrieve_run(
         rows=sum(map(len, rankings.values())),
         empty=tuple(query for query, ranking in rankings.items() if not ranking),
         usage=context.usage,
-        dataset=options.files.dataset if is_named else None,
+        dataset=dataset if is_named else None,
         line=target.line,
     )

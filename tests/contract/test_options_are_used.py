@@ -25,6 +25,7 @@ TAKEN_WHOLE = {
     "export": ["engines.export"],
     "pull": ["engines.pull", "engines.pull_answers"],
     "rerank": ["models.rerank_run"],
+    "retrieve": ["models.retrieval"],
 }
 
 

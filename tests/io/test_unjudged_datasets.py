@@ -12,7 +12,7 @@ from fusion_bench.cli import main
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.models.retrieval import TextFiles, read_texts
+from fusion_bench.models.retrieval import read_texts
 
 DATASET = """\
 name: mine
@@ -102,4 +102,4 @@ def test_check_and_show_read_it(path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_retrieve_searches_for_all_of_its_queries(path: Path) -> None:
-    assert read_texts(TextFiles(path)).queries == {"q2": "two", "q1": "one"}
+    assert read_texts(path).queries == {"q2": "two", "q1": "one"}

@@ -20,16 +20,16 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.measures import parse_measure
 from fusion_bench.models.answer_stores import AnswerStore
+from fusion_bench.models.options import HybridSettings
 from fusion_bench.models.retrieval import (
     Ranking,
     Retriever,
     SearchContext,
     SearchTexts,
-    TextFiles,
     read_texts,
 )
 from fusion_bench.models.retrievers.dense import DenseRetriever, VectorSource
-from fusion_bench.models.retrievers.hybrid import HybridMethod, HybridSettings
+from fusion_bench.models.retrievers.hybrid import HybridMethod
 from fusion_bench.models.retrievers.lexical import LexicalRetriever
 from fusion_bench.ranking.system_scores import evaluate_systems
 from tests.parity.data import parity_data
@@ -52,7 +52,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchTe
         shutil.copy(source / name, folder)
     path = folder / "dataset.yaml"
     path.write_text(YAML, encoding="utf-8")
-    return path, read_texts(TextFiles(path))
+    return path, read_texts(path)
 
 
 def stored() -> VectorSource:

@@ -23,13 +23,14 @@ from scipy import sparse
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.models.options import GraphRules, Tokens
 from fusion_bench.models.retrieval import (
     Ranking,
     SearchContext,
     SearchTexts,
     score_chunks,
 )
-from fusion_bench.models.retrievers.lexical import Tokens, tokenize_texts
+from fusion_bench.models.retrievers.lexical import tokenize_texts
 
 
 class EntityLinker:
@@ -214,27 +215,6 @@ class Entity:
 
     names: tuple[str, ...]
     documents: tuple[str, ...] | None
-
-
-@dataclass(frozen=True)
-class GraphRules:
-    """How a graph is linked and walked.
-
-    Attributes:
-        tokens: What a word of a name is.
-        language: Of the stemmer.
-        threshold: Share of a name's weight that a text must hold, in (0, 1].
-        sharpness: The higher, the less half a name counts.
-        damping: Chance of following an edge rather than jumping back, in [0, 1).
-        mention_weight: Weight of an edge between an entity and a document.
-    """
-
-    tokens: Tokens = "stem"
-    language: str = "english"
-    threshold: float = 0.5
-    sharpness: float = 2.0
-    damping: float = 0.85
-    mention_weight: float = 1.0
 
 
 class GraphIndex:

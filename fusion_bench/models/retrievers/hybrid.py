@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.models.options import HybridSettings, Tokens
 from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts, rank_by_score
 from fusion_bench.models.retrievers.dense import VectorSource
-from fusion_bench.models.retrievers.lexical import OkapiIndex, Tokens
+from fusion_bench.models.retrievers.lexical import OkapiIndex
 from fusion_bench.util.optional_imports import import_optional
 
 #: What is near: ``cosine``, ``l2`` (squared distance) or ``ip`` (inner product).
@@ -441,25 +442,6 @@ def _check_number(name: str, value: int, least: int) -> int:
             f"{name} {value!r}: a whole number of at least {least} is needed"
         )
     return value
-
-
-@dataclass(frozen=True)
-class HybridSettings:
-    """Settings of :class:`HybridRetriever`.
-
-    Attributes:
-        dense_weight: Weight of the vector search.
-        sparse_weight: Weight of BM25.
-        rrf_constant: c of Σ weight / (c + rank).
-        tokens: What a token of BM25 is.
-        zero_padding: Whether documents of score 0 fill the sparse list.
-    """
-
-    dense_weight: float = 0.5
-    sparse_weight: float = 0.5
-    rrf_constant: int = 60
-    tokens: Tokens = "whitespace"
-    zero_padding: bool = True
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from dataclasses import asdict
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from scipy import sparse
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.models.options import LexicalOptions, Tokens
 from fusion_bench.models.retrieval import (
     Index,
     Ranking,
@@ -22,10 +23,6 @@ from fusion_bench.models.retrieval import (
     import_extra,
     score_chunks,
 )
-
-#: ``stem``: stemmed words. ``whitespace``: lower case, split at blanks. ``bigrams``: pairs of
-#: neighboring characters in Chinese, Japanese and Korean, stemmed words in the rest of the text.
-Tokens: TypeAlias = Literal["stem", "whitespace", "bigrams"]
 
 #: Scripts without blanks between words: kana, Han, Hangul, their compatibility forms and marks.
 _WIDE: Final = (
@@ -207,27 +204,11 @@ class OkapiIndex:
         return sparse.csr_array((values, (rows, cells)), shape=shape)
 
 
-@dataclass(frozen=True)
-class LexicalRetriever:
-    """BM25; with ``whitespace``, that of semche: rank-bm25's formula, padded with score 0.
-
-    Attributes:
-        tokens: What a token is.
-        language: Of the stemmer.
-        k1: How soon further occurrences of a word stop counting.
-        b: How much long documents are held back.
-        padding: Whether documents of score 0 fill the list up to its depth; None = where semche
-            does, with ``whitespace``.
-    """
+class LexicalRetriever(LexicalOptions):
+    """BM25; with ``whitespace``, that of semche: rank-bm25's formula, padded with score 0."""
 
     name: ClassVar[str] = "bm25"
     roles: ClassVar[tuple[str, ...]] = ("keyword",)
-
-    tokens: Tokens = "stem"
-    language: str = "english"
-    k1: float = 1.5
-    b: float = 0.75
-    padding: bool | None = None
 
     @property
     def has_padding(self) -> bool:

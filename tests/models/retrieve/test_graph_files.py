@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import DataError
+from fusion_bench.models.options import GraphRules
 from fusion_bench.models.retrievers.graph import (
     Entity,
     GraphIndex,
-    GraphRules,
     read_entities,
     read_relations,
 )

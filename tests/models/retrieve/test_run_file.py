@@ -11,7 +11,6 @@ from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.models.retrieval import (
     RunTarget,
     SearchTexts,
-    TextFiles,
     check_target,
     read_texts,
     write_rankings,
@@ -63,7 +62,7 @@ def test_the_line_of_a_run_that_is_replaced_stays(tmp_path: Path) -> None:
     path = make(tmp_path)
     text = f"{YAML}runs:\n  new: {{path: runs/new.trec.gz, roles: [semantic, mine]}}\n"
     path.write_text(text, encoding="utf-8")
-    texts = read_texts(TextFiles(path))
+    texts = read_texts(path)
     write_rankings(target(path), {"q1": [("d1", 1.0)]})
     before = (path.parent / "runs/new.trec.gz").read_bytes()
     with pytest.raises(ConfigError, match="a run already: --replace it, or choose another --name"):
@@ -88,7 +87,7 @@ def test_what_has_no_place_is_refused_before_the_work(
     runs: str, message: str, tmp_path: Path
 ) -> None:
     path = make(tmp_path)
-    texts = read_texts(TextFiles(path))
+    texts = read_texts(path)
     path.write_text(YAML + runs, encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
         check_target(target(path), texts)
@@ -118,15 +117,15 @@ def test_a_file_outside_the_dataset_is_not_named_by_it(tmp_path: Path) -> None:
 def test_names_that_no_run_has(name: str, tmp_path: Path) -> None:
     path = make(tmp_path)
     with pytest.raises(ConfigError, match="letters, digits and"):
-        check_target(target(path, name), read_texts(TextFiles(path)))
-    check_target(target(path, "bm25+日本.v2_x"), read_texts(TextFiles(path)))
+        check_target(target(path, name), read_texts(path))
+    check_target(target(path, "bm25+日本.v2_x"), read_texts(path))
 
 
 @pytest.mark.parametrize("out", ["qrels.txt", "queries.jsonl", "runs/../documents.jsonl", "a.trec"])
 def test_no_input_is_overwritten(out: str, tmp_path: Path) -> None:
     path = make(tmp_path)
     path.write_text(f"{YAML}runs:\n  a: {{path: a.trec}}\n", encoding="utf-8")
-    texts = read_texts(TextFiles(path))
+    texts = read_texts(path)
     aimed = RunTarget(path, "new", (), path.parent / out, replace=True)
     with pytest.raises(ConfigError, match="the dataset's own, or an input"):
         check_target(aimed, texts)
@@ -136,7 +135,7 @@ def test_no_input_is_overwritten(out: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("out", ["new.docx", "", "qrels.txt/new.trec"])
 def test_places_that_are_none(out: str, tmp_path: Path) -> None:
     path = make(tmp_path)
-    texts = read_texts(TextFiles(path))
+    texts = read_texts(path)
     with pytest.raises(FusionBenchError):
         check_target(RunTarget(path, "new", (), path.parent / out), texts)
     with pytest.raises(ConfigError, match="no place for the run: name a file with --out"):
