@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -40,7 +42,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--renew-golden", action="store_true", help="write tests/golden/pages again")
+    parser.addoption("--renew-golden", action="store_true", help="write the golden pages anew")
 
 
 # The garbage collector would walk through ten thousand tests again and again.
@@ -59,3 +61,15 @@ def no_progress_lines() -> None:
     from fusion_bench.cli.application import progress
 
     progress.LINE_INTERVAL = 1e6
+
+
+@pytest.fixture
+def compare_golden(pytestconfig: pytest.Config) -> Callable[[Path, str], None]:
+    """Compares a text with a stored page, which ``--renew-golden`` writes anew."""
+
+    def compare(path: Path, text: str) -> None:
+        if pytestconfig.getoption("--renew-golden"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -26,7 +26,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.ranking.system_scores import Scores
 from tests.data.cases import assert_same
-from tests.report.tuning.cases import front
+from tests.report.tuning_cases import front
 
 ROWS: list[Row] = [
     {"size": "1 × 2", "ranx ms": 1234.5, "one ratio": 99.6, "one": "a"},

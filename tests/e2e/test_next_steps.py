@@ -13,7 +13,7 @@ from fusion_bench.cli.application.next_steps import after_tune
 from tests import tiny
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT
-from tests.report.tuning.cases import floor_row, record
+from tests.report.tuning_cases import floor_row, record
 
 Capture = pytest.CaptureFixture[str]
 FILES = (Path("out/tuned.yaml"), Path("out/front.yaml"))

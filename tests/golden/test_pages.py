@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -102,17 +102,14 @@ def test_page(
     command: str,
     project: Path,
     capsys: pytest.CaptureFixture[str],
-    pytestconfig: pytest.Config,
+    compare_golden: Callable[[Path, str], None],
 ) -> None:
     code, words = CALLS[command]
     capsys.readouterr()
     assert main(words.split()) == code
     out, err = capsys.readouterr()
     page = f"$ fusion-bench {words}\n{normalized(err + out, project)}"
-    path = PAGES / f"{command.replace(' ', '-')}.txt"
-    if pytestconfig.getoption("--renew-golden"):
-        path.write_text(page, encoding="utf-8")
-    assert page == path.read_text(encoding="utf-8")
+    compare_golden(PAGES / f"{command.replace(' ', '-')}.txt", page)
 
 
 def test_every_command_has_a_page() -> None:

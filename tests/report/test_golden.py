@@ -1,6 +1,6 @@
-"""One whole page of each kind, compared with a stored one.
+"""One whole page of each kind, and the findings of many cases, compared with stored ones.
 
-``python -m tests.report.test_golden`` renews the stored pages: look at the difference.
+``pytest tests/report --renew-golden`` writes the stored pages anew: read their difference.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from fusion_bench.report import tuning_page as tuning
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
 from fusion_bench.report.terminal import print_page
-from tests.report import cases
-from tests.report.tuning import cases as tuning_cases
+from tests.report import cases, tuning_cases
+from tests.report.evaluation_finding_cases import FINDINGS
+from tests.report.finding_cases import describe_cases
+from tests.report.tuning_finding_cases import CASES
 
 FOLDER = Path(__file__).parent / "golden"
 FIGURE = Figure("figure.png", "A figure", "What it shows.", DrawnFigure)
@@ -42,6 +44,12 @@ def tuning_page() -> Page:
     return tuning.build_page(report, [FIGURE])
 
 
+def tuning_findings() -> str:
+    reports = {name: tuning_cases.record(**changed) for name, changed in CASES.items()}
+    cases = {name: tuning.tuning_findings(report) for name, report in reports.items()}
+    return describe_cases(cases, cases["usual"])
+
+
 def terminal_text(page: Page) -> str:
     file = io.StringIO()
     print_page(page, Console(file=file, width=110, force_terminal=True, color_system=None))
@@ -52,14 +60,11 @@ PAGES: dict[str, Callable[[], str]] = {
     "evaluation.md": lambda: render_page(evaluation_page()),
     "evaluation.txt": lambda: terminal_text(evaluation_page()),
     "tuning.md": lambda: render_page(tuning_page()),
+    "evaluation-findings.txt": lambda: describe_cases(FINDINGS),
+    "tuning-findings.txt": tuning_findings,
 }
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page(name: str) -> None:
-    assert PAGES[name]() == (FOLDER / name).read_text(encoding="utf-8")
-
-
-if __name__ == "__main__":
-    for file_name, render in PAGES.items():
-        (FOLDER / file_name).write_text(render(), encoding="utf-8")
+def test_page(name: str, compare_golden: Callable[[Path, str], None]) -> None:
+    compare_golden(FOLDER / name, PAGES[name]())

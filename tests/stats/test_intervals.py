@@ -114,3 +114,13 @@ def test_clopper_pearson_by_its_definition(count: int, runs: int) -> None:
         assert tail(high, range(count + 1)) == pytest.approx(0.05)
     else:
         assert high == 1
+
+
+def test_the_design_effect_is_the_ratio_of_the_variances() -> None:
+    values, groups = np.array([0.4, 0.3, 0.1, -0.2, 0.0]), np.array([0, 0, 0, 1, 2])
+    by_group, plain = estimate_mean(values, groups), estimate_mean(values)
+    ratio = (by_group.standard_error / plain.standard_error) ** 2
+    assert by_group.design_effect == pytest.approx(ratio)
+    assert plain.design_effect == pytest.approx(1)
+    assert estimate_mean(np.zeros(3)).design_effect is None
+    assert estimate_mean(values, np.zeros(5, dtype=np.int64)).design_effect is None

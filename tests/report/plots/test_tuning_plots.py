@@ -19,7 +19,7 @@ from fusion_bench.report.plots.tuning import (
     draw_slices,
 )
 from fusion_bench.report.tuning_records import RerankerEffort, TuningReport
-from tests.report.tuning.cases import front, front_with_points, gain, record, thresholds, trials
+from tests.report.tuning_cases import front, front_with_points, gain, record, thresholds, trials
 
 
 def caption_of(file: str, report: TuningReport) -> str:

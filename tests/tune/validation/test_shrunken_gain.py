@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.tune.trial_selection import shrink_gain
-from tests.report.tuning.cases import gain
+from tests.report.tuning_cases import gain
 
 
 def passed(difference: float, error: float, critical: float) -> Gain:

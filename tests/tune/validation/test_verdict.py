@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.report.tuning_records import TuningVerdict
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict
-from tests.report.tuning.cases import gain
+from tests.report.tuning_cases import gain
 
 
 def test_linked_queries_that_nobody_declared_withhold_ship_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from fusion_bench.evaluation.report_records import (
@@ -14,15 +15,18 @@ from fusion_bench.evaluation.report_records import (
 )
 from fusion_bench.report.evaluation_page import cost_table
 from fusion_bench.report.evaluation_tables import (
+    MAX_SYSTEMS,
     input_table,
+    paired_difference,
     primary_table,
     secondary_table,
+    slice_table,
     validity_table,
 )
 from fusion_bench.report.page import Table
+from fusion_bench.stats.intervals import estimate_mean
 from tests.report import cases
-
-REFERENCES = ["best single source", "best source per query", "perfect order"]
+from tests.report.cases import PRIMARY, collection, fused, many, report, system
 
 
 def primary(collection: Collection) -> Table:
@@ -41,20 +45,13 @@ def headers(table: Table) -> list[str]:
     return [column.header for column in table.columns]
 
 
-def test_primary_table() -> None:
+def test_columns_that_may_go_where_a_page_is_narrow() -> None:
     table = primary(cases.full())
-    assert table.title == "Primary measure: nDCG@10"
     assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
-    better, base, worse, *references = table.rows
-    difference = ("+0.4000", "[+0.3000, +0.5000]", "<.001", "2/1/0", "better")
-    assert better.cells == ("better one", "0.8000", "[0.7000, 0.9000]", *difference)
-    assert base.cells == ("base", "0.4000", "[0.3000, 0.5000]", "", "", "", "", "baseline")
-    assert (worse.cells[0], worse.cells[5], worse.cells[7]) == ("worse one", ".010", "worse")
-    tones = ["better", "baseline", "worse", *3 * ["reference"]]
-    assert [row.tone for row in table.rows] == tones
-    assert [row.cells[0] for row in references] == REFERENCES
-    assert [row.cells[-1] for row in references] == 3 * ["reference"]
-    assert len(table.notes) == 1 + len(references)
+    required = headers(secondary(cases.full()).without_optional_columns())
+    assert required == ["system", "RR@10", "difference", "p†"]
+    tones = [row.tone for row in secondary(cases.full()).rows]
+    assert tones == ["plain", "baseline", "plain", *3 * ["reference"]]
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.001])
@@ -128,8 +125,8 @@ def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table
 
 
 def test_only_columns_that_are_there_have_a_legend() -> None:
-    for collection in (cases.full(), cases.collection(cases.system("base", 0.1))):
-        table = validity(collection)
+    for whole in (cases.full(), cases.collection(cases.system("base", 0.1))):
+        table = validity(whole)
         assert {note.split(" = ")[0] for note in table.notes} == set(headers(table)[1:])
 
 
@@ -192,15 +189,6 @@ def test_ties_inside_sources_have_columns_of_their_own(settlements: int | None, 
     assert ("200 random orders" in legends[0]) is (settlements is not None)
 
 
-def test_secondary_measures_have_no_verdict_and_unadjusted_p() -> None:
-    table = secondary(cases.full())
-    assert headers(table)[5] == "p†"
-    assert table.rows[0].cells[5:] == ("<.001†", "2/1/0")
-    assert [row.tone for row in table.rows] == ["plain", "baseline", "plain", *3 * ["reference"]]
-    required = headers(table.without_optional_columns())
-    assert required == ["system", "RR@10", "difference", "p†"]
-
-
 def test_input_table() -> None:
     runs = (cases.run("a", unanswered=3, zero_scores=4), cases.run("r", rerank=True))
     table = input_table(cases.collection(cases.system("base", 0.1), runs=runs))
@@ -230,3 +218,74 @@ def test_cost_table_has_the_systems_whose_list_has_a_ledger() -> None:
     assert [row.cells for row in table.rows] == [("re", "cohere/m", "0.5000", "+0.1000", *amounts)]
     assert len(table.columns) == len(table.rows[0].cells)
     assert cost_table(cases.full()) is None
+
+
+# ── the tables of slices
+
+
+BASE = (0.1, 0.2, 0.3, 0.4)
+TYPES = ("local", "local", "global", None)
+
+
+def slices_of(found: Collection) -> Table:
+    table = slice_table(report(found), found, "type")
+    assert table is not None
+    return table
+
+
+def test_each_type_is_paired_on_its_own_queries() -> None:
+    candidate = fused("new", 0.3, 0.5, 0.3, 0.2)
+    table = slices_of(collection(system("base", *BASE), candidate, types=TYPES))
+    assert [row.cells[:4] for row in table.rows] == [
+        ("global", "base", "1", "0.3000"),
+        ("", "new", "", "0.3000"),
+        ("local", "base", "2", "0.1500"),
+        ("", "new", "", "0.4000"),
+        ("(no type)", "base", "1", "0.4000"),
+        ("", "new", "", "0.2000"),
+    ]
+    expected = estimate_mean(np.array([0.2, 0.3]))
+    interval = f"[{expected.low:+.4f}, {expected.high:+.4f}]"
+    assert table.rows[3].cells[4:] == ("+0.2500", interval, "2/0/0")
+    assert table.rows[5].cells[5] == "n/a", "one query tells no spread"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        collection(system("base", *BASE), fused("new", *BASE), types=(None,) * 4),
+        collection(system("base", *BASE), fused("new", *BASE), types=("a",) * 4),
+        collection(system("base", *BASE), types=TYPES),
+    ],
+)
+def test_one_type_or_a_baseline_alone_is_no_table(found: Collection) -> None:
+    assert slice_table(report(found), found, "type") is None
+
+
+def test_only_the_best_systems_are_shown() -> None:
+    table = slices_of(many(12).model_copy(update={"types": ("a", "b")}))
+    assert len(table.rows) == 2 * (1 + MAX_SYSTEMS)
+
+
+def test_missing_values_are_left_out() -> None:
+    candidate = fused("new", None, 0.5, None, 0.2)
+    table = slices_of(collection(system("base", *BASE), candidate, types=TYPES))
+    assert table.rows[1].cells[3:] == ("n/a", "n/a", "n/a", "")
+    assert table.rows[3].cells[4] == "+0.3000"
+
+
+# ── differences that a report does not store have intervals within the bounds of the measure
+
+
+GAINS, LOSSES = (1.0, 0.0, 1.0), (0.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(("measure", "is_bounded"), [(PRIMARY, True), ("gain@10", False)])
+def test_the_interval_of_a_bounded_measure_stays_within_its_bounds(
+    measure: str, is_bounded: bool
+) -> None:
+    item = collection(system("base", *GAINS), measures=(measure,))
+    result = paired_difference(report(item), item, GAINS, LOSSES)
+    assert result is not None
+    assert result.mean == pytest.approx(1 / 3)
+    assert (result.low >= -1, result.high <= 1) == (is_bounded, is_bounded)

@@ -1,14 +1,24 @@
+"""What the golden page of an evaluation's findings does not show, and what lint found."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from fusion_bench.checks.records import LintFinding
 from fusion_bench.report.data_warnings import lint_lines, lint_section
+from fusion_bench.report.evaluation_findings import collection_findings
+from tests.report import cases
 
 
 def make_finding(**changes: Any) -> LintFinding:  # noqa: ANN401 - any field's value
     fields = {"id": "some-rule", "severity": "warning", "message": "1 + 1 is 2", "systems": ("a",)}
     return LintFinding(**{**fields, **changes})
+
+
+def test_findings_come_before_warnings() -> None:
+    found = cases.full()
+    tones = [f.tone for f in collection_findings(cases.report(found, v2=False), found)]
+    assert tones.index("warning") == len(tones) - 1
 
 
 def test_a_line_has_id_message_systems_and_section() -> None:

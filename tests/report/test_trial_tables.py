@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from fusion_bench.report.evaluation_findings import trial_findings, trial_tables
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.evaluation_tables import slice_table
 from fusion_bench.report.page import Table
+from tests.report.finding_cases import describe_cases
+from tests.report.test_golden import FOLDER
 from tests.tiny import EXPERIMENT
 from tests.trials_project import FIRST, TRIALS, make
 
@@ -34,13 +37,12 @@ def cells(table: Table, header: str) -> dict[str, str]:
     return {row.cells[0]: row.cells[place] for row in table.rows}
 
 
-def test_findings_say_how_systems_disagree_and_what_helps(report: Report) -> None:
-    trials, narrowing = trial_findings(report.collections[0])
-    assert trials.text.startswith("Values are means over 3 trials of both, a.")
-    assert "6 trials of both, a are needed. b has one trial and counts as fixed." in trials.text
-    assert "a disagrees with itself on 1 of 4 queries (RR@10 of trials 1 and 2)." in trials.details
-    assert narrowing.text.startswith("To narrow the interval of both - b: ")
-    assert "2 more queries, for as many answers," in narrowing.text
+def test_findings(
+    report: Report, tmp_path: Path, compare_golden: Callable[[Path, str], None]
+) -> None:
+    cases = {"3 trials": report, "4 trials": run(tmp_path, *TRIALS, FIRST)}
+    findings = {name: trial_findings(each.collections[0]) for name, each in cases.items()}
+    compare_golden(FOLDER / "trial-findings.txt", describe_cases(findings))
 
 
 def test_the_primary_table_counts_trials(report: Report) -> None:
@@ -49,7 +51,7 @@ def test_the_primary_table_counts_trials(report: Report) -> None:
     primary = next(table for title, table in tables.items() if title.startswith("Primary"))
     counts = cells(primary, "trials")
     assert (counts["a"], counts["both"], counts["b"]) == ("3×", "3×", "")
-    assert {"Repeated trials", "What narrows the differences"} <= set(tables)
+    assert "Repeated trials" in tables
 
 
 def test_tables_have_the_numbers_of_the_records(report: Report) -> None:
@@ -65,21 +67,12 @@ def test_tables_have_the_numbers_of_the_records(report: Report) -> None:
     assert cells(narrowing, "± now")["a - b"] == f"{record.narrowing.now:.4f}"
 
 
-def test_four_trials_ask_for_no_more(tmp_path: Path) -> None:
-    trials, _ = trial_findings(run(tmp_path, *TRIALS, FIRST).collections[0])
-    assert "for new trials and new queries. b has one trial" in trials.text
-
-
 def test_warnings_name_the_trial_of_a_list(report: Report) -> None:
     page = build_page(report)
     texts = [finding.text for section in page.sections for finding in section.findings]
-    assert "a (trial 3) has no result for 1 judged query; alone it scores 0 there." in texts
-    assert [(info.name, info.trial) for info in report.collections[0].runs] == [
-        ("a", 1),
-        ("b", None),
-        ("a", 2),
-        ("a", 3),
-    ]
+    assert any(text.startswith("a (trial 3) ") for text in texts)
+    lists = [(info.name, info.trial) for info in report.collections[0].runs]
+    assert lists == [("a", 1), ("b", None), ("a", 2), ("a", 3)]
 
 
 def test_intervals_of_slices_hold_for_new_trials(tmp_path: Path) -> None:
