@@ -386,7 +386,8 @@ def _describe(
             difference = compare_rows(left, *rows, alpha=settings["alpha"])
             if difference is not None:
                 unjudged[candidate] = difference.record
-            item = replace(item, answer=veto_answer(item.answer, difference, settings["min_gain"]))
+            answer = veto_answer(item.answer, difference, settings["min_gain"])
+            item = item.model_copy(update={"answer": answer})
         wanted.append(item)
     return CollectionComparison(
         collection=left.name,
@@ -615,11 +616,11 @@ def _by_system(
             unjudged = compare_rows(new, *rows, alpha=settings["alpha"])
             answer = veto_answer(answer, unjudged, settings["min_gain"])
         means = [row.measures[item.measure].mean for row in rows]
-        results[item.candidate] = replace(
-            item,
-            baseline=item.candidate,
-            baseline_mean=np.nan if means[1] is None else means[1],
-            candidate_mean=np.nan if means[0] is None else means[0],
-            answer=answer,
-        )
+        update = {
+            "baseline": item.candidate,
+            "baseline_mean": np.nan if means[1] is None else means[1],
+            "candidate_mean": np.nan if means[0] is None else means[0],
+            "answer": answer,
+        }
+        results[item.candidate] = item.model_copy(update=update)
     return results

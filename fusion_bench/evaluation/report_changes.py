@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+from pydantic_core import to_jsonable_python
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_file import Report
@@ -213,7 +214,8 @@ class ReportChange(TableView):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
-        return asdict(self)
+        data: dict[str, Any] = to_jsonable_python(self)
+        return data
 
     def _summary(self) -> str:
         changed = sum(each.is_changed for each in self.collections)

@@ -19,11 +19,12 @@ from fusion_bench.experiment.settings import Verdict
 from fusion_bench.stats.comparison import (
     BETTER,
     CONDITION,
-    Answer,
     JudgmentKind,
-    SkewedDifference,
+    MeanDifference,
+    SystemDifference,
     name_kind,
 )
+from fusion_bench.stats.comparison_family import FusionAnswer
 from fusion_bench.util.formatting import Columns, TableView, format_difference, pluralize
 
 
@@ -178,54 +179,17 @@ class SystemResult(ReportRecord):
     trials: TrialsResult | None = None
 
 
-class ComparisonResult(TableView, ReportRecord):
-    """One system against the baseline on one measure; see ``compare.Comparison``.
+class ComparisonResult(SystemDifference):
+    """One system against the baseline on one measure, as a report has it.
 
     Attributes:
-        low: Lower end of the interval; on the primary measure the intervals of all systems and
-            collections of the report hold together.
-        high: Upper end.
-        standard_error: Of the difference, by group.
-        critical_value: Standard errors from the difference to an end of the interval.
-        p: Two-sided, of Student's t; not adjusted.
-        p_adjusted: Over all systems and collections of the report (primary measure).
-        p_floor: ``p_adjusted`` is the smallest that the draws can give: the true one may be less.
-        few_changes: Fewer than 10 changed queries or 20 groups: the interval may cover less than
-            it says.
-        effect_size: Difference ÷ standard deviation over queries.
-        min_detectable_difference: With 80 % power at the critical value.
         unjudged: What unjudged documents could change in the difference (primary measure); None
             with complete judgments.
-        answer: What the comparison shows (primary measure); see ``stats.answers``.
-        skew: What stands beside an answer whose differences are skewed (primary measure); None =
-            nothing does.
-        trial_share: The part of the variance of the difference that comes from trials of all
-            queries together; None where both systems have one trial.
         narrowing: What one more trial, or more queries, would make of the interval (primary
-            measure); None likewise.
+            measure); None where both systems have one trial.
     """
 
-    measure: str
-    baseline: str
-    candidate: str
-    difference: float
-    low: OptionalFloat
-    high: OptionalFloat
-    standard_error: OptionalFloat = None
-    critical_value: OptionalFloat = None
-    p: float
-    p_adjusted: OptionalFloat
-    p_floor: bool = False
-    few_changes: bool = False
-    wins: int
-    ties: int
-    losses: int
-    effect_size: OptionalFloat = None
-    min_detectable_difference: OptionalFloat
     unjudged: UnjudgedResult | None = None
-    answer: Answer | None = None
-    skew: SkewedDifference | None = None
-    trial_share: OptionalFloat = None
     narrowing: NarrowingResult | None = None
 
     def _summary(self) -> str:
@@ -239,25 +203,13 @@ class ComparisonResult(TableView, ReportRecord):
             f"{p}, {counts}{answer})"
         )
 
-    def _table_columns(self, limit: int | None = None) -> Columns:
-        return {name: [value][:limit] for name, value in self.model_dump().items()}
 
-
-class FusionResult(ReportRecord):
+class FusionResult(FusionAnswer):
     """Every fusion against every single source on the primary measure, as one family.
 
     Attributes:
-        verdict: ``pays``: some fusion's interval against every source lies above 0. ``loses``:
-            some source's interval against every fusion does. Else ``not shown``. Where unjudged
-            documents contradict either, ``unjudged decide``.
-        fusion: The fusion that pays; else the one with the highest mean.
-        source: The source that no fusion reaches; else the one with the highest mean.
         fusion_mean: Of that fusion.
         source_mean: Of that source.
-        difference: Fusion − source.
-        low: Lower end of its interval, which holds together with those of the family.
-        high: Upper end.
-        p_adjusted: Over the family.
         fusions: How many fusions were compared.
         sources: … with how many sources.
         contradicted: Under ``unjudged decide`` the pair, fusion and source, whose difference is
@@ -266,15 +218,8 @@ class FusionResult(ReportRecord):
         is_reranked: All fusions blend in a reranker; where some do not, only those are compared.
     """
 
-    verdict: Literal["pays", "loses", "not shown", "unjudged decide"]
-    fusion: str
-    source: str
     fusion_mean: OptionalFloat
     source_mean: OptionalFloat
-    difference: OptionalFloat
-    low: OptionalFloat
-    high: OptionalFloat
-    p_adjusted: OptionalFloat
     fusions: int
     sources: int
     is_reranked: bool
@@ -303,7 +248,7 @@ class VerdictCount(ReportRecord):
     high: OptionalFloat = None
 
 
-class RefinedResult(ReportRecord):
+class RefinedResult(MeanDifference):
     """The queries that were searched again, with the refined query.
 
     Attributes:
@@ -311,9 +256,6 @@ class RefinedResult(ReportRecord):
         measure: The primary measure.
         before: Its mean over them, of the lists of the original query.
         after: Its mean over them, of the lists of the refined query.
-        difference: After − before.
-        low: Lower end of its interval, paired by query; None where nothing tells the spread.
-        high: Upper end.
         mean_before: Mean over all queries of the collection, before.
         mean_after: The same, after.
         verdicts: Of the lists of the refined query.
@@ -325,9 +267,6 @@ class RefinedResult(ReportRecord):
     measure: str
     before: float
     after: float
-    difference: float
-    low: OptionalFloat
-    high: OptionalFloat
     mean_before: float
     mean_after: float
     verdicts: tuple[Verdict, ...]

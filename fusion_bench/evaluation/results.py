@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
@@ -93,26 +92,18 @@ def compare_fusions(
         compared,
         {name: scores.values[0] for name, scores in sources.items()},
         task.runs.groups,
+        is_bounded=is_bounded(task.measures[0].name),
         trial_terms=_list_trial_terms(task, assessments, sources),
         **options,
     )
-    low, high = answer.low, answer.high
-    if is_bounded(task.measures[0].name):
-        low, high = max(low, -1.0), min(high, 1.0)
-    ends = [end if math.isfinite(end) else None for end in (low, high)]
     pair, unjudged = _find_contradiction(task, answer, assessments, list(sources)) or ((), None)
+    verdict = "unjudged decide" if pair else answer.verdict
     return FusionResult(
-        verdict="unjudged decide" if pair else answer.verdict,
+        **{**dict(answer), "verdict": verdict},
         contradicted=pair,
         unjudged=unjudged and unjudged.record,
-        fusion=answer.fusion,
-        source=answer.source,
         fusion_mean=exact_mean(compared[answer.fusion]),
         source_mean=exact_mean(sources[answer.source].values[0]),
-        difference=answer.difference,
-        low=ends[0],
-        high=ends[1],
-        p_adjusted=answer.p,
         fusions=len(compared),
         sources=len(sources),
         is_reranked=not plain,

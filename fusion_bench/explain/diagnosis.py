@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.checks.dataset_facts import describe_selection
-from fusion_bench.config.json_records import OptionalFloat, ReportRecord
+from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
@@ -40,6 +40,7 @@ from fusion_bench.explain.failures import (
     find_failures,
     rank_stages,
 )
+from fusion_bench.stats.comparison import MeanDifference
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
@@ -79,7 +80,7 @@ class FailureRecord(ReportRecord):
     is_caused: bool | None
 
 
-class ChangeRecord(ReportRecord):
+class ChangeRecord(MeanDifference):
     """The failures of one kind that a system cures and causes, against the baseline.
 
     Attributes:
@@ -102,9 +103,6 @@ class ChangeRecord(ReportRecord):
     queries: int
     improved_queries: int
     worsened_queries: int
-    difference: float
-    low: OptionalFloat
-    high: OptionalFloat
 
 
 class FailureCount(ReportRecord):

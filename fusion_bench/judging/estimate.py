@@ -11,7 +11,7 @@ from pydantic import Field
 
 from fusion_bench.checks.judges import find_scale_warnings, find_shared_families
 from fusion_bench.checks.records import DataWarning
-from fusion_bench.config.json_records import OptionalFloat, ReportRecord
+from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -28,7 +28,7 @@ from fusion_bench.judging.judge_values import (
     measure_systems,
 )
 from fusion_bench.measures.aliases import is_bounded
-from fusion_bench.stats.comparison import MIN_CHANGED, Answer, paired_difference
+from fusion_bench.stats.comparison import MIN_CHANGED, Answer, MeanDifference, paired_difference
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.stats.prediction_powered import (
     JudgingPlan,
@@ -55,19 +55,13 @@ COLUMNS: Final = (
 )
 
 
-class MeanRecord(ReportRecord):
+class MeanRecord(MeanDifference):
     """A mean difference by the grades of one judge alone.
 
     Attributes:
-        difference: Mean of candidate − baseline.
-        low: Lower end of its interval; None with one group.
-        high: Upper end.
         queries: The queries that this judge graded.
     """
 
-    difference: float
-    low: OptionalFloat
-    high: OptionalFloat
     queries: int
 
 
@@ -94,7 +88,7 @@ class JudgingRecord(ReportRecord):
     people_alone: int
 
 
-class EstimatedDifference(ReportRecord):
+class EstimatedDifference(MeanDifference):
     """One system against the baseline on one measure.
 
     Attributes:
@@ -120,7 +114,6 @@ class EstimatedDifference(ReportRecord):
 
     measure: str
     candidate: str
-    difference: float
     low: float
     high: float
     standard_error: float

@@ -16,12 +16,13 @@ from fusion_bench.report.data_warnings import (
     list_findings,
 )
 from fusion_bench.report.page import Column, Finding, Page, Section, Tone, make_table
+from fusion_bench.stats.comparison import MeanDifference
 from fusion_bench.util.formatting import pluralize
 
 PolicyVerdict = Literal["pays", "no gain shown", "unjudged decide"]
 
 
-class PolicyResult(StrictModel):
+class PolicyResult(MeanDifference):
     """A policy on a collection; every mean is of values on queries that chose nothing.
 
     Attributes:
@@ -67,7 +68,6 @@ class PolicyResult(StrictModel):
     fixed: float
     tuned: float
     oracle: float
-    difference: float
     low: float
     high: float
     null_mean: float

@@ -39,7 +39,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.stats.comparison import BETTER, Answer
+from fusion_bench.stats.comparison import BETTER, Answer, Difference, MeanDifference
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: What a parameter may be set to.
@@ -112,21 +112,15 @@ class Trial(ReportRecord):
     origin: str
 
 
-class Gain(ReportRecord):
+class Gain(Difference):
     """Tuned − default on one set of queries; see ``tune.validation.gains``.
 
     Attributes:
         default: Mean of the default.
         tuned: Mean of the tuned system.
-        difference: Mean of tuned − default.
-        low: Lower end of its interval; None with one group.
-        high: Upper end.
         p: Two-sided, of the sign-flip test by group, and never below Student's; with several
             verdicts adjusted for them, as the interval is.
         sd: Standard error · √Q: N queries of the same grouping have a standard error of sd/√N.
-        wins: Queries on which the tuned system is better.
-        ties: Queries with equal values.
-        losses: Queries on which the default is better.
         queries: Q.
         groups: Groups of queries; Q where none are declared.
         design_effect: Variance of the difference by group ÷ by query; None = no spread is known.
@@ -134,22 +128,10 @@ class Gain(ReportRecord):
 
     default: float
     tuned: float
-    difference: float
-    low: OptionalFloat
-    high: OptionalFloat
-    p: float
     sd: OptionalFloat
-    wins: int
-    ties: int
-    losses: int
     queries: int
     groups: int
     design_effect: float | None = None
-
-    @property
-    def changed(self) -> int:
-        """Queries whose value differs."""
-        return self.wins + self.losses
 
 
 #: ``dataset``: its own splits; ``share``: a share is held out; ``all``: cross-fitting.
@@ -316,7 +298,7 @@ FloorKind: TypeAlias = Literal["system", "source"]
 AS_GOOD: Final[tuple[Answer, ...]] = (*BETTER, "equivalent", "identical")
 
 
-class FloorRow(ReportRecord):
+class FloorRow(MeanDifference):
     """Something untuned against the tuned system.
 
     Attributes:
@@ -335,9 +317,6 @@ class FloorRow(ReportRecord):
     name: str
     kind: FloorKind
     mean: float
-    difference: float
-    low: OptionalFloat
-    high: OptionalFloat
     p: float
     answer: Answer
     bounds: CompletionBounds | None = None

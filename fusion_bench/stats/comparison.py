@@ -1,4 +1,4 @@
-"""The record of one comparison; its answer in one word; rules that withhold the answer.
+"""The difference of two systems as a record; its answer in one word; rules that withhold it.
 
 Sign-flip and t tests answer falsely where a system gains a little on most queries and loses much
 on few: a small sample holds too few of these losses. Where the differences are skewed against the
@@ -10,11 +10,12 @@ Higher is better, as for every measure of this package.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.stats.intervals import MeanEstimate, betting_bound, scale_groups
 from fusion_bench.stats.max_t import RowResult
@@ -161,38 +162,64 @@ def sign_test_p(values: FloatArray) -> float:
 NOISE = 1e-12
 
 
-@dataclass(frozen=True, repr=False)
-class Comparison(TableView):
-    """One candidate against the baseline on one measure.
+class MeanDifference(ReportRecord):
+    """A mean paired difference, with its interval.
+
+    Attributes:
+        difference: Mean of candidate − baseline.
+        low: Lower end of its interval; None where nothing tells the spread.
+        high: Upper end; None likewise.
+    """
+
+    difference: float
+    low: OptionalFloat
+    high: OptionalFloat
+
+
+class Difference(MeanDifference):
+    """A mean paired difference that was tested, and on how many queries it is one.
+
+    Attributes:
+        p: Two-sided.
+        wins: Queries on which the candidate is better by more than float noise.
+        ties: Queries on which neither is better.
+        losses: Queries on which the baseline is better.
+    """
+
+    p: float
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def changed(self) -> int:
+        """Queries whose value differs."""
+        return self.wins + self.losses
+
+
+class SystemDifference(TableView, Difference):
+    """One system against the baseline on one measure.
 
     Attributes:
         measure: Name of the measure.
         baseline: Name of the system compared with.
         candidate: Name of the compared system.
-        baseline_mean: Mean over queries.
-        candidate_mean: Mean over queries.
-        difference: Mean of candidate − baseline.
-        low: Lower end of the difference's interval; NaN with one group. On the primary measure
-            the intervals of the family hold together, on others each alone.
-        high: Upper end; NaN with one group.
+        low: Lower end of the interval; on the primary measure the intervals of all systems and
+            collections hold together, on others each alone.
+        high: Upper end.
+        standard_error: Of the difference, by group (CR2).
+        critical_value: Standard errors from the difference to an end of a two-sided interval of
+            the correction; missing with one group, and where so few groups changed that there is
+            none.
         p: Two-sided, of Student's t; not adjusted.
-        p_adjusted: Over the family; None for any but the primary measure.
-        wins: Queries on which the candidate is better by more than float noise.
-        ties: Queries on which neither is better.
-        losses: Queries on which the baseline is better.
-        min_detectable_difference: With 80 % power at the critical value; None where no spread is
-            known.
-        queries: Q.
-        groups: G, the units of the test and the interval; Q where none are declared.
-        answer: What the comparison shows; None for any but the primary measure.
-        p_floor: ``p_adjusted`` is the smallest that the draws can give.
+        p_adjusted: Over all systems and collections; None for any but the primary measure.
+        p_floor: ``p_adjusted`` is the smallest that the draws can give: the true one may be less.
         few_changes: Fewer than 10 changed queries or 20 groups: the interval may cover less than
             it says.
         effect_size: Difference ÷ standard deviation over queries; None without spread.
-        standard_error: Of the difference, by group (CR2); NaN with one group.
-        freedom: Its degrees of freedom (Bell–McCaffrey); NaN likewise.
-        critical_value: Standard errors from the difference to an end of a two-sided interval of
-            the correction; NaN likewise, and where so few groups changed that there is none.
+        min_detectable_difference: With 80 % power at the critical value; None where no spread is
+            known.
+        answer: What the comparison shows; None for any but the primary measure.
         skew: What stands beside an answer whose differences are skewed; None = nothing does.
         trial_share: The part of the variance of the difference that comes from trials of all
             queries together; 0 = the plain paired test of means over trials is right. None where
@@ -202,32 +229,51 @@ class Comparison(TableView):
     measure: str
     baseline: str
     candidate: str
-    baseline_mean: float
-    candidate_mean: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_adjusted: float | None
-    wins: int
-    ties: int
-    losses: int
-    min_detectable_difference: float | None
-    queries: int
-    groups: int
-    answer: Answer | None = None
+    standard_error: OptionalFloat = None
+    critical_value: OptionalFloat = None
+    p_adjusted: OptionalFloat
     p_floor: bool = False
     few_changes: bool = False
-    effect_size: float | None = None
-    standard_error: float = math.nan
-    freedom: float = math.nan
-    critical_value: float = math.nan
-    trial_share: float | None = None
+    effect_size: OptionalFloat = None
+    min_detectable_difference: OptionalFloat
+    answer: Answer | None = None
     skew: SkewedDifference | None = None
+    trial_share: OptionalFloat = None
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        fields = self.model_dump()
+        names = dict.fromkeys(("measure", "baseline", "candidate", *fields))
+        return {name: [fields[name]][:limit] for name in names}
+
+
+class Comparison(SystemDifference):
+    """One candidate against the baseline on one measure, as it was just computed.
+
+    Attributes:
+        low: Lower end of the difference's interval; NaN with one group.
+        high: Upper end; NaN with one group.
+        standard_error: Of the difference, by group (CR2); NaN with one group.
+        critical_value: NaN likewise, and where so few groups changed that there is none.
+        baseline_mean: Mean over queries.
+        candidate_mean: Mean over queries.
+        queries: Q.
+        groups: G, the units of the test and the interval; Q where none are declared.
+        freedom: Degrees of freedom of the standard error (Bell–McCaffrey); NaN with one group.
+    """
+
+    low: float
+    high: float
+    standard_error: float = math.nan
+    critical_value: float = math.nan
+    baseline_mean: float
+    candidate_mean: float
+    queries: int
+    groups: int
+    freedom: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name."""
-        return asdict(self)
+        return self.model_dump()
 
     def _summary(self) -> str:
         difference = format_difference(self.difference, self.low, self.high)
@@ -237,9 +283,6 @@ class Comparison(TableView):
             f"Comparison({self.candidate} - {self.baseline}, {self.measure}: {difference}, "
             f"p {p:.3g}, {self.wins}/{self.ties}/{self.losses} of {self.queries}{answer})"
         )
-
-    def _table_columns(self, limit: int | None = None) -> Columns:
-        return {name: [value][:limit] for name, value in asdict(self).items()}
 
 
 def paired_difference(candidate: FloatArray, baseline: FloatArray) -> FloatArray:

@@ -15,12 +15,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.config.json_records import OptionalFloat
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.comparison import (
     NOISE,
     Comparison,
+    MeanDifference,
     check_skew,
     decide_answer,
     has_few_changes,
@@ -317,13 +319,12 @@ def _describe(
     """The record of one comparison."""
     estimate = row.estimate
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
-    low, high, answer, skew = row.low, row.high, None, None
+    low, high = _finite_ends(row, is_bounded=table.is_bounded)
+    answer, skew = None, None
     if is_primary:
         codes = number_by_appearance(table.keys)[0]
         answer = decide_answer(row, changed=wins + losses, alpha=alpha)
         answer, skew = check_skew(answer, difference, codes, alpha=alpha)
-    if table.is_bounded:
-        low, high = max(low, -1.0), min(high, 1.0)
     critical, detectable = math.nan, None
     if math.isfinite(row.critical_value):
         critical, error = row.critical_value, estimate.standard_error
@@ -335,8 +336,8 @@ def _describe(
         baseline_mean=exact_mean(table.values[table.baseline]),
         candidate_mean=exact_mean(table.values[name]),
         difference=estimate.mean,
-        low=low if math.isfinite(low) else math.nan,
-        high=high if math.isfinite(high) else math.nan,
+        low=low,
+        high=high,
         standard_error=estimate.standard_error,
         freedom=estimate.freedom,
         critical_value=critical,
@@ -355,6 +356,14 @@ def _describe(
         queries=estimate.queries,
         groups=estimate.groups,
     )
+
+
+def _finite_ends(row: RowResult, *, is_bounded: bool) -> tuple[float, float]:
+    """The ends of the interval of a row, within ±1 where values lie in [0, 1]; NaN = no end."""
+    low, high = row.low, row.high
+    if is_bounded:
+        low, high = max(low, -1.0), min(high, 1.0)
+    return low if math.isfinite(low) else math.nan, high if math.isfinite(high) else math.nan
 
 
 def _trial_share(table: ComparedValues, name: str, estimate: MeanEstimate) -> float | None:
@@ -468,31 +477,28 @@ def _flip_pairs(
 
 #: The family is large, and one verdict is drawn from it: what is open then is not shown.
 MOST_FUSION_DRAWS = 160_000
-FusionVerdict: TypeAlias = Literal["pays", "loses", "not shown"]
+FusionVerdict: TypeAlias = Literal["pays", "loses", "not shown", "unjudged decide"]
 
 
-@dataclass(frozen=True)
-class FusionAnswer:
-    """What the family of fusions × sources shows.
+class FusionAnswer(MeanDifference):
+    """What the family of fusions × sources shows, by the difference of one of its pairs.
 
     Attributes:
-        verdict: ``pays``: some fusion is better than every source. ``loses``: some source is
-            better than every fusion. Else ``not shown``.
+        verdict: ``pays``: some fusion's interval against every source lies above 0. ``loses``:
+            some source's interval against every fusion does. Else ``not shown``. Where unjudged
+            documents contradict either, which a report tells, ``unjudged decide``.
         fusion: The fusion that pays; else the one with the highest mean.
         source: The source that no fusion reaches; else the one with the highest mean.
         difference: Mean of that fusion − that source.
         low: Lower end of its interval, which holds together with those of the whole family.
         high: Upper end.
-        p: Adjusted over the family.
+        p_adjusted: Over the family.
     """
 
     verdict: FusionVerdict
     fusion: str
     source: str
-    difference: float
-    low: float
-    high: float
-    p: float
+    p_adjusted: OptionalFloat
 
 
 def decide_fusion(
@@ -503,6 +509,7 @@ def decide_fusion(
     correction: Correction = "max_t",
     seed: int = 0,
     alpha: float = 0.05,
+    is_bounded: bool = False,
     trial_terms: Mapping[tuple[str, str], tuple[TrialTerm, ...]] | None = None,
 ) -> FusionAnswer:
     """Compare every fusion with every single source, as one family.
@@ -514,6 +521,7 @@ def decide_fusion(
         correction: How the size of the family is accounted for.
         seed: Seed of the flips.
         alpha: Level.
+        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
         trial_terms: What the trials of a fusion and of a source add to the variance of their
             difference; without an entry nothing.
     """
@@ -538,8 +546,17 @@ def decide_fusion(
     losing = [s for s in sources if all(signs[f, s] < 0 for f in fusions)]
     fusion, source = highest(fusions, paying), highest(sources, losing)
     row = by_pair[fusion, source]
+    low, high = _finite_ends(row, is_bounded=is_bounded)
     verdict: FusionVerdict = "pays" if paying else "loses" if losing else "not shown"
-    return FusionAnswer(verdict, fusion, source, row.estimate.mean, row.low, row.high, row.p)
+    return FusionAnswer(
+        verdict=verdict,
+        fusion=fusion,
+        source=source,
+        difference=row.estimate.mean,
+        low=low,
+        high=high,
+        p_adjusted=row.p,
+    )
 
 
 def _shown_sign(row: RowResult, alpha: float) -> int:

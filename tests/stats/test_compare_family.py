@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import subprocess
 import sys
@@ -159,7 +158,7 @@ def test_identical_systems_count_once() -> None:
         "m", values | {"again": values["slightly"].copy()}, "base", primary=True
     )
     assert twice[:-1] == alone
-    assert twice[-1] == dataclasses.replace(alone[-1], candidate="again")
+    assert twice[-1] == alone[-1].model_copy(update={"candidate": "again"})
 
 
 @pytest.mark.parametrize("primary", [True, False])

@@ -42,7 +42,7 @@ def test_the_family_is_fusions_times_sources() -> None:
     rows = [FamilyRow(f - s, KEYS) for f in fusions.values() for s in SOURCES.values()]
     expected = max_t(rows, seed=5).rows[1]  # rrf − dense
     answer = decide_fusion(fusions, SOURCES, KEYS, seed=5)
-    assert (answer.difference, answer.low, answer.high, answer.p) == (
+    assert (answer.difference, answer.low, answer.high, answer.p_adjusted) == (
         expected.estimate.mean,
         expected.low,
         expected.high,

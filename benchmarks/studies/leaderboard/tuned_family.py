@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -53,14 +52,15 @@ def _adjust(row: Comparison, maxima: FloatArray, critical: float) -> Comparison:
     critical = max(critical, row.critical_value)
     width = critical * row.standard_error
     low, high = max(row.difference - width, -1.0), min(row.difference + width, 1.0)
-    return replace(
-        row,
-        low=low,
-        high=high,
-        p_adjusted=p,
-        critical_value=critical,
-        answer=_weaken(row.answer, is_shown=p <= ALPHA, is_within=max(-low, high) < MIN_GAIN),
-    )
+    is_within = max(-low, high) < MIN_GAIN
+    update = {
+        "low": low,
+        "high": high,
+        "p_adjusted": p,
+        "critical_value": critical,
+        "answer": _weaken(row.answer, is_shown=p <= ALPHA, is_within=is_within),
+    }
+    return row.model_copy(update=update)
 
 
 def _weaken(answer: Answer | None, *, is_shown: bool, is_within: bool) -> Answer | None:
