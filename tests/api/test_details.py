@@ -22,7 +22,7 @@ def test_details_are_computed_once() -> None:
 
 
 def test_a_wrong_name_is_an_error() -> None:
-    with pytest.raises(fb.FusionBenchError, match="compare: detail: unknown system 'rrff'"):
+    with pytest.raises(fb.FusionBenchError, match="unknown system 'rrff'"):
         fb.compare(QRELS, RUNS, ["bm25", "rrf"], "RR@10", detail=["rrff"])
 
 

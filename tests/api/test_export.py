@@ -60,5 +60,5 @@ def test_a_method_over_the_runs_of_a_dataset() -> None:
 def test_what_is_no_system() -> None:
     with pytest.raises(ConfigError):
         fusion_bench.export(3, "elasticsearch")
-    with pytest.raises(ConfigError, match=r"^to: unknown engine 'elastic'; did you mean"):
+    with pytest.raises(ConfigError, match=r"^to: .*'elastic'"):
         fusion_bench.export(SYSTEM, "elastic")

@@ -93,7 +93,7 @@ def test_a_measure_of_a_plugin_is_computed(head: str) -> None:
     ties = tie_sensitivity([measure], runs, positions, firsts)
     assert (ties.minimum.tolist(), ties.maximum.tolist()) == ([[0.0, 0.0]], [[1.0, 0.0]])
     assert np.isnan(ties.expected[0, 0])
-    with pytest.raises(ConfigError, match="has no option 'gain'"):
+    with pytest.raises(ConfigError, match="option 'gain'"):
         parse_measure(f"{head}(gain=2)")
 
 
@@ -124,7 +124,7 @@ def test_a_command_comes_from_an_entry_point(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.usefixtures("_installed")
 def test_a_plugin_of_another_kind_is_refused() -> None:
-    with pytest.raises(ConfigError, match="is no blend: derive it from Blend"):
+    with pytest.raises(ConfigError, match="from Blend"):
         blends.build("tiny_plugin.methods:BestScore")
     with pytest.raises(ConfigError, match="cannot be imported"):
         blends.build("tiny_plugin.methods:Missing")
@@ -146,7 +146,7 @@ def test_two_distributions_may_not_share_a_name(
 
 @pytest.mark.parametrize("reference", ["a", "a:", ":b", "a b:c", "a.:c", "a:b.c"])
 def test_a_reference_names_a_module_and_an_object(reference: str) -> None:
-    with pytest.raises(ConfigError, match=r"is not of the form package\.module:Name"):
+    with pytest.raises(ConfigError, match=r"package\.module:Name"):
         load_reference(reference)
 
 

@@ -186,7 +186,7 @@ def test_a_source_without_a_common_query() -> None:
         match=r"'b'.*'1'.*'q1'.*qrels\):",
     ):
         align(qrels, [good, bad])
-    with pytest.raises(AlignmentError, match="rerank list 'b' and the qrels have no query"):
+    with pytest.raises(AlignmentError, match="list 'b'"):
         align(qrels, [good], rerankers=[bad])
 
 
@@ -194,22 +194,22 @@ def test_a_source_of_padding_only_is_no_source() -> None:
     padding = Run.from_dict(
         "a", {"q1": {"z": 0.0}, "x": {"z": 1.0}}, read_options=ReadOptions(drop_zero_scores=True)
     )
-    with pytest.raises(AlignmentError, match="no query in common"):
+    with pytest.raises(AlignmentError, match="no query"):
         align(Qrels.from_dict(QRELS), [padding])
     nothing = Run.from_dict(
         "a", {"q1": {"z": 0.0}}, read_options=ReadOptions(drop_zero_scores=True)
     )
-    with pytest.raises(AlignmentError, match="every row being dropped"):
+    with pytest.raises(AlignmentError, match="row being dropped"):
         align(Qrels.from_dict(QRELS), [nothing])
 
 
 def test_runs_have_their_own_names() -> None:
     run = Run.from_dict("a", {"q1": {"z": 1.0}})
-    with pytest.raises(AlignmentError, match="two runs are named 'a': give each its own name"):
+    with pytest.raises(AlignmentError, match=r"two runs .* 'a'"):
         align(Qrels.from_dict(QRELS), [run, run])
-    with pytest.raises(AlignmentError, match="two rerank lists are named 'a'"):
+    with pytest.raises(AlignmentError, match=r"two rerank lists .* 'a'"):
         align(Qrels.from_dict(QRELS), [run], rerankers=[run, run])
-    with pytest.raises(AlignmentError, match="no run to align: at least one is needed"):
+    with pytest.raises(AlignmentError, match="no run"):
         align(Qrels.from_dict(QRELS), [])
 
 
@@ -217,7 +217,7 @@ def test_views_of_what_is_not_there() -> None:
     runs = aligned([{"q1": {"z": 1.0}}], {"q1": {"z": 1.0}})
     with pytest.raises(UnknownNameError, match=r"unknown run 's1' \(known: s0\)"):
         runs.restrict(["s1"])
-    with pytest.raises(AlignmentError, match="no query is left"):
+    with pytest.raises(AlignmentError, match="no query"):
         runs.subset(np.zeros(3, dtype=bool))
 
 

@@ -17,13 +17,13 @@ def test_qrels_keep_grades_by_query() -> None:
 
 
 def test_qrels_refuse_a_pair_judged_twice() -> None:
-    with pytest.raises(DataError, match="document 'a' stands twice for query 'q'") as caught:
+    with pytest.raises(DataError, match="'a' stands twice") as caught:
         Qrels.from_rows(["q", "r", "q"], ["a", "a", "a"], [1, 1, 0])
     assert caught.value.row == 2
 
 
 def test_qrels_refuse_nothing_and_ragged_columns() -> None:
-    with pytest.raises(DataError, match="no judgement in it"):
+    with pytest.raises(DataError, match="no judgement"):
         Qrels.from_dict({})
     with pytest.raises(DataError, match="1 queries, 1 documents, 2 grades"):
         Qrels.from_rows(["q"], ["a"], [1, 2])

@@ -62,13 +62,13 @@ def test_bad_rank_columns_name_the_row(ranks: list[int], message: str, row: int)
 
 
 def test_a_rank_column_that_is_not_there() -> None:
-    with pytest.raises(DataError, match="there is no rank column"):
+    with pytest.raises(DataError, match="no rank column"):
         run([("q", "a", 1.0)], read_options=ReadOptions(rank_from="column"))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_scores_are_finite(bad: float) -> None:
-    with pytest.raises(DataError, match="is not a finite number") as caught:
+    with pytest.raises(DataError, match="finite number") as caught:
         run([("q", "a", 1.0), ("q", "b", bad)])
     assert caught.value.row == 1
 
@@ -102,7 +102,7 @@ def test_padding_never_hides_the_same_document_with_a_score() -> None:
 
 
 def test_runs_refuse_nothing_and_ragged_columns() -> None:
-    with pytest.raises(DataError, match="no ranked document in it"):
+    with pytest.raises(DataError, match="no ranked document"):
         Run.from_dict("bm25", {})
     with pytest.raises(DataError, match="1 queries, 1 documents, 2 scores"):
         Run.from_rows("bm25", ["q"], ["a"], [1.0, 2.0])

@@ -64,5 +64,5 @@ def test_another_window_cannot_be_written() -> None:
 
 def test_one_weight_must_be_above_0() -> None:
     fusion = {"dense_weight": 0, "sparse_weight": 0}
-    with pytest.raises(ConfigError, match="one must be above 0"):
+    with pytest.raises(ConfigError, match="above 0"):
         System("s", ["bm25", "dense"], dialect="semche", fusion=fusion)

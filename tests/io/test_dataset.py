@@ -182,7 +182,7 @@ def test_a_linked_folder_is_the_dataset_s_own_folder(tmp_path: Path) -> None:
 def test_queries_of_another_dataset_are_refused(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     (root / "datasets/tiny/queries.jsonl").write_text('{"id": "Q1"}\n', encoding="utf-8")
-    with pytest.raises(AlignmentError, match=r"no query in common .for example 'Q1' here, 'q1' in"):
+    with pytest.raises(AlignmentError, match=r"'Q1' here, 'q1' in"):
         load_dataset(root / DATASET)
 
 

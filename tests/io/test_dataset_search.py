@@ -86,7 +86,7 @@ def test_a_missing_file_names_one_like_it(project: Path) -> None:
     (project / "search/dataset.yaml").write_text("")
     with pytest.raises(ConfigError, match=r"'.*dataset\.y"):
         find_dataset("datset.yaml", [], base=project / "search")
-    with pytest.raises(ConfigError, match=r"^x{300}\.yaml: no such file \(looked for x{300}\.yaml"):
+    with pytest.raises(ConfigError, match=r"^x{300}\.yaml: .*for x{300}\.yaml"):
         find_dataset(f"{'x' * 300}.yaml", [])
     with pytest.raises(ConfigError, match="no such file"):
         find_dataset("a\0/b.yaml", [], base=project)

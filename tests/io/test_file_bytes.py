@@ -18,7 +18,7 @@ def packed(tmp_path: Path) -> Path:
 
 def test_a_file_that_unpacks_to_too_much_is_refused(packed: Path) -> None:
     assert packed.stat().st_size * MOST_RATIO < 100_000
-    with pytest.raises(DataError, match=rf"unpacks to more than 99,999 bytes, over {MOST_RATIO}"):
+    with pytest.raises(DataError, match=rf"99,999 bytes, .*{MOST_RATIO}"):
         read_bytes(packed, most_unpacked=99_999)
     assert read_bytes(packed, most_unpacked=100_000) == bytes(100_000)
 

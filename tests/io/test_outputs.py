@@ -58,11 +58,11 @@ def test_an_input_stays_though_a_command_wrote_it(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     for name in (path, tmp_path / "link"):
         with (
-            pytest.raises(ConfigError, match="would replace an input of this command"),
+            pytest.raises(ConfigError, match="replace an input"),
             naming(name, path, force=True),
         ):
             pass
-    with naming(path), pytest.raises(ConfigError, match="would replace an input"):
+    with naming(path), pytest.raises(ConfigError, match="replace an input"):
         refuse_inputs([None, tmp_path])
 
 
@@ -90,7 +90,7 @@ def test_what_belongs_to_a_dataset_stays(tmp_path: Path) -> None:
     tiny.edit(tmp_path, tiny.DATASET, "a.trec", "a*.trec")
     for name in ("dataset.yaml", "qrels.txt", "a.trec", "a-2.trec", "judgments/new.csv"):
         with (
-            pytest.raises(ConfigError, match="is one of the files of"),
+            pytest.raises(ConfigError, match="of the files"),
             naming(folder / name, force=True) as path,
         ):
             write_output(path, b"x")
@@ -100,7 +100,7 @@ def test_what_belongs_to_a_dataset_stays(tmp_path: Path) -> None:
     with naming(folder / "notes.md") as path:
         write_output(path, b"x")
     (folder / "dataset.yaml").write_text("runs: [", encoding="utf-8")
-    with pytest.raises(ConfigError, match="is one of the files of"), naming(folder / "b.trec"):
+    with pytest.raises(ConfigError, match="of the files"), naming(folder / "b.trec"):
         pass
 
 

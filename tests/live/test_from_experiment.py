@@ -100,7 +100,7 @@ def test_the_dataset_need_not_be_there() -> None:
     assert [document.id for document in found.documents] == ["a", "b"]  # by score, and no padding
     with pytest.raises(ConfigError, match=r"unknown dataset 'mine'"):
         search("v2", LISTS)
-    with pytest.raises(ConfigError, match="'trained' is trained, which needs the dataset"):
+    with pytest.raises(ConfigError, match="'trained' is trained"):
         search("trained", LISTS, roles=roles)
 
 

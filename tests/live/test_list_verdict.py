@@ -91,7 +91,7 @@ def test_no_verdict_where_none_can_be_given() -> None:
 
 
 def test_thresholds_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"crag.*lower 0\.9 is above upper 0\.7"):
+    with pytest.raises(ConfigError, match=r"crag.*0\.9 is above.*0\.7"):
         Pipeline(SYSTEM, crag={"lower": 0.9})
-    with pytest.raises(ConfigError, match=r"crag\.credit: unknown key"):
+    with pytest.raises(ConfigError, match=r"crag\.credit: unknown"):
         Pipeline(SYSTEM, crag={"credit": 0.75})

@@ -209,16 +209,18 @@ def test_retrievers_are_asked_at_once_and_may_be_async() -> None:
 
 
 def test_a_retriever_that_fails_is_named_and_the_others_answer() -> None:
+    reason = "index is closed"
+
     def broken(_: str) -> list[Any]:
-        raise OSError("index is closed")
+        raise OSError(reason)
 
     lists = {"bm25": broken, "dense": [("a", 1.0)]}
     found = search({"runs": RUNS}, lists)
     assert [name for name, _ in found.ranked] == ["a"]
-    assert found.degraded == "source bm25: OSError: index is closed"
-    assert found.source_failures == {"bm25": "OSError: index is closed"}
+    assert found.degraded == f"source bm25: {found.source_failures['bm25']}"
+    assert found.source_failures == {"bm25": f"OSError: {reason}"}
     assert found.failures == ()
-    with pytest.raises(DataError, match="retriever 'bm25' failed: OSError: index is closed"):
+    with pytest.raises(DataError, match=f"'bm25' failed: OSError: {reason}"):
         search({"runs": RUNS}, lists, settings={"strict": True})
 
 
@@ -277,7 +279,7 @@ def test_a_reranker_that_raises_anything_leaves_the_fused_order(
     with Pipeline(system, rerankers={"r": reranker(error)}, settings=PATIENT) as pipeline:
         found = pipeline.search_sync("q", LISTS)
     assert [name for name, _ in found.ranked] == ["b", "a", "d", "c"]
-    assert found.degraded == "fused order after raises/m: server"
+    assert found.degraded.endswith("raises/m: server")
     assert type(error).__name__ in caplog.text
 
 
@@ -405,7 +407,7 @@ def test_no_score_that_could_be_read_leaves_the_fused_order() -> None:
     found = reranked({}, Unread(0, 1, 2, 3), crag={})
     assert [name for name, _ in found.ranked] == ["b", "a", "d", "c"]
     assert found.failures == (("numbers/m", "malformed"),)
-    assert found.degraded == "fused order after numbers/m: malformed"
+    assert found.degraded.endswith("numbers/m: malformed")
     assert (found.crag, found.crag_unknown) == (None, True)
     assert {document.rerank_score for document in found.documents} == {None}
 
@@ -413,7 +415,7 @@ def test_no_score_that_could_be_read_leaves_the_fused_order() -> None:
 def test_some_scores_that_could_not_be_read_are_said_and_say_nothing_to_crag() -> None:
     found = reranked({}, Unread(0), crag={})  # "b", the best
     assert [name for name, _ in found.ranked] == ["d", "b", "c", "a"]
-    assert found.degraded == "1 of 4 scores of numbers/m could not be read"
+    assert found.degraded.startswith("1 of 4 scores of numbers/m")
     assert (found.failures, found.crag_unknown) == ((), False)
     assert found.crag is not None
     assert (found.crag.relevance, found.crag.confidence) == ("correct", 0.7)
@@ -432,7 +434,7 @@ def test_the_next_provider_scores_everything() -> None:
 
     found = reranked({}, [Numbers(kind="connection"), Spare()])
     assert {score for _, score in found.ranked} == {0.5}  # on the chain's common scale
-    assert found.degraded == "numbers/m after numbers/m: connection"
+    assert found.degraded.endswith("numbers/m: connection")
 
 
 def test_a_refusal_is_an_error_where_settings_are_strict() -> None:
@@ -450,10 +452,10 @@ def test_the_deadline_counts_what_has_passed(clock: StandingClock) -> None:
     late = Numbers()
     found = reranked({}, late, settings=settings, given={"elapsed_ms": 10_000})
     assert late.seen == []
-    assert found.degraded == "fused order after numbers/m: timeout"
+    assert found.degraded.endswith("numbers/m: timeout")
     assert found.total_ms >= 10_000
     slow = reranked({}, Slow(seconds=60), settings=settings, given={"elapsed_ms": 9_900})
-    assert slow.degraded == "fused order after numbers/m: timeout"
+    assert slow.degraded.endswith("numbers/m: timeout")
     assert slow.rerank_ms == pytest.approx(200)
 
 
@@ -465,7 +467,7 @@ def test_retrievers_use_up_the_deadline(clock: StandingClock) -> None:
     system = {"runs": ["s"], "blend": REPLACE}
     settings = RerankSettings(deadline=Deadline(total_ms=50))
     found = search(system, {"s": slow}, rerankers={"r": Numbers()}, settings=settings)
-    assert found.degraded == "fused order after numbers/m: timeout"
+    assert found.degraded.endswith("numbers/m: timeout")
     assert [name for name, _ in found.ranked] == ["a"]
 
 
@@ -513,7 +515,7 @@ def test_candidates_without_a_text(missing: str) -> None:
     )
     assert [name for name, _ in none.ranked] == ["b", "a"]
     strict = {"runs": ["s"], "blend": REPLACE}
-    with pytest.raises(DataError, match=r"document 'a', a candidate of query 'q', has no text"):
+    with pytest.raises(DataError, match=r"'a', .*'q', has no text"):
         search(strict, lists, rerankers={"r": Numbers()})
 
 
@@ -532,7 +534,7 @@ def test_stages_are_reranked_first() -> None:
     assert [name for name, _ in found.ranked] == ["b", "d", "a", "e"]
     failed = search(system, lists, rerankers={"r": Numbers(kind="server")}, settings=PATIENT)
     assert len(failed.documents) == 5
-    assert failed.degraded == "fused order after numbers/m: server"
+    assert failed.degraded.endswith("numbers/m: server")
 
 
 def test_a_policy_may_save_the_reranker() -> None:
@@ -684,11 +686,11 @@ def test_what_a_query_refuses(
 
 def test_an_empty_text_and_an_unknown_type_are_refused() -> None:
     for text in ("", " ", Query("7", "")):
-        with pytest.raises(ConfigError, match="query: a text that is not empty is needed"):
+        with pytest.raises(ConfigError, match="not empty"):
             search({"runs": RUNS}, query=text)
     weights = {"local": {"bm25": 1.0}, "mine": {"bm25": 1.0}, "hybrid": {"dense": 1.0}}
     system = {"runs": RUNS, "weights_by_type": weights}
-    with pytest.raises(ConfigError, match="unknown type 'lcoal'; did you mean 'local'"):
+    with pytest.raises(ConfigError, match=r"'lcoal'; .*'local'"):
         search(system, given={"query_type": "lcoal"})
     assert search(system, given={"query_type": "mine"}).query_type == "mine"
     assert search(system, given={"query_type": "global"}).query_type == "hybrid"
@@ -702,10 +704,9 @@ def test_a_total_alone_may_be_below_the_default_of_the_reranking() -> None:
 def test_a_misspelt_option_names_the_known_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         Pipeline.from_experiment("experiments/default.yaml", rerankes={})
-    assert str(caught.value).startswith("Pipeline.from_experiment: unknown option 'rerankes'; did")
-    assert "known: crag, enabled, rerankers, retrievers, score_spaces, settings" in str(
-        caught.value
-    )
+    assert "unknown option 'rerankes'" in str(caught.value)
+    for known in ("crag", "enabled", "rerankers", "retrievers", "score_spaces", "settings"):
+        assert known in str(caught.value)
 
 
 def test_a_provider_without_a_model_has_no_slash() -> None:
@@ -716,19 +717,19 @@ def test_a_provider_without_a_model_has_no_slash() -> None:
 
 def test_a_reranker_that_nobody_gives(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    with pytest.raises(ConfigError, match="rerank list 'r': nobody scores it: give rerankers="):
+    with pytest.raises(ConfigError, match=r"'r': .*rerankers="):
         search({"runs": RUNS, "blend": REPLACE})
 
 
 def test_a_pipeline_has_to_be_open() -> None:
     pipeline = Pipeline({"runs": RUNS})
-    with pytest.raises(ConfigError, match="not open: search inside 'async with pipeline'"):
+    with pytest.raises(ConfigError, match="'async with pipeline'"):
         asyncio.run(pipeline.search("q", LISTS))
-    with pytest.raises(ConfigError, match="not open: search_sync inside 'with pipeline'"):
+    with pytest.raises(ConfigError, match="'with pipeline'"):
         pipeline.search_sync("q", LISTS)
 
 
 def test_a_missing_key_is_said_before_the_first_query(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JINA_API_KEY", raising=False)
-    with pytest.raises(ConfigError, match=r"JINA_API_KEY is not set: .*key: null"):
+    with pytest.raises(ConfigError, match=r"JINA_API_KEY"):
         reranked({}, "jina")

@@ -60,7 +60,7 @@ def test_agreement_of_grades_at_hand() -> None:
     assert "weighted_kappa" not in result.to_pandas()
     with pytest.raises(FusionBenchError, match="give a dataset or"):
         fb.agreement([ann, ann])
-    with pytest.raises(FusionBenchError, match="weighting: 'cubic' is none of none, linear"):
+    with pytest.raises(FusionBenchError, match=r"'cubic' .* none, linear"):
         fb.agreement({"ann": ann, "bob": ann}, weighting="cubic")  # type: ignore[arg-type]
     with pytest.raises(FusionBenchError, match="at least 1"):
         fb.agreement({"ann": ann, "bob": ann}, binary_relevance=0)
@@ -72,7 +72,7 @@ def test_estimate_is_that_of_the_command(capsys: Capture) -> None:
     words += ["--measure", "RR@10", "--measure", "nDCG@10"]
     assert as_json(result) == read_json(capsys, *words)
     check_views(result, len(result.differences))
-    assert "people and machine differ on" in repr(result)
+    assert "machine differ on" in repr(result)
     assert list(result.to_pandas()["few_changes"]) == [
         each.few_changes for each in result.differences
     ]

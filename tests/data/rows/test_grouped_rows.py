@@ -36,7 +36,7 @@ def test_the_vocabulary_is_sorted_by_bytes() -> None:
 
 
 def test_group_refuses_nothing_and_empty_ids() -> None:
-    with pytest.raises(DataError, match="no judgement in it: at least one row is needed"):
+    with pytest.raises(DataError, match="no judgement in"):
         group_rows([], [], "judgement")
     with pytest.raises(DataError, match="empty query id") as caught:
         group_rows(["q", ""], ["a", "b"], "row")
@@ -44,7 +44,7 @@ def test_group_refuses_nothing_and_empty_ids() -> None:
     with pytest.raises(DataError, match="empty document id") as caught:
         group_rows(["q", "q", "q"], ["a", "b", ""], "row")
     assert caught.value.row == 2
-    with pytest.raises(DataError, match="a document id holds NUL") as caught:
+    with pytest.raises(DataError, match="holds NUL") as caught:
         group_rows(["q", "q", "q"], ["a", "b\0", "c"], "row")
     assert caught.value.row == 1
 
@@ -53,7 +53,7 @@ def test_duplicates_are_per_query_and_name_the_row() -> None:
     grouped = group_rows(["q", "r", "q", "q"], ["a", "a", "b", "a"], "row")
     assert find_repeats(grouped, np.arange(4)).tolist() == [False, False, True, False]
     assert find_repeats(grouped, np.array([2, 1, 0, 3])).tolist() == [False, False, True, False]
-    with pytest.raises(DataError, match="document 'a' stands twice for query 'q'") as caught:
+    with pytest.raises(DataError, match="'a' stands twice") as caught:
         refuse_duplicates(grouped)
     assert caught.value.row == 3
     refuse_duplicates(group_rows(["q", "r"], ["a", "a"], "row"))
@@ -61,7 +61,7 @@ def test_duplicates_are_per_query_and_name_the_row() -> None:
 
 def test_columns_must_be_equally_long() -> None:
     refuse_ragged(queries=[1, 2], ranks=None, scores=[1, 2])
-    with pytest.raises(DataError, match="must be equally long, given 2 queries, 3 scores"):
+    with pytest.raises(DataError, match="2 queries, 3 scores"):
         refuse_ragged(queries=[1, 2], scores=[1, 2, 3])
 
 

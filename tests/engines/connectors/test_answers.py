@@ -85,7 +85,7 @@ def test_no_hit_at_all_is_an_empty_list() -> None:
         engine.change = lambda _: {"root": {"fields": {"totalCount": 0}}}
         assert read(build("vespa", engine), "words", 3) == ()
         engine.change = lambda _: {"root": {"fields": {"totalCount": 9}}}
-        with pytest.raises(ProviderError, match="no list of objects"):
+        with pytest.raises(ProviderError, match="list of objects"):
             read(build("vespa", engine), "words", 3)
 
 
@@ -138,7 +138,7 @@ def test_a_query_without_its_vector_is_an_error_that_names_the_leg() -> None:
     settings = {"legs": {"other": {"vector_field": "v"}}, "fused": None}
     with serving(FakeElasticsearch()) as engine:
         connector = build("elasticsearch", engine, **settings)
-        with pytest.raises(ConfigError, match=r"query 'q1' has no vector for leg 'other'"):
+        with pytest.raises(ConfigError, match=r"'q1' .*leg 'other'"):
             read(connector, "other", 3)
 
 

@@ -208,14 +208,14 @@ def test_a_depth_that_the_engine_does_not_return_is_refused_before_asking(
     name: str, engine: FakeEngine
 ) -> None:
     connector = build(name, engine, most_documents=50)
-    with pytest.raises(ConfigError, match=r"^legs\.words: depth 51 is more than the 50 documents"):
+    with pytest.raises(ConfigError, match=r"^legs\.words: depth 51 .* 50"):
         connector.check_depth("words", 51)
     connector.check_depth("words", 50)
     assert engine.requests == []
 
 
 def test_a_fusion_that_the_engine_does_not_have_is_refused(name: str, engine: FakeEngine) -> None:
-    with pytest.raises(ConfigError, match=r"fused\.fusion: unknown fusion method"):
+    with pytest.raises(ConfigError, match=r"fused\.fusion: unknown"):
         build(name, engine, fused={"method": "borda"})
 
 

@@ -67,7 +67,7 @@ def test_a_template_with_a_vector_wants_one() -> None:
     ],
 )
 def test_a_leg_searches_in_one_way(leg: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match=r"^legs\.leg: .*(needed|belongs)"):
+    with pytest.raises(ConfigError, match=r"\.leg: .*(needed|belongs)"):
         elasticsearch(**leg)
 
 
@@ -133,19 +133,19 @@ def test_a_fused_answer_of_chroma_needs_the_search_api() -> None:
     fused = {"method": "rrf"}
     with pytest.raises(ConfigError, match="search_api: true"):
         build("chroma", search_api=False, legs={"dense": {}}, fused=fused)
-    with pytest.raises(ConfigError, match=r"legs\.words: .*search_api: true"):
+    with pytest.raises(ConfigError, match=r"words: .*search_api"):
         build("chroma", search_api=False, legs={"words": {"key": "words"}}, fused=None)
 
 
 def test_milvus_refuses_a_weighted_fusion_by_another_metric() -> None:
     connector = build("milvus", fused={"method": "weighted", "metric": {"words": "BM25"}})
-    with pytest.raises(ConfigError, match=r"fused\.metric: COSINE for leg 'dense'.*dense: L2"):
+    with pytest.raises(ConfigError, match=r"metric: COSINE .*dense: L2"):
         connector.check_metrics({"dense": "L2", "words": "BM25"})
     connector.check_metrics({"dense": "COSINE", "words": "BM25"})
 
 
 def test_milvus_refuses_a_field_without_an_index() -> None:
-    with pytest.raises(ConfigError, match=r"legs\.words: field 'words' has no index .*: dense\)"):
+    with pytest.raises(ConfigError, match=r"words: .*index .*: dense\)"):
         build("milvus").check_metrics({"dense": "L2"})
 
 
@@ -188,19 +188,19 @@ def test_weaviate_names_tenant_vector_and_concepts() -> None:
     request = connector.source_request("near", PullQuery("q", "red"), 3)
     assert request["arguments"] == 'nearText: {concepts: ["red"]}'
     query = connector.write_query(request, [])
-    assert query.startswith('{ Get { Docs(limit: 3, tenant: "t1", nearText: ')
+    assert query.startswith('{ Get { Docs(limit: 3, tenant: "t1"')
 
 
 def test_weaviate_fuses_its_own_window_whatever_is_asked_for() -> None:
     connector = build("weaviate", window=100)
-    with pytest.raises(ConfigError, match="pull 100, or set QUERY_HYBRID_MAXIMUM_RESULTS"):
+    with pytest.raises(ConfigError, match=r"pull 100, .*QUERY_HYBRID_MAXIMUM_RESULTS"):
         connector.check_depth("", 50)
     connector.check_depth("", 100)
     connector.check_depth("", 200)
 
 
 def test_weaviate_fuses_a_pair() -> None:
-    with pytest.raises(ConfigError, match="a keyword search and a vector search"):
+    with pytest.raises(ConfigError, match=r"keyword search .*vector"):
         build("weaviate", legs={"a": {"vector": "v"}, "b": {"vector": "w"}})
 
 
@@ -213,7 +213,7 @@ def test_only_the_whole_word_depth_is_replaced_in_yql() -> None:
 
 
 def test_fused_and_fused_yql_of_vespa_belong_together() -> None:
-    with pytest.raises(ConfigError, match="fused and fused_yql belong together"):
+    with pytest.raises(ConfigError, match="fused_yql belong"):
         build("vespa", fused_yql=None)
 
 
@@ -235,13 +235,13 @@ def test_azure_has_no_longer_answers() -> None:
 
 def test_azure_fuses_one_text_query() -> None:
     legs = {"a": {"fields": ["x"]}, "b": {"fields": ["y"]}}
-    with pytest.raises(ConfigError, match=r"one text query is fused, given a, b"):
+    with pytest.raises(ConfigError, match=r"text query .* a, b"):
         build("azure", legs=legs)
 
 
 def test_a_leg_shorter_than_the_window_is_refused() -> None:
     connector = build("elasticsearch", window=60)
-    with pytest.raises(ConfigError, match="fuses 60 documents of each leg, and 50"):
+    with pytest.raises(ConfigError, match=r"fuses 60 .* 50"):
         connector.check_depth("", 50)
     assert connector.fused_request(QUERY, 100)["retriever"]["rrf"]["rank_window_size"] == 60
     replay = connector.describe_replay(100)
@@ -251,7 +251,7 @@ def test_a_leg_shorter_than_the_window_is_refused() -> None:
 def test_a_leg_longer_than_a_common_window_is_refused() -> None:
     legs = {**CASES["elasticsearch"].settings["legs"]}
     legs["words"] = {**legs["words"], "depth": 200}
-    with pytest.raises(ConfigError, match="set window: 100 too, or remove depth"):
+    with pytest.raises(ConfigError, match="set window: 100"):
         build("elasticsearch", legs=legs).check_depth("", 100)
 
 
@@ -266,9 +266,9 @@ def test_a_leg_of_qdrant_is_fused_at_its_own_depth() -> None:
 
 @pytest.mark.parametrize("name", ["qdrant", "milvus", "chroma"])
 def test_an_engine_is_a_server_or_a_folder(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"either url .* or path"):
+    with pytest.raises(ConfigError, match=r"url .* or path"):
         build(name, path="folder")
-    with pytest.raises(ConfigError, match=r"either url .* or path"):
+    with pytest.raises(ConfigError, match=r"url .* or path"):
         connectors.build({"method": name, **CASES[name].settings})
 
 
@@ -280,7 +280,7 @@ def test_the_engine_fuses_as_many_legs_as_it_can(name: str, count: int) -> None:
     fused = {**CASES[name].settings["fused"], "weights": {}}
     if name == "milvus":
         fused.pop("weights")
-    with pytest.raises(ConfigError, match=r"^fused\.runs: .*\(runs are legs\)"):
+    with pytest.raises(ConfigError, match=r"^fused\.runs: .*are legs\)"):
         build(name, legs={f"leg{n}": leg for n in range(count)}, fused=fused)
 
 
@@ -307,5 +307,5 @@ def test_names_of_weaviate_fit_graphql(settings: dict[str, object], message: str
 
 
 def test_a_leg_of_weight_0_has_no_replay() -> None:
-    with pytest.raises(ConfigError, match=r"^fused\.weights: 0 for leg 'dense'"):
+    with pytest.raises(ConfigError, match=r"^fused\.weights: 0 .*'dense'"):
         build("qdrant", fused={"method": "rrf", "weights": {"dense": 0}})

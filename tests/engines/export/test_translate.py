@@ -107,5 +107,5 @@ def test_a_query_type_has_to_be_known() -> None:
     system = System("s", ["a", "b"], {"method": "rrf", "k": {"by_query_type": {"hybrid": 3}}})
     assert choose_class(system, None, None) is system
     assert choose_class(system, "hybrid", None).query_classes is None
-    with pytest.raises(UnknownNameError, match=r"query type 'local'.*known: hybrid"):
+    with pytest.raises(UnknownNameError, match=r"'local'.*known: hybrid"):
         choose_class(system, "local", None)

@@ -84,7 +84,7 @@ def test_texts_need_the_name_of_their_column(settings: Settings) -> None:
 
 def test_a_hybrid_search_needs_a_pair(settings: Settings) -> None:
     legs = dict.fromkeys(("dense", "other"), settings["legs"]["dense"])
-    with pytest.raises(ConfigError, match=r"one leg of 'search: text'.*given vector, vector"):
+    with pytest.raises(ConfigError, match=r"'search: text'.*given vector, vector"):
         build("lancedb", settings, legs=legs, fused={})
 
 

@@ -59,7 +59,7 @@ def test_no_word_of_a_query_is_an_operator(settings: Settings, text: str) -> Non
 
 
 def test_a_fusion_is_refused(settings: Settings) -> None:
-    with pytest.raises(ConfigError, match="fused: SQLite fuses nothing: leave it out"):
+    with pytest.raises(ConfigError, match="fused: SQLite"):
         build("sqlite", settings, fused={"method": "rrf"})
 
 
@@ -79,7 +79,7 @@ def test_what_is_not_there_is_named(
 
 
 def test_no_database_is_made(settings: Settings, tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match=r"new\.db: unable to open"):
+    with pytest.raises(ProviderError, match=r"new\.db: unable"):
         read(build("sqlite", settings, path=str(tmp_path / "new.db")), "fts5")
     assert not (tmp_path / "new.db").exists()
 

@@ -111,12 +111,12 @@ def test_an_answer_that_breaks_a_rule_ends_the_pull(
 
 
 def test_no_server_and_no_place_of_the_texts_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match="is the server running, and the URL right"):
+    with pytest.raises(ProviderError, match="server running"):
         pull(tmp_path, closed_port(), attempts=1)
     bare = {key: value for key, value in LEG.items() if key != "text"}
     with (
         serving(SearchServer()) as server,
-        pytest.raises(ConfigError, match=r"--texts: set fused\.text to"),
+        pytest.raises(ConfigError, match=r"fused\.text"),
     ):
         pull(tmp_path, server.url, texts=True, fused=bare)
 
@@ -126,7 +126,8 @@ def test_more_hits_than_asked_for_are_dropped_and_counted(tmp_path: Path) -> Non
         pulled = pull(tmp_path, server.url, depth=1)
     (record,) = pulled.record.lists
     assert (record.hits, record.surplus) == (2, 2)
-    assert pulled.notes == ["mine sent 2 hits beyond its depth: dropped."]
+    (note,) = pulled.notes
+    assert note.startswith("mine sent 2 hits")
 
 
 def test_a_server_that_drips_is_cut_off(tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_the_key_comes_from_the_environment_and_is_shown_nowhere(
     caplog.set_level("DEBUG")
     key = {"key": "MINE_API_KEY", "key_name": "X-Key", "key_prefix": ""}
     with serving(SearchServer(key=("X-Key", "other"))) as server:
-        with pytest.raises(ProviderError, match="status 401: check MINE_API_KEY") as caught:
+        with pytest.raises(ProviderError, match="MINE_API_KEY") as caught:
             pull(tmp_path, server.url, **key)
         server.key = ("X-Key", secret)
         pull(tmp_path, server.url, **key)
@@ -176,7 +177,7 @@ def test_the_key_comes_from_the_environment_and_is_shown_nowhere(
     assert not any(secret.encode() in data for data in files)
     assert secret not in str(caught.value)
     assert secret not in caplog.text
-    with pytest.raises(ConfigError, match="what was given is not shown"):
+    with pytest.raises(ConfigError, match="not shown"):
         pull(tmp_path, server.url, key=secret)
 
 
@@ -229,6 +230,6 @@ def test_texts_need_a_place(tmp_path: Path) -> None:
     leg = {**LEG, "text": None}
     with (
         serving(SearchServer()) as server,
-        pytest.raises(ConfigError, match=r"set legs\.mine\.text"),
+        pytest.raises(ConfigError, match=r"legs\.mine\.text"),
     ):
         pull(tmp_path, server.url, legs={"mine": leg}, texts=True)

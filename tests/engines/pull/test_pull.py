@@ -92,8 +92,8 @@ def test_scores_that_do_not_fall_leave_the_ranks_to_the_engine(tmp_path: Path) -
     assert [*runs["mixed"].to_dict()["q1"]] == ["a", "b", "c"]
     assert [*runs["far"].to_dict()["q1"]] == ["a", "b", "c"]
     mixed, far = pulled.notes
-    assert mixed.startswith("The scores of mixed do not fall")
-    assert far.startswith("The scores of far rise")
+    assert "of mixed do not" in mixed
+    assert "of far rise" in far
 
 
 def test_depth_is_by_leg_and_hits_beyond_it_are_counted(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_depth_is_by_leg_and_hits_beyond_it_are_counted(tmp_path: Path) -> None:
 
 def test_an_interrupted_pull_asks_only_for_what_is_missing(tmp_path: Path) -> None:
     fail_with(ProviderError("down", kind="server"), "two")
-    with pytest.raises(ProviderError, match=r"'q2': down \(.*run the same command again"):
+    with pytest.raises(ProviderError, match=r"'q2': down \(.*same command"):
         pull(tmp_path, {"bm25": KEYWORD, "dense": DENSE}, concurrency=1)
     assert not (tmp_path / "mine/dataset.yaml").exists()
     functions.HOOKS.clear()
@@ -136,7 +136,7 @@ def test_other_settings_are_not_mixed(tmp_path: Path, change: dict[str, Any], me
 
 def test_before_the_first_answer_settings_may_be_corrected(tmp_path: Path) -> None:
     fail_with(ProviderError("no such field", kind="refused"), "alpha one", "two")
-    with pytest.raises(ProviderError, match=r"\(0 of 2 answers are stored"):
+    with pytest.raises(ProviderError, match=r"\(0 of 2 "):
         pull(tmp_path, {"bm25": leg("ids")})
     functions.HOOKS.clear()
     assert pull(tmp_path, {"bm25": KEYWORD}).record.asked == 2
@@ -149,7 +149,7 @@ def test_another_state_of_the_index_is_not_mixed(tmp_path: Path) -> None:
         pull(tmp_path, {"bm25": KEYWORD}, **given)
     functions.HOOKS.clear()
     functions.STATE["version"] = 2
-    with pytest.raises(ConfigError, match=r"the index changed .*\(version\)"):
+    with pytest.raises(ConfigError, match=r"index changed .*\(version\)"):
         pull(tmp_path, {"bm25": KEYWORD}, **given)
     functions.STATE["version"] = 1
     assert pull(tmp_path, {"bm25": KEYWORD}, **given, timeout=5).record.asked == 1
@@ -159,7 +159,7 @@ def test_an_index_that_changes_meanwhile_degrades_the_pull(tmp_path: Path) -> No
     functions.HOOKS.append(lambda *_: functions.STATE.update(version=2))
     pulled = pull(tmp_path, {"bm25": KEYWORD}, fingerprint=f"{MODULE}:state")
     assert pulled.record.is_degraded
-    assert "the index changed while it was asked" in pulled.notes[0]
+    assert "index changed" in pulled.notes[0]
 
 
 def test_a_dataset_that_is_there_is_replaced_on_request_only(tmp_path: Path) -> None:
@@ -167,14 +167,14 @@ def test_a_dataset_that_is_there_is_replaced_on_request_only(tmp_path: Path) -> 
     path = tmp_path / "mine/dataset.yaml"
     with path.open("a", encoding="utf-8") as file:
         file.write("qrels: qrels.txt\nbinary_relevance: 2\n")
-    with pytest.raises(ConfigError, match="there is a dataset already"):
+    with pytest.raises(ConfigError, match="dataset already"):
         pull(tmp_path, {"bm25": KEYWORD})
     pull(tmp_path, {"bm25": KEYWORD, "ids": leg("ids")}, start_over=True)
     spec = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert (spec["qrels"], spec["binary_relevance"]) == ("qrels.txt", 2)
     assert [*spec["runs"]] == ["bm25", "ids"]
     (tmp_path / "mine/pull.json").unlink()
-    with pytest.raises(ConfigError, match="no pull made this dataset"):
+    with pytest.raises(ConfigError, match="no pull"):
         pull(tmp_path, {"bm25": KEYWORD}, start_over=True)
 
 
@@ -193,7 +193,7 @@ def test_a_list_that_is_pulled_no_more_leaves_the_dataset(tmp_path: Path) -> Non
 
 def test_queries_that_fail_are_left_out_on_request(tmp_path: Path) -> None:
     fail_with(ValueError("no such word"), "two")
-    with pytest.raises(ProviderError, match=r"(bm25|dense), query 'q2': ValueError: no such word"):
+    with pytest.raises(ProviderError, match=r"(bm25|dense), query 'q2': ValueError"):
         pull(tmp_path, {"bm25": KEYWORD, "dense": DENSE})
     pulled = pull(tmp_path, {"bm25": KEYWORD, "dense": DENSE}, skip_failed=True)
     assert pulled.record.is_degraded
@@ -224,12 +224,12 @@ def test_a_busy_engine_is_asked_again(tmp_path: Path) -> None:
 def test_a_list_without_a_document_is_left_out(tmp_path: Path) -> None:
     text = '{"id": "q1", "text": "nowhere"}\n'
     pulled = pull(tmp_path, {"bm25": KEYWORD, "ids": leg("ids")}, text=text)
-    assert "bm25 returned nothing for any query, and is left out." in pulled.notes
+    assert any(note.startswith("bm25 returned nothing") for note in pulled.notes)
     assert [*load_dataset(tmp_path / "mine/dataset.yaml", every_query=True).runs] == ["ids"]
 
 
 def test_nothing_at_all_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no list holds a document"):
+    with pytest.raises(DataError, match="no list holds"):
         pull(tmp_path, {"bm25": KEYWORD}, text='{"id": "q1", "text": "nowhere"}\n')
 
 
@@ -258,7 +258,7 @@ def test_a_damaged_answer_is_found(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "mine/.pull/answers.sqlite") as store:
         store.execute("UPDATE answers SET value = replace(value, '2.0', '9.0')")
     store.close()
-    with pytest.raises(DataError, match=r"its digest does not match.*--start-over"):
+    with pytest.raises(DataError, match=r"digest .*--start-over"):
         pull(tmp_path, {"bm25": KEYWORD})
 
 
@@ -274,7 +274,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*command, "--start-over", "--set", "legs.bm25.depth=2"]) == 0
     shown = capsys.readouterr().out
     assert "p99, ms" in shown
-    assert "Next: fusion-bench judge" in shown
+    assert "fusion-bench judge" in shown
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_a_file_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     command = ["pull", "python", "--queries", str(write_queries(tmp_path))]
     more = ["--set", f"legs.a.function={MODULE}:ids", "--out", str(tmp_path / "mine")]
     assert main([*command, *more]) == 2
-    assert "is a file: name a folder" in capsys.readouterr().err
+    assert "is a file" in capsys.readouterr().err
 
 
 def judge(folder: Path) -> Path:
@@ -351,7 +351,7 @@ def test_the_fused_answer_is_no_source_of_a_fusion(tmp_path: Path) -> None:
     assert result is not None
     assert result.sources == 2
     everything = {"runs": ["bm25", "engine-fused"]}
-    with pytest.raises(ConfigError, match=r"'engine-fused' is an engine's final list"):
+    with pytest.raises(ConfigError, match=r"'engine-fused'"):
         fusion_bench.compare(path, None, {"all": everything, "bm25": "bm25"}, "RR@10")
 
 
@@ -372,7 +372,7 @@ def test_from_python_inside_an_event_loop(tmp_path: Path) -> None:
     assert (
         load_dataset(tmp_path / "mine/dataset.yaml", every_query=True).queries["q2"].text == "two"
     )
-    with pytest.raises(DataError, match="query 'q1' has no 'text'"):
+    with pytest.raises(DataError, match="'q1' has no 'text'"):
         fusion_bench.pull(
             "python", {"q1": " "}, tmp_path / "other", settings={"legs": {"a": leg("ids")}}
         )

@@ -126,7 +126,7 @@ def test_judgments_of_a_dataset_that_was_being_replaced_stay(
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", lambda *_: raise_full())
         patch.setattr(shutil, "copyfile", lambda *_: raise_full())
-        with pytest.raises(FusionBenchError, match="cannot be written: No space left"):
+        with pytest.raises(FusionBenchError, match="No space left"):
             pull(tmp_path, {"bm25": KEYWORD}, text=OTHER, start_over=True)
     assert read_lists(tmp_path / "mine")["texts"].keys() == {"q1", "q3"}
     keys = {**yaml.safe_load(path.read_text(encoding="utf-8")), "qrels": "qrels.txt"}
@@ -150,18 +150,18 @@ def test_an_interrupted_new_pull_leaves_the_old_dataset_and_resumes_without_the_
     before = read_lists(tmp_path / "mine")
     fail_on("delta one")
     change: dict[str, Any] = {"text": OTHER, "depth": 1, "concurrency": 1}
-    with pytest.raises(ProviderError, match="same command without --start-over to resume"):
+    with pytest.raises(ProviderError, match="without --start-over"):
         pull(tmp_path, {"bm25": KEYWORD}, start_over=True, **change)
     assert read_lists(tmp_path / "mine") == before
     functions.HOOKS.clear()
-    with pytest.raises(ConfigError, match="asks for other queries, vectors, depths or texts"):
+    with pytest.raises(ConfigError, match="other queries"):
         pull(tmp_path, {"bm25": KEYWORD}, text=OTHER, depth=2)
     with pytest.raises(ConfigError, match=r"settings changed .*\(legs\)"):
         pull(tmp_path, {"bm25": DENSE}, **change)
     assert read_lists(tmp_path / "mine") == before
     assert pull(tmp_path, {"bm25": KEYWORD}, **change).record.asked == 1
     assert read_lists(tmp_path / "mine")["texts"].keys() == {"q1", "q3"}
-    with pytest.raises(ConfigError, match="there is a dataset already"):
+    with pytest.raises(ConfigError, match="dataset already"):
         pull(tmp_path, {"bm25": KEYWORD}, **change)
 
 
@@ -170,7 +170,7 @@ def test_queries_that_were_skipped_are_asked_again_and_no_other(tmp_path: Path) 
     legs = {"bm25": KEYWORD, "dense": DENSE}
     pulled = pull(tmp_path, legs, skip_failed=True)
     assert [*pulled.record.failed] == ["q2"]
-    assert "asks them again, and no other" in pulled.notes[-1]
+    assert "no other" in pulled.notes[-1]
     with pytest.raises(ProviderError, match="no such word"):
         pull(tmp_path, legs)
     assert read_lists(tmp_path / "mine")["texts"].keys() == {"q1"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_two_revisions_and_no_main(tmp_path: Path, capsys: Capture) -> None:
     for name in ("a", "b"):
         (tmp_path / "hub/snapshots" / name).mkdir(parents=True)
     err = refuse(capsys, f"mteb:{tmp_path / 'hub'}", "--out", str(tmp_path / "out"))
-    assert "2 revisions, and refs/main names none of them" in err
+    assert "2 revisions" in err
 
 
 def test_a_count_that_differs(tmp_path: Path, capsys: Capture) -> None:
@@ -91,11 +92,11 @@ def test_a_count_that_differs(tmp_path: Path, capsys: Capture) -> None:
     (folder / "README.md").write_text(CARD.replace("num_examples: 3", "num_examples: 4"))
     words = (f"mteb:{folder}", "--out", str(tmp_path / "out"))
     err = refuse(capsys, *words)
-    assert "3 documents were read, and 4 are stated" in err
+    assert re.search("3 documents .* 4 are stated", err)
     assert not (tmp_path / "out").exists()
     record = add(capsys, *words, "--any-counts")
     assert (record["compared"], record["differing"]) == (["judgments", "documents"], ["documents"])
-    assert "3 documents were read, and 4 are stated" in record["notes"]  # type: ignore[operator]
+    assert any("4 are stated" in str(note) for note in record["notes"])  # type: ignore[attr-defined]
 
 
 def test_a_judged_document_that_is_not_there(tmp_path: Path, capsys: Capture) -> None:
@@ -103,7 +104,7 @@ def test_a_judged_document_that_is_not_there(tmp_path: Path, capsys: Capture) ->
     with (folder / "qrels/test.tsv").open("a") as file:
         file.write("q1\td9\t1\n")
     record = add(capsys, f"beir:{folder}", "--out", str(tmp_path / "out"))
-    assert any("1 judged document not in" in str(note) for note in record["notes"])  # type: ignore[attr-defined]
+    assert any("1 judged document" in str(note) for note in record["notes"])  # type: ignore[attr-defined]
 
 
 def replace_text(path: Path, old: str, new: str) -> None:
@@ -134,24 +135,22 @@ def test_broken_folders(tmp_path: Path, capsys: Capture) -> None:
 
 def test_missing_parts(tmp_path: Path, capsys: Capture) -> None:
     out = ("--out", str(tmp_path / "out"))
-    assert "names no collection: write ir_datasets:ID" in refuse(capsys, "scifact", *out)
+    assert "ir_datasets:ID" in refuse(capsys, "scifact", *out)
     assert "no such folder" in refuse(capsys, f"beir:{tmp_path / 'none'}", *out)
     folder = make_beir(tmp_path / "tiny")
-    assert "no split 'train' (known: dev, test)" in refuse(
-        capsys, f"beir:{folder}", *out, "--split", "train"
-    )
+    assert "(known: dev, test)" in refuse(capsys, f"beir:{folder}", *out, "--split", "train")
     (folder / "queries.jsonl").unlink()
     assert "no queries.jsonl" in refuse(capsys, f"beir:{folder}", *out)
     parquet = make_mteb(tmp_path / "mteb")
     next((parquet / "queries").iterdir()).write_bytes(b"PAR1")
-    assert "cannot be read as Parquet" in refuse(capsys, f"mteb:{parquet}", *out)
+    assert "read as Parquet" in refuse(capsys, f"mteb:{parquet}", *out)
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/qrels.txt").write_text("mine")
     place = f"beir:{make_beir(tmp_path / 'tiny')}"
-    assert "exists: name another folder" in refuse(capsys, place, "--out", str(tmp_path / "out"))
+    assert "name another folder" in refuse(capsys, place, "--out", str(tmp_path / "out"))
     assert (tmp_path / "out/qrels.txt").read_text() == "mine"
 
 
@@ -194,7 +193,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_dataset_of_the_library(library: str, tmp_path: Path, capsys: Capture) -> None:
     record = add(capsys, f"ir_datasets:{library}", "--out", str(tmp_path / "out"))
     assert record["counts"] == {"queries": 2, "unjudged_queries": 0, "judgments": 2, "documents": 2}
-    assert "ir_datasets states no license" in record["notes"][0]  # type: ignore[index]
+    assert "no license" in record["notes"][0]  # type: ignore[index]
     assert load_documents(tmp_path / "out/documents.jsonl")["d2"].text == "A calm sea."
 
 
@@ -203,14 +202,14 @@ def test_differing_counts_are_named(tmp_path: Path, capsys: Capture) -> None:
     (folder / "README.md").write_text(CARD.replace("num_examples: 3", "num_examples: 4"))
     words = ("dataset", "add", f"mteb:{folder}", "--out", str(tmp_path / "out"), "--any-counts")
     assert main(words) == 0
-    assert "counts: as stated: judgments; not as stated: documents" in capsys.readouterr().out
+    assert "not as stated: documents" in capsys.readouterr().out
 
 
 def test_a_damaged_cache_of_the_library(library: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "docs.tsv").write_bytes(b"d1\xff\xfe\n")
     err = refuse(capsys, f"ir_datasets:{library}", "--out", str(tmp_path / "out"))
-    assert "the library cannot read it" in err
-    assert "Delete the collection's folder there" in err
+    assert "cannot read it" in err
+    assert "Delete" in err
     assert not (tmp_path / "out").exists()
 
 
@@ -220,17 +219,17 @@ def test_the_library_downloads_nothing(
     """What its cache lacks is named, with the option that allows it to be downloaded."""
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "cache"))
     err = refuse(capsys, "ir_datasets:beir/scifact/test", "--out", str(tmp_path / "out"))
-    assert "the library would download http" in err
-    assert "Pass --download to allow that" in err
+    assert "would download http" in err
+    assert "--download" in err
     assert not (tmp_path / "out/dataset.yaml").exists()
 
 
 def test_unknown_datasets_of_the_library(tmp_path: Path, capsys: Capture) -> None:
     out = ("--out", str(tmp_path / "out"))
     err = refuse(capsys, "ir_datasets:beir/scifakt", *out)
-    assert "unknown dataset of ir_datasets 'beir/scifakt'" in err
+    assert "'beir/scifakt'" in err
     err = refuse(capsys, "ir_datasets:beir/scifact", *out, "--split", "validation")
-    assert "no split 'validation' (parts with judgments: test, train)" in err
+    assert "'validation' (parts" in err
 
 
 def test_the_dataset_has_no_list_yet(tmp_path: Path, capsys: Capture) -> None:
@@ -241,8 +240,8 @@ def test_the_dataset_has_no_list_yet(tmp_path: Path, capsys: Capture) -> None:
     for words in (("list", "--datasets", str(tmp_path / "datasets")), ("show", str(path))):
         assert main(("dataset", *words)) == 0
     assert main(("dataset", "check", str(path))) == 0
-    assert "has no ranked list yet" in capsys.readouterr().out
+    assert "no ranked list" in capsys.readouterr().out
     experiment = tmp_path / "experiment.yaml"
     experiment.write_text(f"dataset: {path}\nbaseline: a\nsystems:\n  a: {{runs: [a]}}\n")
     assert main(("eval", str(experiment))) == 2
-    assert "unknown run 'a' (known: none)" in capsys.readouterr().err
+    assert "run 'a' (known: none)" in capsys.readouterr().err

@@ -273,13 +273,13 @@ def test_settings_that_differ_are_noted(tmp_path: Path) -> None:
     searches = [make_search(f"{n}", A, B, limit=2 + (n == 0)) for n in range(3)]
     made = convert(tmp_path, *searches)
     assert read_replay(tmp_path)["top_k"] == 2
-    assert "offset + limit differs: 2 is used, and 1 query had another" in made.notes
+    assert any("limit differs: 2" in note for note in made.notes)
 
 
 def test_what_the_replay_orders_otherwise_is_noted(tmp_path: Path) -> None:
     made = convert(tmp_path, make_search("one", B, A), make_search("two", A, B))
     assert made.check.differing == ("q1",)
-    assert any(note.startswith("the replay orders 1 query otherwise") for note in made.notes)
+    assert any(note.startswith("the replay orders 1") for note in made.notes)
 
 
 def test_pages_of_a_query_are_joined(tmp_path: Path) -> None:
@@ -296,18 +296,18 @@ def test_pages_of_a_query_are_joined(tmp_path: Path) -> None:
     ]
     assert read_replay(tmp_path)["top_k"] == 4
     assert made.queries == 1
-    assert any(note.startswith("1 query left out: the results before") for note in made.notes)
+    assert any(note.startswith("1 query left out") for note in made.notes)
 
 
 def test_the_same_search_counts_once(tmp_path: Path) -> None:
     made = convert(tmp_path, make_search("one", A, B), make_search("one", A, B))
     assert made.lists["production"] == 2
-    assert "1 record left out: another has the same page" in made.notes
+    assert any(note.startswith("1 record") for note in made.notes)
 
 
 def test_the_last_search_counts_where_asked(tmp_path: Path) -> None:
     lines = make_search("one", A, B), make_search("one", B)
-    with pytest.raises(DataError, match=r"results.jsonl:2: the query 'one' was searched diff"):
+    with pytest.raises(DataError, match=r"results.jsonl:2: .*'one'"):
         convert(tmp_path, *lines)
     convert(tmp_path, *lines, on_duplicate="last")
     assert read_lists(tmp_path)["production"] == [("q1", "b", 0.6)]
@@ -319,7 +319,7 @@ def test_queries_may_be_named(tmp_path: Path) -> None:
     qrels = tmp_path / "judged.tsv"
     qrels.write_text("query\tdocument\tgrade\nx\ta\t1\n", encoding="utf-8")
     made = convert(tmp_path, make_search("one", A), queries=names, qrels=qrels)
-    assert made.notes[0].startswith("the logged combined scores")
+    assert made.notes[0].startswith("the logged combined")
     dataset = load_dataset(tmp_path / "out/dataset.yaml")
     assert dataset.queries["x"].group == "g"
     assert dataset.qrels.to_dict() == {"x": {"a": 1}}
@@ -327,7 +327,7 @@ def test_queries_may_be_named(tmp_path: Path) -> None:
 
 def test_a_score_of_nan_is_no_score(tmp_path: Path) -> None:
     wrong = make_search("one", make_item("a", 0.5, keyword=float("nan")))
-    with pytest.raises(DataError, match=r"results.jsonl:2: results\.0\.relevance\.keyword: input"):
+    with pytest.raises(DataError, match=r"results\.0\.relevance\.keyword: "):
         convert(tmp_path, "", wrong)
 
 
@@ -386,11 +386,11 @@ def test_the_command_says_what_it_made(tmp_path: Path, capsys: Capture) -> None:
     record = json.loads(capsys.readouterr().out)
     assert record["lists"] == {"keyword": 2, "semantic": 1, "production": 2, "rerank": 2}
     assert main(["dataset", "from-logs", log, "--out", out]) == 2
-    assert "dataset.yaml exists: name another folder" in capsys.readouterr().err
+    assert "dataset.yaml exists" in capsys.readouterr().err
     assert main(["dataset", "from-logs", log, "--out", f"{out}2"]) == 0
     printed = capsys.readouterr().out
-    assert "replay: 1 of 1 queries in the logged order" in printed
-    assert "note: judgments are missing" in printed
+    assert "replay: 1 of 1" in printed
+    assert "note: judgments" in printed
 
 
 def test_a_classification_that_nobody_searched_is_noted(tmp_path: Path) -> None:
@@ -399,14 +399,14 @@ def test_a_classification_that_nobody_searched_is_noted(tmp_path: Path) -> None:
         make_search("one", make_item("a", 0.5, keyword=1.0)),
         make_classification("two", "local", 0.9),
     )
-    assert "1 classification left out: no search has the text (for example 'two')" in made.notes
+    assert any("(for example 'two')" in note for note in made.notes)
 
 
 def test_a_named_query_needs_its_text(tmp_path: Path) -> None:
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"id": "x", "query": "one"}\n', encoding="utf-8")
     log = write_log(tmp_path, make_search("one", make_item("a", 0.5, keyword=1.0)))
-    with pytest.raises(DataError, match=r"queries\.jsonl:1: a query needs a 'text'.*id, query"):
+    with pytest.raises(DataError, match=r"jsonl:1: .*'text'.*id, query"):
         write_log_dataset(log, LogOptions(tmp_path / "out", queries=queries))
 
 

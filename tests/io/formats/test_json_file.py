@@ -33,7 +33,7 @@ def test_a_run(name: str, zipped: bool, ending: str, tmp_path: Path) -> None:
 
 def test_a_rank_that_is_missing_somewhere_is_no_column(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", RUN.replace(', "rank": 2', ""))
-    with pytest.raises(DataError, match="there is no rank column"):
+    with pytest.raises(DataError, match="no rank column"):
         load_run(path, read_options=ReadOptions(rank_from="column"))
 
 
@@ -78,7 +78,7 @@ def test_a_line_that_cannot_be_read_is_named(line: str, problem: str, tmp_path: 
 @pytest.mark.parametrize("grade", ["true", "1.5", "null", '"x"', "NaN"])
 def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.jsonl", f'{{"qid": "q", "docid": "d", "rel": {grade}}}\n')
-    with pytest.raises(DataError, match=r"q\.jsonl:1: grade .* is not a (whole )?number"):
+    with pytest.raises(DataError, match=r"q\.jsonl:1: grade .*number"):
         load_qrels(path)
 
 
@@ -123,5 +123,5 @@ def test_a_query_that_breaks_a_rule_is_named(line: str, problem: str, tmp_path: 
 
 
 def test_a_file_without_a_query_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the file is empty: at least one query"):
+    with pytest.raises(DataError, match="file is empty"):
         load_queries(written(tmp_path / "q.jsonl", "\n \n"))

@@ -69,7 +69,7 @@ def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     columns = [pa.array(["q"]), pa.array(["d"]), pa.array([1]), pa.array([2])]
     path = tmp_path / "q.parquet"
     pq.write_table(pa.Table.from_arrays(columns, names=["qid", "docid", "rel", "rel"]), path)
-    with pytest.raises(DataError, match=r"q\.parquet: .*(two columns|Multiple matches)"):
+    with pytest.raises(DataError, match=r"(two columns|Multiple)"):
         load_qrels(path)
 
 
@@ -77,7 +77,7 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.parquet"
     path.write_text("q1 Q0 d1 1 1 t\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"a\.parquet: not a Parquet table"):
+    with pytest.raises(DataError, match=r"a\.parquet: .*Parquet table"):
         load_run(path)
 
 

@@ -67,7 +67,7 @@ def test_an_error_counts_blank_lines_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
 def test_a_score_must_be_finite(number: str, tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", f"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 {number} t\n")
-    with pytest.raises(DataError, match=r"a\.trec:2: score -?(nan|inf) is not a finite number"):
+    with pytest.raises(DataError, match=r"a\.trec:2: score -?(nan|inf) "):
         load_run(path)
 
 
@@ -140,7 +140,7 @@ def test_zero_scores_are_counted_and_dropped_on_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize("grade", ["1.5", "one", "1e0", "1.0.0", ""])
 def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.txt", f"q1 0 d1 1\nq1 0 d2 {grade or 'x'}\n")
-    with pytest.raises(DataError, match=r"q\.txt:2: grade '.*' is not a whole number"):
+    with pytest.raises(DataError, match=r"q\.txt:2: grade '.*whole"):
         load_qrels(path)
 
 
@@ -172,10 +172,10 @@ def test_what_is_no_text_is_refused(content: bytes, problem: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["a.trec", "a.jsonl", "a.csv", "a.parquet"])
 def test_a_missing_file_and_a_folder_are_told_apart(name: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file: check the path"):
+    with pytest.raises(DataError, match="no such file"):
         load_run(tmp_path / name)
     (tmp_path / name).mkdir()
-    with pytest.raises(DataError, match="a folder, and a file is needed"):
+    with pytest.raises(DataError, match="a folder"):
         load_qrels(tmp_path / name)
 
 
@@ -201,7 +201,7 @@ def test_a_run_is_named_as_its_file_without_suffixes(file: str, name: str, tmp_p
 
 
 def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot be read: .*(name|null)"):
+    with pytest.raises(DataError, match=r"be read: .*(name|null)"):
         load_run(tmp_path / f"{'x' * 5000}.trec")
 
 
@@ -227,7 +227,7 @@ def test_a_file_that_does_not_look_like_trec_needs_its_format(content: str, tmp_
 
 def test_a_missing_file_without_a_suffix_is_missing(tmp_path: Path) -> None:
     for name in ("run", "x" * 5000):
-        with pytest.raises(DataError, match=r"no such file: check the path|cannot be read"):
+        with pytest.raises(DataError, match=r"no such file|be read"):
             load_run(tmp_path / name)
 
 

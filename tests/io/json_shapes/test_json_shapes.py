@@ -185,7 +185,7 @@ def test_lists_without_scores_keep_their_order(tmp_path: Path) -> None:
         "q2": {"d2": 2.0, "d1": 1.0},
         "q3": {"d1": 1.0},
     }
-    with pytest.raises(DataError, match=r"no column for the grade|no grades, only ranks"):
+    with pytest.raises(DataError, match=r"no column|no grades"):
         load_qrels(tmp_path / "a.jsonl")
 
 
@@ -343,8 +343,8 @@ def test_an_object_of_numbers_is_a_ranking_where_a_document_is_known(tmp_path: P
     qrels = Qrels.from_dict({"q1": {"d2": 1}, "q2": {"d9": 1}})
     with pytest.raises(AlignmentError) as caught:
         align(qrels, [run])
-    assert str(caught.value).startswith(f"{folder}/q2.json: no key of this object is a document")
-    assert "write 'format: json' beside" in str(caught.value)
+    assert str(caught.value).startswith(f"{folder}/q2.json: no key")
+    assert "'format: json'" in str(caught.value)
     other = Run.from_dict("b", {"q1": {"code": 1.0}})
     assert align(qrels, [run, other]).queries == ("q1", "q2")
     stated = load_run(folder, layout=FileLayout(format="json"))

@@ -73,7 +73,8 @@ def test_a_killed_process_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_what_was_there_and_no_draft(tmp_path: Path) -> None:
     path = write_atomic(tmp_path / "a.txt", b"old")
     said = in_a_process_of_its_own(FULL, path).stdout
-    assert said == f"{path}: cannot be written: File too large\n"
+    assert said.startswith(f"{path}: ")
+    assert "File too large" in said
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -90,10 +91,10 @@ def test_an_error_while_writing_leaves_no_draft(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
-    with pytest.raises(FusionBenchError, match=r"cannot be written: Is a directory$"):
+    with pytest.raises(FusionBenchError, match=r": Is a directory$"):
         write_atomic(tmp_path, b"new")
     (tmp_path / "file").write_bytes(b"old")
-    with pytest.raises(FusionBenchError, match=r"cannot be written: File exists$"):
+    with pytest.raises(FusionBenchError, match=r": File exists$"):
         write_atomic(tmp_path / "file" / "below", b"new")
 
 
@@ -178,7 +179,7 @@ def test_what_cannot_be_appended_whole_leaves_the_file_as_it_was(tmp_path: Path)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(FusionBenchError, match="cannot be written: File too large"):
+        with pytest.raises(FusionBenchError, match="File too large"):
             append_whole(path, b"second\n")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -32,5 +32,5 @@ def test_others_say_what_they_are(tmp_path: Path) -> None:
     for path, kind in kinds.items():
         with pytest.raises(IrregularFileError) as raised:
             read_regular(path)
-        assert str(raised.value) == f"{kind}, and a file is needed"
+        assert str(raised.value).startswith(kind)
         assert raised.value.filename == str(path)

@@ -81,5 +81,5 @@ def test_ctrl_c_does_not_end_a_worker(worker: WorkerProcess) -> None:
 
 def test_a_process_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with pytest.raises(FusionBenchError, match="a process cannot be started: No such file"):
+    with pytest.raises(FusionBenchError, match="be started: No"):
         WorkerProcess()
