@@ -43,7 +43,7 @@ HEAD = """# Self-test of the gate
 rates on the built-in collection and on the public collections of the parity tests. `make self-test`
 renews it in a few minutes; `FUSION_BENCH_PARITY_DATA` names the public collections.
 
-[gate.md](../gate.md#proof) explains the rates and the intervals.
+[gate.md](../reference/gate.md#proof) explains the rates and the intervals.
 
 ![Power by true drop on the built-in collection, stated and measured](gate-self-test.png)
 

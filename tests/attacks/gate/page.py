@@ -38,7 +38,7 @@ def render_table() -> str:
         "worse list `b` is gated under the same name. None ends with exit code 0; the tests run",
         "them all. Code 1 is a regression, code 2 a refusal. Code 3 means that nothing proves the",
         "baseline's values. The rules are in",
-        "[The gate](../gate.md#the-policy-is-part-of-the-baseline).",
+        "[The gate](../reference/gate.md#the-policy-is-part-of-the-baseline).",
     ]
     for title, tricks in TRICKS.items():
         rows += ["", f"## {title}", "", "| tried | exit code | the output says |", "|---|---|---|"]
