@@ -58,30 +58,32 @@ PARTS = (
     Part("types", "docs/studies/tuning.md", "benchmarks.studies.types", mark="types"),
     Part(
         "judges",
-        "docs/reference/grades.md",
+        "docs/studies/judges.md",
         "benchmarks.studies.judge_sensitivity_table",
         (),
         "judge-sensitivity",
     ),
     Part(
         "estimates",
-        "docs/reference/grades.md",
+        "docs/studies/judges.md",
         "benchmarks.studies.prediction_powered_table",
         (),
         "prediction-powered",
     ),
     Part("self-test", "docs/studies/gate-self-test.md", "benchmarks.studies.self_test", ()),
-    Part("agreement", "docs/llm-judges.md", "benchmarks.studies.agreement_table", (), "agreement"),
+    Part(
+        "agreement", "docs/studies/judges.md", "benchmarks.studies.agreement_table", (), "agreement"
+    ),
     Part(
         "judging-effort",
-        "docs/reference/judge.md",
+        "docs/studies/judges.md",
         "benchmarks.studies.judging_effort",
         (),
         "judging effort",
     ),
     Part(
         "trials",
-        "docs/reference/trials.md",
+        "docs/studies/trials.md",
         "benchmarks.studies.trials_table",
         mark="trials: coverage",
     ),

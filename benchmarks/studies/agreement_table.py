@@ -24,7 +24,7 @@ from fusion_bench.io.load_records import load_qrels
 from fusion_bench.stats.agreement import kappa_of_counts, make_weights, measure_kappa, pair_grades
 from fusion_bench.stats.intervals import clopper_pearson
 
-PAGE = Path(__file__).parents[2] / "docs" / "llm-judges.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "judges.md"
 MARK = "agreement"
 JUDGES = ("codex", "qwen", "ministral")
 QUERIES, PAIRS, RUNS, RESAMPLES, SEED = (5, 10, 20, 50), (10, 50), 2_000, 400, 18
@@ -153,7 +153,7 @@ def format_table(designs: Sequence[Design]) -> str:
 
 
 def main() -> None:
-    """Simulate, print the table, and renew it in docs/llm-judges.md."""
+    """Simulate, print the table, and renew it in docs/studies/judges.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each design")
     parser.add_argument("--dry-run", action="store_true", help="print only, write nothing")

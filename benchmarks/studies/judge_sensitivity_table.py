@@ -123,7 +123,7 @@ def format_table(sensitivities: list[JudgeSensitivity]) -> str:
 
 
 def main() -> None:
-    """Compare the judges of each collection, and renew the table in docs/reference/grades.md."""
+    """Compare the judges of each collection, and renew the table in docs/studies/judges.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dry-run", action="store_true", help="print only, write nothing")
     options = parser.parse_args()

@@ -27,7 +27,7 @@ from fusion_bench.judging.next_documents import JudgingPlan, plan_judging
 from fusion_bench.judging.pools import JudgedSystems, Pair, read_judged_systems
 from fusion_bench.stats.comparison import Answer
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "judge.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "studies" / "judges.md"
 MARK: Final = "judging effort"
 COLLECTION: Final = "trec-dl-2019"
 RUNS: Final = ("bm25", "tas-b", "splade")
@@ -165,7 +165,7 @@ def format_table(efforts: list[Effort]) -> str:
 
 
 def main() -> None:
-    """Measure, and renew the table in docs/reference/judge.md."""
+    """Measure, and renew the table in docs/studies/judges.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dry-run", action="store_true", help="print only, write nothing")
     options = parser.parse_args()

@@ -25,7 +25,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.prediction_powered import estimate_powered_mean
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "grades.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "judges.md"
 MARK = "prediction-powered"
 QUERIES, SIZES, GRADINGS, RUNS, SEED = 300, (10, 20, 50), 200, 2_000, 18
 COVERAGE = 0.95
@@ -160,7 +160,7 @@ def _list_promises(cells: list[Cell], method: str) -> Iterator[Promise]:
 
 
 def main() -> None:
-    """Simulate, print the table, and renew it in docs/reference/grades.md."""
+    """Simulate, print the table, and renew it in docs/studies/judges.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each design")
     parser.add_argument("--dry-run", action="store_true", help="print only, write nothing")

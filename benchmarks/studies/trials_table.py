@@ -40,7 +40,7 @@ from fusion_bench.stats.trial_variance import (
 )
 
 RESULTS = Path(__file__).parent / "trials.json"
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "trials.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "trials.md"
 DRAWS = 2_000
 TRIAL_SDS = (0.0, 0.01, 0.02, 0.05)
 WAYS = ("one trial", "mean over trials", "trials counted as queries", "crossed model")
@@ -247,12 +247,12 @@ def count_alarms(agents: dict[str, dict[str, FloatArray]]) -> tuple[int, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Simulate and print; with ``--write`` renew docs/reference/trials.md and the results."""
+    """Simulate and print; with ``--write`` renew docs/studies/trials.md and the results."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.studies.trials_table", description=__doc__
     )
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of each contrast")
-    parser.add_argument("--write", action="store_true", help="renew docs/reference/trials.md")
+    parser.add_argument("--write", action="store_true", help="renew docs/studies/trials.md")
     options = parser.parse_args(arguments)
     agents = load_agents()
     rows = [

@@ -1,4 +1,4 @@
-"""``docs/live.md`` from first line to last, with a real LanceDB and a model on loopback.
+"""``docs/live.md``: its commands run in their order, with a real LanceDB and a model on loopback.
 
 The model is the one that the page describes: it knows the answers, and adds 1 to every tenth grade.
 """
