@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.application.process import MEANINGS
 from tests.commands import leaf_commands, options_of
 from tests.gate import cases
 from tests.importers.datasets.collections import make_beir
@@ -89,11 +88,6 @@ def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
         [line] = out.splitlines() if words[0] != "schema" else [out]
         for path in code_spans(keys):
             assert list(values_at(json.loads(line), path)), (question, path)
-
-
-def test_the_exit_codes_mean_what_the_help_says() -> None:
-    rows = {int(code): meaning for code, meaning, _ in table_rows("code")}
-    assert rows == MEANINGS
 
 
 def test_the_error_that_it_shows_is_what_a_command_prints(
