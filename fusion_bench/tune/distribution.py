@@ -1,8 +1,5 @@
 """Evaluation by worker processes, on this machine or on a Dask cluster.
 
-Dask's own processes print warnings when their parent is killed, and some outlive it for seconds.
-Those of :mod:`fusion_bench.util.worker_processes` end with it.
-
 A call names a dataset by its path, some of its queries and a system. The worker opens the dataset,
 keeps it, and returns values per query, equal to those of one process to the last bit.
 """
@@ -17,14 +14,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    wait,
-)
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
@@ -45,87 +35,6 @@ from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
 from fusion_bench.util.api_keys import SecretMatcher
 from fusion_bench.util.optional_imports import import_optional
 from fusion_bench.util.worker_processes import WorkerProcess
-
-#: Seconds within which all workers join.
-START_SECONDS: Final = 120.0
-
-
-@contextlib.contextmanager
-def start_cluster(count: int) -> Iterator[Any]:
-    """A cluster of so many workers; a worker that is killed is replaced.
-
-    Raises:
-        FusionBenchError: No process can be started.
-    """
-    distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
-    options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
-    with (
-        distributed.LocalCluster(n_workers=0, protocol="tcp://", **options) as cluster,
-        contextlib.closing(_Workers(count, cluster.scheduler_address)),
-    ):
-        yield cluster
-
-
-class _Workers:
-    """The worker processes, started by a thread that lives as long as they do.
-
-    On Linux a process ends with the thread that started it.
-
-    Args:
-        count: How many.
-        address: Of the scheduler.
-    """
-
-    def __init__(self, count: int, address: str) -> None:
-        self._address = address
-        self._started: Future[None] = Future()
-        self._closing: Future[None] = Future()
-        self._thread = threading.Thread(target=self._replace_workers, args=[count], daemon=True)
-        self._thread.start()
-        self._started.result()
-
-    def close(self) -> None:
-        """End the processes."""
-        self._closing.set_result(None)
-        self._thread.join()
-
-    def _replace_workers(self, count: int) -> None:
-        """Start the workers, and another one for each that ends, until the cluster closes."""
-        with contextlib.ExitStack() as stack:
-            try:
-                calls = [self._start_worker(stack) for _ in range(count)]
-            except BaseException as error:  # noqa: BLE001 - raised where the thread was started
-                self._started.set_exception(error)
-                return
-            self._started.set_result(None)
-            while not self._closing.done():
-                wait([*calls, self._closing], return_when=FIRST_COMPLETED)
-                for call in [call for call in calls if call.done()]:
-                    calls.remove(call)
-                    if not self._closing.done():
-                        with contextlib.suppress(FusionBenchError):  # the others go on
-                            calls.append(self._start_worker(stack))
-
-    def _start_worker(self, stack: contextlib.ExitStack) -> Future[None]:
-        """Start a process; the future is done when its worker has ended."""
-        process = stack.enter_context(WorkerProcess())
-        return process.submit(run_worker, self._address)
-
-
-def run_worker(address: str) -> None:
-    """Be a worker of the scheduler at an address until it ends."""
-    distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-
-    async def work() -> None:
-        # Memory is the machine's to limit: a worker that Dask pauses would answer no call.
-        async with distributed.Worker(
-            address, nthreads=1, memory_limit=0, dashboard=False
-        ) as worker:
-            await worker.finished()
-
-    asyncio.run(work())
-
 
 #: How often a call asks the scheduler whether its worker is still there.
 CHECK_SECONDS: Final = 1.0
@@ -548,17 +457,16 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         ConfigError: No cluster answers there, or it has no worker.
         MissingExtraError: Dask's scheduler is not installed.
     """
+    if address.startswith(LOCAL):
+        with start_processes(_read_count(address)) as pool:
+            yield pool
+        return
     distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
-        target: Any = address
-        workers = 1
-        if address.startswith(LOCAL):
-            workers, timeout = _read_count(address), START_SECONDS
-            target = stack.enter_context(start_cluster(workers))
         try:
-            client = stack.enter_context(distributed.Client(target, timeout=timeout))
-            client.wait_for_workers(workers, timeout=timeout)
+            client = stack.enter_context(distributed.Client(address, timeout=timeout))
+            client.wait_for_workers(1, timeout=timeout)
         except (OSError, ValueError, TypeError, KeyError, ImportError) as error:
             reason = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
             raise ConfigError(

@@ -239,48 +239,64 @@ def search_shared_study(
     As :func:`run_search`; ``heartbeat``: seconds between two, and until a process counts as dead.
     """
     part, interrupted = search.select_queries(objective, keep), False
-    deadline = time.monotonic() + (settings.timeout or math.inf)
     search.check_sampler(part.parameters, settings.sampler)
-    default, wanted = part.default_params, settings.trials - 1
-    first = best = Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
+    default = part.default_params
+    first = Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
+    with open_storage(url, heartbeat) as storage:
+        with explain_damage(url):
+            study = _join_study(part, settings, storage)
+            _read_trials(study, part)
+        try:
+            _run_trials(study, part, settings, first, on_trial)
+        except KeyboardInterrupt:
+            interrupted = True
+        trials = _read_trials(study, part)
+    return search.SearchResult((first, *trials), interrupted)
+
+
+def _run_trials(
+    study: optuna.Study,
+    objective: TuningObjective,
+    settings: SearchSettings,
+    best: Trial,
+    on_trial: search.TrialCallback,
+) -> None:
+    """Start trials until all processes together have finished enough, or the time is over."""
+    deadline = time.monotonic() + (settings.timeout or math.inf)
+    wanted = settings.trials - 1
+    while time.monotonic() < deadline and len(study.get_trials(False, FINISHED)) < wanted:
+        trial = _run_trial(study, objective)
+        if trial is not None:
+            best = max(best, trial, key=lambda each: each.value)
+            on_trial(trial, best)
+
+
+def _run_trial(study: optuna.Study, objective: TuningObjective) -> Trial | None:
+    """One trial; None = this process was suspended, and another one failed its trial."""
     done: list[Trial] = []
-    lost: list[int] = []
+    is_lost = False
 
     def evaluate(trial: optuna.Trial) -> float:
+        nonlocal is_lost
         try:
-            params = part.normalize_weights(search.suggest_params(trial, part.parameters))
+            suggested = search.suggest_params(trial, objective.parameters)
         except UpdateFinishedTrialError:
-            lost.append(trial.number)
+            is_lost = True
             raise
-        value = float(part.evaluate_params([params]).mean())
+        params = objective.normalize_weights(suggested)
+        value = float(objective.evaluate_params([params]).mean())
         done.append(Trial(trial.number, params, value, trial.user_attrs.get(ORIGIN, "sampler")))
         if math.isnan(value):
             raise optuna.TrialPruned
         return value
 
-    with open_storage(url, heartbeat) as storage:
-        with explain_damage(url):
-            study = _join_study(part, settings, storage)
-            for frozen in study.get_trials(False, FINISHED):
-                _read_trial(frozen, frozen.number + 1, part)
-        try:
-            while time.monotonic() < deadline and len(study.get_trials(False, FINISHED)) < wanted:
-                done.clear()
-                lost.clear()
-                try:
-                    study.optimize(evaluate, 1)
-                except (AssertionError, ValueError, UpdateFinishedTrialError) as error:
-                    # Another process failed this trial: this one was suspended.
-                    if done or lost or isinstance(error, UpdateFinishedTrialError):
-                        continue
-                    raise
-                best = max(best, done[0], key=lambda trial: trial.value)
-                on_trial(done[0], best)
-        except KeyboardInterrupt:
-            interrupted = True
-        finished = enumerate(study.get_trials(False, FINISHED), 1)
-        trials = [_read_trial(frozen, number, part) for number, frozen in finished]
-    return search.SearchResult((first, *trials), interrupted)
+    try:
+        study.optimize(evaluate, 1)
+    except (AssertionError, ValueError, UpdateFinishedTrialError) as error:
+        if done or is_lost or isinstance(error, UpdateFinishedTrialError):
+            return None
+        raise
+    return done[0]
 
 
 @contextmanager
@@ -333,13 +349,16 @@ def _log_other_study(storage: RDBStorage, identity: Fingerprint) -> None:
         log.warning("storage: a new study begins; not as in an earlier one: %s", changes)
 
 
-def _read_trial(trial: FrozenTrial, number: int, objective: TuningObjective) -> Trial:
-    """A trial of the database, its parameters as they were done."""
+def _read_trials(study: optuna.Study, objective: TuningObjective) -> list[Trial]:
+    """The finished trials of the database, counted from 1, their parameters as they were done."""
     known = {parameter.path: parameter for parameter in objective.parameters}
-    params = {path: known[path].round_value(value) for path, value in trial.params.items()}
-    value = math.nan if trial.value is None else trial.value
-    origin = trial.user_attrs.get(ORIGIN, "sampler")
-    return Trial(number, objective.normalize_weights(params), value, origin)
+    trials = []
+    for number, trial in enumerate(study.get_trials(False, FINISHED), 1):
+        params = {path: known[path].round_value(value) for path, value in trial.params.items()}
+        value = math.nan if trial.value is None else trial.value
+        origin = trial.user_attrs.get(ORIGIN, "sampler")
+        trials.append(Trial(number, objective.normalize_weights(params), value, origin))
+    return trials
 
 
 def export_search(result: SearchResult, objective: TuningObjective, url: str, name: str) -> int:

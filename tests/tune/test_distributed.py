@@ -30,7 +30,6 @@ from fusion_bench.tune.distribution import (
     connect_cluster,
     distribute_objective,
     join_folders,
-    start_processes,
 )
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
@@ -71,7 +70,11 @@ def threads() -> Iterator[WorkerPool]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[WorkerPool]:
     """Two workers of a Dask cluster."""
-    with connect_cluster("local:2") as pool:
+    options = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, **options) as local,  # type: ignore[no-untyped-call]
+        connect_cluster(local.scheduler_address) as pool,
+    ):
         yield pool
 
 
@@ -213,7 +216,7 @@ def test_a_killed_process_is_replaced(
     objective: TuningObjective, paths: ObjectivePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distribution, "ATTEMPTS", 2)  # each starts a process
-    with start_processes(2) as pool:
+    with connect_cluster("local:2") as pool:
         whole = distribute_objective(objective, paths, pool)
         expected = whole.evaluate_params(TRIALS)
         kill_worker(pool.run(os_getpid, [(1, None)]))
@@ -349,5 +352,5 @@ def test_without_the_extra_it_is_named(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert main(tune_command(root, tmp_path, "--cluster", "local:2")) == 2
+    assert main(tune_command(root, tmp_path, "--cluster", "tcp://here:1")) == 2
     assert "rank-fusion-bench[cluster]" in capsys.readouterr().out

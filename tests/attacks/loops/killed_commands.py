@@ -18,13 +18,12 @@ from tests.attacks.torture import Loop, Tally
 from tests.child_processes import drop_progress
 
 WORKERS = (*TUNE, "--workers", "2")
-CLUSTER = (*TUNE, "--cluster", "local:2")
-COMMANDS = (EVAL, UPDATE, TUNE, WORKERS, CLUSTER)
+COMMANDS = (EVAL, UPDATE, TUNE, WORKERS)
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 #: Signals in a round.
 KILLS = 3
-#: Seconds until the signal at most: a command takes one or two, and a cluster some more.
-LONGEST, LONGEST_OF_CLUSTER = 2.5, 5.0
+#: Seconds until the signal at most: a command takes one or two.
+LONGEST = 2.5
 #: How often a worker gets SIGKILL, and not the command.
 WORKER_SHARE = 0.3
 #: Fields of a record that differ from run to run.
@@ -50,7 +49,7 @@ def _run_and_kill(command: tuple[str, ...], root: Path, rng: random.Random) -> b
     """Whether it, or a worker, got its signal before it ended; then nobody may hold its output."""
     number = rng.choice(SIGNALS)
     process = start_session(("-m", "fusion_bench", *command), root)
-    time.sleep(rng.uniform(0.0, LONGEST_OF_CLUSTER if command == CLUSTER else LONGEST))
+    time.sleep(rng.uniform(0.0, LONGEST))
     workers = list_session(process.pid) if rng.random() < WORKER_SHARE else []
     if workers:
         os.kill(rng.choice(workers), signal.SIGKILL)
