@@ -163,7 +163,7 @@ def build_objective(
         blend: Of the default system; None = none.
         parameters: As ``tune.parameters`` of an experiment; None = all declared ones.
     """
-    runs = collection.runs
+    runs = replace(collection.runs, spaces=collection.spaces)
     system = System.model_validate(
         {
             "name": "default",
@@ -174,12 +174,4 @@ def build_objective(
     )
     roles = dict(zip(runs.sources, runs.roles, strict=True))
     space = build_search_space(system, parameters, {name: roles[name] for name in system.runs})
-    return TuningObjective(
-        system,
-        runs,
-        MEASURE,
-        space,
-        collection.spaces,
-        collection.qrels,
-        contents=Fingerprint({}),
-    )
+    return TuningObjective(system, runs, MEASURE, space, contents=Fingerprint({}))

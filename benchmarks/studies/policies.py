@@ -76,8 +76,8 @@ COLLECTIONS: Mapping[str, Lists] = {
 }
 
 
-def load_collection(name: str) -> tuple[Any, Any, Mapping[str, ScoreSpace]]:
-    """Aligned runs named ``keyword`` and ``semantic``, judgments, and score spaces."""
+def load_collection(name: str) -> tuple[Any, Any]:
+    """Aligned runs named ``keyword`` and ``semantic``, and judgments."""
     if name == "attack":
         data = load_dataset(ATTACK, rerankers={"ltr"})
         runs = [
@@ -86,7 +86,9 @@ def load_collection(name: str) -> tuple[Any, Any, Mapping[str, ScoreSpace]]:
         ]
         reranker = [replace(data.rerankers["ltr"], name="reranker")]
         spaces: dict[str, ScoreSpace] = {"reranker": data.spaces["ltr"]}
-        return align(data.qrels, runs, rerankers=reranker, queries=data.queries), data.qrels, spaces
+        return align(
+            data.qrels, runs, rerankers=reranker, queries=data.queries, spaces=spaces
+        ), data.qrels
     lists, folder = COLLECTIONS[name], Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / name
     options = ReadOptions(on_duplicate="best_rank")
 
@@ -99,7 +101,7 @@ def load_collection(name: str) -> tuple[Any, Any, Mapping[str, ScoreSpace]]:
     qrels = load_qrels(folder / lists.qrels)
     queries = load_queries(folder / lists.queries) if lists.queries else {}
     spaces = {"reranker": lists.reranker[1]} if lists.reranker else {}
-    return align(qrels, runs, rerankers=reranker, queries=queries), qrels, spaces
+    return align(qrels, runs, rerankers=reranker, queries=queries, spaces=spaces), qrels
 
 
 def list_systems(name: str) -> Iterator[System]:
@@ -125,7 +127,7 @@ def run_study(names: list[str]) -> None:
     """Judge every policy on these collections, and store each result as soon as it is there."""
     stored = json.loads(STORED.read_text()) if STORED.exists() else {}
     for name in names:
-        runs, qrels, spaces = load_collection(name)
+        runs, qrels = load_collection(name)
         for system in list_systems(name):
             start = time.perf_counter()
             try:
@@ -133,7 +135,6 @@ def run_study(names: list[str]) -> None:
                     system,
                     runs,
                     parse_measure(MEASURE),
-                    spaces=spaces,
                     qrels=qrels,
                     collection=name,
                     budget=StudyBudget(),

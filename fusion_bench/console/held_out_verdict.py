@@ -122,8 +122,6 @@ def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluat
         session.runs,
         evaluator.measures[0],
         (),
-        evaluator.spaces,
-        session.dataset.qrels,
         contents=session.dataset.contents,
         candidate=candidate,
     )

@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, PrivateAttr
@@ -40,56 +40,30 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import name_kind
 from fusion_bench.stats.trial_variance import mean_of_trials
 
-
-class StoredValues(NamedTuple):
-    """The values that a baseline stores.
-
-    Attributes:
-        means: By measure, the Q values; of several trials the means.
-        trials: By measure, the Q values of each trial; empty with one trial.
-    """
-
-    means: dict[str, tuple[float, ...]]
-    trials: dict[str, tuple[tuple[float, ...], ...]]
+#: The collection with the lists of one trial, and a system whose fusions are fitted on it alone.
+FittedTrial: TypeAlias = tuple[EvaluationSet, System]
 
 
-class FittedTrial(NamedTuple):
-    """One trial of a collection, and the system fitted on it.
-
-    Attributes:
-        task: The collection with the lists of this trial.
-        system: Its trained fusions are fitted on this trial by itself.
-    """
-
-    task: EvaluationSet
-    system: System
-
-
-def fit_trials(task: EvaluationSet, system: System) -> tuple[FittedTrial, ...]:
+def fit_trials(task: EvaluationSet, system: System) -> list[FittedTrial]:
     """A system on each of its trials; on one where each list that it reads has one file."""
     trials = task.trials[: task.count_trials(system)]
-    return tuple(FittedTrial(trial, trial.fit_system(system)) for trial in trials)
+    return [(trial, trial.fit_system(system)) for trial in trials]
 
 
-def evaluate_trials(fitted: Sequence[FittedTrial], measures: Sequence[Measure]) -> StoredValues:
-    """Evaluate a system on each of its trials, each by itself."""
-    values = np.stack([_evaluate(trial, measures) for trial in fitted])
+def evaluate_fitted(
+    fitted: Sequence[FittedTrial], measures: Sequence[Measure]
+) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """The values that a baseline stores: their means over trials, and those of each trial."""
+    values = np.stack(
+        [evaluate_systems([system], task.runs, measures)[0].values for task, system in fitted]
+    )
     names = [measure.name for measure in measures]
     means = zip(names, mean_of_trials(values).tolist(), strict=True)
-    trials = {}
-    if len(values) > 1:
-        columns = np.swapaxes(values, 0, 1).tolist()
-        trials = {name: tuple(map(tuple, c)) for name, c in zip(names, columns, strict=True)}
-    return StoredValues({name: tuple(row) for name, row in means}, trials)
-
-
-def _evaluate(trial: FittedTrial, measures: Sequence[Measure]) -> FloatArray:
-    """(M, Q): the values of one trial."""
-    task, dataset = trial.task, trial.task.dataset
-    [scores] = evaluate_systems(
-        [trial.system], task.runs, measures, spaces=dataset.spaces, qrels=dataset.qrels
-    )
-    return scores.values
+    trials = zip(names, np.swapaxes(values, 0, 1).tolist() if len(values) > 1 else (), strict=False)
+    return {
+        "values": {name: tuple(row) for name, row in means},
+        "trials": {name: tuple(map(tuple, rows)) for name, rows in trials},
+    }
 
 
 class StoredUnjudged(StoredRecord):
@@ -178,16 +152,13 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
     names = [measure.name for measure in task.measures]
     trials = [measure_unjudged(system, trial.runs, task.measures) for trial, system in fitted]
     values = dict(zip(names, map(mean_evidence, zip(*trials, strict=True)), strict=True))
-    share = tuple(values[names[0]].share.tolist())
-    bounds = _find_bounds(task, fitted)
-    if not task.has_irrelevant_judgments:
-        stored = StoredUnjudged(share=share, judged_only={}, filled={})
-        stored._bounds = bounds
-        return stored
-    filled = {n: _nan_to_none(e.filled) for n, e in values.items() if e.filled is not None}
-    judged_only = {name: tuple(each.judged_only.tolist()) for name, each in values.items()}
-    stored = StoredUnjudged(share=share, judged_only=judged_only, filled=filled)
-    stored._bounds = bounds
+    known = values if task.has_irrelevant_judgments else {}
+    stored = StoredUnjudged(
+        share=tuple(values[names[0]].share.tolist()),
+        judged_only={name: tuple(each.judged_only.tolist()) for name, each in known.items()},
+        filled={n: _nan_to_none(e.filled) for n, e in known.items() if e.filled is not None},
+    )
+    stored._bounds = _find_bounds(task, fitted)
     return stored
 
 

@@ -105,7 +105,7 @@ class Check:
 
 
 @dataclass(frozen=True, eq=False)
-class PairedValues:
+class PairedCollection:
     """The values of a baseline and of a candidate for the same queries of one collection.
 
     Attributes:
@@ -126,7 +126,7 @@ class PairedValues:
     record: CollectionBaseline | None = None
 
 
-def build_checks(policy: GatePolicy, pair: PairedValues) -> Iterator[Check]:
+def build_checks(policy: GatePolicy, pair: PairedCollection) -> Iterator[Check]:
     """Every check of a policy on one collection: measure × slice."""
     task, before, after, unjudged = pair.task, pair.before, pair.after, pair.unjudged
     # The policy's measures begin with those of the checks.
@@ -314,7 +314,7 @@ def _nan_to_none(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def check_guard(guard: Guard, policy: GatePolicy, pair: PairedValues) -> GuardResult:
+def check_guard(guard: Guard, policy: GatePolicy, pair: PairedCollection) -> GuardResult:
     """Count the queries that lose more than a guard of the policy allows."""
     measure = pair.task.measures[policy.measures.index(guard.measure)]
     difference = pair.after[measure.name] - pair.before[measure.name]

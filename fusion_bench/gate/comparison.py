@@ -31,7 +31,7 @@ from fusion_bench.gate.baseline import (
 )
 from fusion_bench.gate.checks import (
     Check,
-    PairedValues,
+    PairedCollection,
     build_checks,
     check_golden_queries,
     check_guard,
@@ -54,7 +54,7 @@ MAX_TERMS = 3
 
 
 def find_worst_queries(
-    pair: PairedValues, systems: tuple[System | None, System], *, count: int
+    pair: PairedCollection, systems: tuple[System | None, System], *, count: int
 ) -> Iterator[QueryRegression]:
     """The queries of a collection that lost most in the policy's first measure.
 
@@ -300,7 +300,7 @@ def anchor_checks(
 
 def pair_records(
     task: EvaluationSet, old: CollectionBaseline, new: CollectionBaseline
-) -> PairedValues:
+) -> PairedCollection:
     """The values of two records of a collection, in the order of the new one."""
     unjudged = None
     if old.unjudged is not None and new.unjudged is not None:
@@ -318,7 +318,7 @@ def pair_records(
         for name in sides[0] | sides[1]
     }
     before, after = old.value_arrays(new.queries), new.value_arrays()
-    return PairedValues(task, before, after, unjudged, trials, new)
+    return PairedCollection(task, before, after, unjudged, trials, new)
 
 
 def describe_rejected(checks: Sequence[Check]) -> list[str]:
@@ -336,7 +336,7 @@ def describe_rejected(checks: Sequence[Check]) -> list[str]:
 
 def pair_values(
     inputs: GateInputs, committed: Baseline, collections: Sequence[EvaluationSet]
-) -> list[PairedValues]:
+) -> list[PairedCollection]:
     """Evaluate the candidate, and pair its values with the committed ones.
 
     Args:
@@ -355,7 +355,7 @@ def pair_values(
 def check_policy(
     inputs: GateInputs,
     committed: Baseline,
-    pairs: Sequence[PairedValues],
+    pairs: Sequence[PairedCollection],
     list_changes: Sequence[ListChange],
     verdict: GateVerdict,
     reference: System | None = None,

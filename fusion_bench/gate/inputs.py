@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,7 @@ from fusion_bench.gate.baseline import (
     CollectionBaseline,
     ListDescription,
     PolicyChange,
-    StoredValues,
-    evaluate_trials,
+    evaluate_fitted,
     fit_trials,
     store_unjudged,
 )
@@ -202,13 +202,13 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     """
     dataset = task.dataset
     spec, digests, unjudged = dataset.spec, merge_trials(dataset), None
-    values = StoredValues({}, {})
+    values: dict[str, Any] = {}
     if system is not None:
         used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
         fitted = fit_trials(task, system)
         unjudged = store_unjudged(task, fitted)
-        values = evaluate_trials(fitted, task.measures)
+        values = evaluate_fitted(fitted, task.measures)
     specs: dict[str, ListSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
     specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
     description = CollectionBaseline(
@@ -237,7 +237,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         groups=dataset.found_groups,
     )
     # NaN is for the checks to refuse.
-    return description.model_copy(update={"values": values.means, "trials": values.trials})
+    return description.model_copy(update=values)
 
 
 def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str]:

@@ -16,7 +16,7 @@ Fisher's expansion (1938) to that order gives its quantile.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import comb
 
 import numpy as np
@@ -39,19 +39,34 @@ from fusion_bench.stats.intervals import (
 SIGNS, LEAST_SWAPS, MOST_SWAPS = 15_000_000, 1_500, 4_000
 
 
-@dataclass(frozen=True)
-class SwapRates:
-    """Shares of the runs without a true difference.
+@dataclass(frozen=True, eq=False)
+class RulePower:
+    """How often the rule passes and alarms on one check.
 
     Attributes:
-        passes: ``pass``.
-        small_passes: ``pass on these queries``.
-        alarms: ``fell`` or ``regressed``.
+        min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
+            no value changed or no spread is known, as for every rate below.
+        pass_rate: Probability of ``pass`` where there is no true difference.
+        small_pass_rate: Probability of ``pass on these queries`` there.
+        alarm_rate: Probability of ``fell`` or ``regressed`` there.
+        false_pass_rate: Probability of either pass at a true drop of exactly m.
+        rejection_drops: Shape (B,), ascending: by resample, the true drop beyond which there is an
+            alarm; its empirical distribution is the power curve. Empty where no value changed; all
+            infinite with too few groups for the test to reject.
     """
 
-    passes: float
-    small_passes: float
-    alarms: float
+    min_detectable_drop: float | None = None
+    pass_rate: float | None = None
+    small_pass_rate: float | None = None
+    alarm_rate: float | None = None
+    false_pass_rate: float | None = None
+    rejection_drops: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def power_at(self, drop: float) -> float:
+        """Power at a true drop, between 0 and 1: no number of resamples shows either."""
+        return float(
+            (np.searchsorted(self.rejection_drops, drop) + 0.5) / (len(self.rejection_drops) + 1)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +91,8 @@ def swap_labels(
     levels: RuleLevels,
     *,
     seed: int = 0,
-) -> list[SwapRates]:
-    """The rates of C checks that share their queries; G ≥ 2.
+) -> list[RulePower]:
+    """The rates without a true difference of C checks that share their queries; G ≥ 2.
 
     Args:
         differences: Shape (C, Q), finite.
@@ -151,7 +166,7 @@ class _SwappedCheck:
             max_drop=max_drop,
         )
 
-    def decide(self, products: FloatArray, levels: RuleLevels) -> SwapRates:
+    def decide(self, products: FloatArray, levels: RuleLevels) -> RulePower:
         """The rates, from the products of shape (runs, 2 + bets)."""
         queries, totals = self.sizes.sum(), np.ascontiguousarray(products[:, 0])
         means = totals / queries
@@ -161,10 +176,10 @@ class _SwappedCheck:
         by_bets = log_capital(products[:, 2:] + self.capital) >= -np.log(levels.bound)
         below = np.searchsorted(np.sort(totals), totals + self.slack, side="right")
         alarms = (means < -self.max_drop) & (below / len(totals) <= levels.alarm)
-        return SwapRates(
-            passes=float((by_t & by_bets).mean()),
-            small_passes=float((by_t & ~by_bets).mean()),
-            alarms=float(alarms.mean()),
+        return RulePower(
+            pass_rate=float((by_t & by_bets).mean()),
+            small_pass_rate=float((by_t & ~by_bets).mean()),
+            alarm_rate=float(alarms.mean()),
         )
 
 
@@ -293,36 +308,6 @@ def _count_draws(drawn: IntArray, count: int) -> FloatArray:
     return flat.reshape(len(drawn), count).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class RulePower:
-    """How often the rule passes and alarms on one check.
-
-    Attributes:
-        min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
-            no value changed or no spread is known, as for every rate below.
-        pass_rate: Probability of ``pass`` where there is no true difference.
-        small_pass_rate: Probability of ``pass on these queries`` there.
-        alarm_rate: Probability of ``fell`` or ``regressed`` there.
-        false_pass_rate: Probability of either pass at a true drop of exactly m.
-        rejection_drops: Shape (B,), ascending: by resample, the true drop beyond which there is an
-            alarm; its empirical distribution is the power curve. Empty where no value changed; all
-            infinite with too few groups for the test to reject.
-    """
-
-    min_detectable_drop: float | None = None
-    pass_rate: float | None = None
-    small_pass_rate: float | None = None
-    alarm_rate: float | None = None
-    false_pass_rate: float | None = None
-    rejection_drops: FloatArray = field(default_factory=lambda: np.empty(0))
-
-    def power_at(self, drop: float) -> float:
-        """Power at a true drop, between 0 and 1: no number of resamples shows either."""
-        return float(
-            (np.searchsorted(self.rejection_drops, drop) + 0.5) / (len(self.rejection_drops) + 1)
-        )
-
-
 def compute_power(
     differences: FloatArray,
     groups: IntArray | None,
@@ -362,11 +347,9 @@ def compute_power(
         detectable = float(np.quantile(drops, POWER, method="higher"))
         passes = moments.mean_shift > levels.quantile * moments.standard_error
         powers.append(
-            RulePower(
+            replace(
+                rates,
                 min_detectable_drop=detectable if np.isfinite(detectable) else None,
-                pass_rate=rates.passes,
-                small_pass_rate=rates.small_passes,
-                alarm_rate=rates.alarms,
                 false_pass_rate=float(passes.mean()),
                 rejection_drops=drops,
             )

@@ -40,7 +40,7 @@ from fusion_bench.gate.baseline_files import (
     update_command,
     write_baseline,
 )
-from fusion_bench.gate.checks import Check, PairedValues
+from fusion_bench.gate.checks import Check, PairedCollection
 from fusion_bench.gate.comparability import (
     describe_unaccepted,
     find_changed_values,
@@ -489,7 +489,7 @@ class _HeldCandidate:
             accepted = "policy"
         return {"unreproduced": tuple(lists), "unreproduced_accepted_by": accepted}
 
-    def _count_candidate(self, pairs: Sequence[PairedValues]) -> dict[str, Any]:
+    def _count_candidate(self, pairs: Sequence[PairedCollection]) -> dict[str, Any]:
         """The number of this candidate since the last update, and its line in the ledger.
 
         Both are None where it has the baseline's values; there may be one candidate too many.

@@ -246,9 +246,9 @@ def outline_objective(
     runs = objective.runs
     values = ((item.name, getattr(runs, item.name)) for item in fields(runs))
     empty: Any = {name: value[..., :0] for name, value in values if isinstance(value, np.ndarray)}
-    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary)
+    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary, qrels=None)
     paths = replace(paths, fingerprint=objective.fingerprint)
-    return replace(objective, runs=outline, qrels=None, later_trials=()), paths, known
+    return replace(objective, runs=outline, later_trials=()), paths, known
 
 
 #: How often a call is sent before its broken process counts as an error.

@@ -144,7 +144,7 @@ class HeldOutEvaluation:
                 rerank list whose scores mean the same for every query.
         """
         if self.tuning.crag is not None:
-            require_absolute("the dataset", self.objective.spaces)
+            require_absolute("the dataset", self.objective.runs.spaces)
         if self.tuning.folds:
             tuning_folds(self.objective, self.split, self.tuning)
 

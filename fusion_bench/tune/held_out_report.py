@@ -341,12 +341,11 @@ class HeldOutReport(HeldOutGains):
 
     def _find_bounds(self, system: System) -> QueryBounds | None:
         """What unjudged documents could make of held-out values; None where all are judged."""
-        objective, spaces = self._objective, self._objective.spaces
+        objective = self._objective
         if bool(objective.runs.judged.all()):  # nothing needs to be ranked
             return None
         fitted = (
-            (fit_system(system, runs, spaces), runs.subset(self._held_out))
-            for runs in objective.trials
+            (fit_system(system, runs), runs.subset(self._held_out)) for runs in objective.trials
         )
         (bounds,) = find_fitted_bounds(fitted, [objective.measure])
         return bounds
@@ -476,9 +475,9 @@ class HeldOutReport(HeldOutGains):
     def _measure_facts(self) -> DataFacts:
         """Facts of the default and the tuned system on the held-out queries, first trial."""
         objective, dataset = self._objective, self.dataset
-        runs, spaces = objective.runs, objective.spaces
-        part, measures = runs.subset(self._held_out), [objective.measure]
-        fitted = {name: fit_system(each, runs, spaces) for name, each in self._sides.items()}
+        runs, measures = objective.runs, [objective.measure]
+        part = runs.subset(self._held_out)
+        fitted = {name: fit_system(each, runs) for name, each in self._sides.items()}
         assessed = {name: assess_system(each, part, measures) for name, each in fitted.items()}
         inside = find_source_ties(
             fitted,

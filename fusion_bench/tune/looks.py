@@ -610,7 +610,7 @@ def open_held_out_look(
             level=counter.alpha / 2,
             plan=_make_plan(counter, objective, split, chosen),
             queries=query_digests(held_out),
-            judgments=judgment_digests(objective.qrels, held_out),
+            judgments=judgment_digests(objective.runs.qrels, held_out),
         )
     )
     return HeldOutLook(counter, look, counter.describe(look))

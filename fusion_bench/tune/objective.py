@@ -20,8 +20,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.crag import absolute_rerankers
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
@@ -172,8 +171,6 @@ class TuningObjective:
         runs: All Q queries.
         measure: What is maximized.
         parameters: The D dimensions of the space, each after those that it depends on.
-        spaces: Score space of each rerank list.
-        qrels: The judgments; only measures that ir_measures computes need them.
         contents: Fingerprint of the dataset that all of these come from.
         later_trials: As ``runs``, with the second, third, … file of each list that has several, as
             far as all of them have one. A value is the mean over these trials of the lists; a trial
@@ -184,8 +181,6 @@ class TuningObjective:
     runs: AlignedRuns
     measure: Measure
     parameters: tuple[Parameter, ...]
-    spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
-    qrels: Qrels | None = None
     contents: Fingerprint = field(kw_only=True)
     later_trials: tuple[AlignedRuns, ...] = field(default=(), kw_only=True)
 
@@ -236,7 +231,7 @@ class TuningObjective:
             "measure": self.measure.model_dump(mode="json"),
             "parameters": {p.path: repr(p) for p in self.parameters},
             "ties": runs.ties,
-            "score_spaces": self.spaces,
+            "score_spaces": runs.spaces,
         }
         queries = Fingerprint({"tuning queries": hash_values(sorted(runs.queries))})
         return self.contents | Fingerprint.of_settings(settings) | queries
@@ -344,9 +339,7 @@ class TuningObjective:
         return values[0] if len(values) == 1 else mean_of_trials(np.stack(values)).copy()
 
     def _evaluate_trial(self, systems: Sequence[System], runs: AlignedRuns) -> FloatArray:
-        scores = evaluate_systems(
-            systems, runs, [self.measure], spaces=self.spaces, qrels=self.qrels
-        )
+        scores = evaluate_systems(systems, runs, [self.measure])
         return np.array([each.values[0] for each in scores])
 
 
@@ -422,8 +415,6 @@ def create_objective(
         task.runs,
         measure,
         parameters,
-        dataset.spaces,
-        dataset.qrels,
         contents=dataset.contents,
         later_trials=tuple(trial.runs for trial in task.trials[1 : task.dataset.count_trials()]),
     )

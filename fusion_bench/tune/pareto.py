@@ -201,7 +201,7 @@ class EvaluatedPoints:
     def add_point(self, params: Params, value: float) -> EvaluatedPoint:
         """Add a parameter set whose value is known."""
         system = self.objective.build_system(params)
-        cost = system_cost(system, self.objective.runs, self._costs, self.objective.spaces)
+        cost = system_cost(system, self.objective.runs, self._costs)
         self.points.append(EvaluatedPoint(params, system, value, cost))
         return self.points[-1]
 

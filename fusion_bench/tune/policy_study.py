@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -27,7 +27,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
@@ -237,8 +236,6 @@ def prepare_policy(
     system: System,
     runs: AlignedRuns,
     measure: Measure,
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels,
     budget: StudyBudget,
     fold: IntArray,
 ) -> PreparedPolicy:
@@ -248,22 +245,20 @@ def prepare_policy(
         system: A system with a policy.
         runs: All sources of the dataset, judged queries.
         measure: What is judged by.
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
         budget: How much is tried.
         fold: Shape (Q,).
     """
     policy = system.policy
     assert policy is not None  # noqa: S101 - checked by the caller
-    base = fit_system(system.model_copy(update={"policy": None}), runs, spaces)
+    base = fit_system(system.model_copy(update={"policy": None}), runs)
     base = base.model_copy(update={"policy": policy})
-    view = runs_with_stages(base, runs, spaces)
+    view = runs_with_stages(base, runs)
     features = query_features(base, view)
 
     def evaluate(variants: Sequence[Variant]) -> FloatArray:
         """(V, Q): the measure of the final list of each variant, reranker included."""
         plain = [base.with_variant(variant) for variant in variants]
-        scores = evaluate_systems(plain, runs, [measure], spaces=spaces, qrels=qrels)
+        scores = evaluate_systems(plain, runs, [measure])
         return np.stack([each.values[0] for each in scores])
 
     def unjudged(codes: IntArray) -> UnjudgedEvidence:
@@ -304,7 +299,6 @@ def study_policy(
     runs: AlignedRuns,
     measure: Measure,
     *,
-    spaces: Mapping[str, ScoreSpace],
     qrels: Qrels,
     collection: str = "",
     budget: StudyBudget | None = None,
@@ -316,7 +310,6 @@ def study_policy(
         system: A system with a policy.
         runs: All sources of the dataset, judged queries.
         measure: What is judged by.
-        spaces: Score space of each rerank list.
         qrels: The judgments.
         collection: Name of the dataset.
         budget: How much is tried.
@@ -333,7 +326,7 @@ def study_policy(
         runs.groups, runs.types, folds=budget.folds, split_seed=f"policies {budget.seed}"
     )
     with name_system_in_errors(system):
-        prepared = prepare_policy(system, runs, measure, spaces, qrels, budget, fold)
+        prepared = prepare_policy(system, runs, measure, budget, fold)
     judgments = judgments or recognize_kind(qrels, runs.queries)
     prepared = replace(prepared, judgments=judgments, is_bounded=is_bounded(measure.name))
     names = (collection, system.name, system.policy.method, measure.name)
@@ -483,7 +476,6 @@ def study_experiment(
                     system,
                     task.runs,
                     task.measures[0],
-                    spaces=loaded.spaces,
                     qrels=loaded.qrels,
                     collection=loaded.name,
                     budget=budget,

@@ -20,7 +20,6 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.experiment.settings import EffortSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import ListMeta
@@ -231,13 +230,10 @@ def reranker_costs(
     return costs
 
 
-def count_candidates(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
-) -> dict[str, IntArray]:
+def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
     """By rerank list, shape (Q,): documents that it has to score for each query."""
     by_reranker: dict[str, IntArray] = {}
-    fitted = fit_system(system, runs, spaces)
-    for index, plain, part in plain_systems(fitted, runs, spaces):
+    for index, plain, part in plain_systems(fit_system(system, runs), runs):
         blend = plain.blend
         if isinstance(blend, RerankBlend):
             sizes: IntArray = np.diff(plain.active_runs(part).offsets)
@@ -247,19 +243,14 @@ def count_candidates(
             empty = np.zeros(len(runs.queries), dtype=np.int64)
             by_reranker.setdefault(blend.reranker, empty)[index] = counts
     for stage in (system.stages or {}).values():
-        for name, stage_counts in count_candidates(stage, runs, spaces).items():
+        for name, stage_counts in count_candidates(stage, runs).items():
             by_reranker[name] = by_reranker.get(name, 0) + stage_counts
     return by_reranker
 
 
-def system_cost(
-    system: System,
-    runs: AlignedRuns,
-    costs: Mapping[str, RerankerCost],
-    spaces: Mapping[str, ScoreSpace],
-) -> SystemCost:
+def system_cost(system: System, runs: AlignedRuns, costs: Mapping[str, RerankerCost]) -> SystemCost:
     """The mean cost of a system over all queries of ``runs``."""
-    counts = count_candidates(system, runs, spaces)
+    counts = count_candidates(system, runs)
     cost, seconds, slow = (
         _mean_total([(counts[name], getattr(costs[name], amount)) for name in counts])
         for amount in ("cost", "seconds", "slow")

@@ -202,7 +202,7 @@ class TuningRun:
         objective, tuning = self.objective, self.tuning
         split, choice = choose_split(objective.runs, self.dataset.queries, tuning)
         held_out = held_out_queries(objective, split)
-        plan = self.looks.find_plan(held_out, judgment_digests(objective.qrels, held_out))
+        plan = self.looks.find_plan(held_out, judgment_digests(objective.runs.qrels, held_out))
         run = self
         if plan is None:
             tuning, split = fit_default_folds(objective.runs.groups, split, tuning)

@@ -42,6 +42,7 @@ def aligned(
             Run.from_rows("bad", asked, documents, noisy(3.0), roles=frozenset({"keyword"})),
         ],
         rerankers=[Run.from_rows("sharp", asked, documents, noisy(0.2))],
+        spaces={"sharp": "unbounded"},
         queries={
             name: Query(
                 name,

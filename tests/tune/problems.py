@@ -44,6 +44,5 @@ def problem(
         runs,
         parse_measure(measure),
         parameters or build_search_space(default, asked, roles_of(runs)),
-        {"sharp": "unbounded"},
         contents=Fingerprint({}),
     )

@@ -260,16 +260,7 @@ def _make_objective(material: Material, row: Row) -> TuningObjective:
     narrowed: dict[str, ParameterRange | Literal["own"]] = {"fusion.weights": "own"}
     ranges = narrowed if row.name in {CONVEX, tuned_name(CONVEX)} else None
     parameters = build_search_space(system, ranges, source_roles(system, runs))
-    dataset = material.task.dataset
-    return TuningObjective(
-        system,
-        runs,
-        MEASURE,
-        parameters,
-        dataset.spaces,
-        dataset.qrels,
-        contents=Fingerprint({}),
-    )
+    return TuningObjective(system, runs, MEASURE, parameters, contents=Fingerprint({}))
 
 
 def _deal_folds(material: Material, budget: Budget) -> IntArray:

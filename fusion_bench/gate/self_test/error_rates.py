@@ -24,16 +24,18 @@ from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.checks import Check, PairedValues, build_checks, run_checks
+from fusion_bench.gate.checks import Check, PairedCollection, build_checks, run_checks
 from fusion_bench.gate.estimates import CheckTrials
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.page import power_warning
 from fusion_bench.gate.self_test.simulation import (
+    CountedRate,
     GroupedCheck,
     HalvesOutcome,
     TrialAlarms,
     adjust_runs,
     compare_halves,
+    count_rate,
     decide_runs,
     draw_label_swaps,
     group_check,
@@ -43,40 +45,26 @@ from fusion_bench.gate.self_test.simulation import (
 )
 from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_cases, run_damaged_lists
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
-from fusion_bench.stats.intervals import POWER, clopper_pearson
+from fusion_bench.stats.intervals import POWER
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 
-class ErrorRate(StoredRecord):
+class ErrorRate(CountedRate):
     """A measured error rate or power, beside the stated one.
 
     Attributes:
         kind: ``false alarm`` = any check ``fell`` in an A/A run; ``single test`` = one check's
             test rejects in an A/A run, without Holm's correction and tolerance; ``power`` =
             ``fell`` at a true drop; ``false pass`` = either pass at a true drop of exactly m.
-        check: The check; empty for all together.
         drop: The true drop; None = none.
-        count: Runs in which it happened.
-        runs: All runs.
-        low: Lower end of the Clopper–Pearson interval, 95 % for all rates together.
-        high: Upper end.
         stated: The level of the rule, or what the gate prints.
         is_upper_bound: Whether the true rate may be lower than the stated one.
-        rate: Share of the runs in which it happened.
-        agrees: Whether the interval is compatible with the stated rate.
     """
 
     kind: str
-    check: str
     drop: float | None
-    count: int
-    runs: int
-    low: float
-    high: float
     stated: float
     is_upper_bound: bool
-    rate: float
-    agrees: bool
 
 
 class PowerCurve(StoredRecord):
@@ -268,19 +256,14 @@ class _Simulation:
     ) -> ErrorRate:
         is_upper_bound = drop is None
         rates = 1 + len(self.checks) * (2 + len(DROP_MULTIPLES))
-        low, high = clopper_pearson(count, self.runs, 1 - 0.05 / rates)
+        rate = count_rate(check, count, self.runs, 1 - 0.05 / rates)
         return ErrorRate(
+            **rate,
             kind=kind,
-            check=check,
             drop=drop,
-            count=count,
-            runs=self.runs,
-            low=low,
-            high=high,
             stated=stated,
             is_upper_bound=is_upper_bound,
-            rate=count / self.runs,
-            agrees=low <= stated and (is_upper_bound or stated <= high),
+            agrees=rate["low"] <= stated and (is_upper_bound or stated <= rate["high"]),
         )
 
     def _decide_statuses(self, c: int, drop: float) -> list[CheckStatus]:
@@ -390,9 +373,11 @@ def _compare_systems(inputs: GateInputs, reference: System) -> tuple[list[Check]
         before = describe_collection(task, reference).value_arrays()
         record = describe_collection(task, inputs.candidate)
         after = record.value_arrays()
-        checks += build_checks(inputs.policy, PairedValues(task, before, after))
+        checks += build_checks(inputs.policy, PairedCollection(task, before, after))
         trials = {name: CheckTrials(each, each) for name, each in record.trial_arrays().items()}
         if trials:
-            repeated += build_checks(inputs.policy, PairedValues(task, after, after, None, trials))
+            repeated += build_checks(
+                inputs.policy, PairedCollection(task, after, after, None, trials)
+            )
         counts.append(task.count_trials(inputs.candidate))
     return checks, repeated, max(counts)

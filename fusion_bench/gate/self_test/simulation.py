@@ -16,9 +16,9 @@ It draws whole trials; three are too few for that, so their effect is parametric
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -317,34 +317,57 @@ def _outcome(
 TrialDesign = Literal["new trials", "one new trial", "observed pairs"]
 
 
-class TrialAlarms(StoredRecord):
-    """How often one check alarms where both sides are trials of the gated system.
+class CountedRate(StoredRecord):
+    """How often something happened to a check.
 
     Attributes:
-        check: The check, by itself: Holm's correction would only lower the rate.
-        design: ``new trials`` = as many on each side as there are; ``one new trial`` on each;
-            ``observed pairs`` of single trials, the earlier one as the baseline.
-        trials: Trials on each side.
-        count: Runs, or pairs, with an alarm.
-        runs: All of them.
-        low: Lower end of the Clopper–Pearson interval, 95 % for all such rows together.
+        check: The check; empty for all together.
+        count: Runs in which it happened.
+        runs: All runs.
+        low: Lower end of the Clopper–Pearson interval, 95 % for all rates of a table together.
         high: Upper end.
-        limit: The rate that is promised at most; None = nothing is promised. Single trials hide
-            that trials have an effect of their own, and observed pairs share trials.
-        rate: ``count`` ÷ ``runs``.
-        agrees: Whether the interval is compatible with the limit.
+        rate: Share of the runs in which it happened.
+        agrees: Whether the interval is compatible with what is stated.
     """
 
     check: str
-    design: TrialDesign
-    trials: int
     count: int
     runs: int
     low: float
     high: float
-    limit: float | None
     rate: float
     agrees: bool
+
+
+def count_rate(check: str, count: int, runs: int, coverage: float) -> dict[str, Any]:
+    """The fields of a :class:`CountedRate` but whether it agrees."""
+    low, high = clopper_pearson(count, runs, coverage)
+    return {
+        "check": check,
+        "count": count,
+        "runs": runs,
+        "low": low,
+        "high": high,
+        "rate": count / runs,
+    }
+
+
+class TrialAlarms(CountedRate):
+    """How often one check alarms where both sides are trials of the gated system.
+
+    Each check counts by itself: Holm's correction would only lower the rate.
+
+    Attributes:
+        design: ``new trials`` = as many on each side as there are; ``one new trial`` on each;
+            ``observed pairs`` of single trials, the earlier one as the baseline.
+        trials: Trials on each side; ``runs`` of observed ones are pairs.
+        limit: The rate that is promised at most; None = nothing is promised. Single trials hide
+            that trials have an effect of their own, and observed pairs share trials.
+    """
+
+    design: TrialDesign
+    trials: int
+    limit: float | None
 
 
 def measure_trial_alarms(
@@ -357,26 +380,24 @@ def measure_trial_alarms(
         runs: Runs of each kind.
         seed: Seed of all random numbers.
     """
-    counted = [row for check in checks for row in _count_alarms(check, runs, seed)]
-    return tuple(_build_record(row, 1 - 0.05 / len(counted)) for row in counted)
+    known = [check for check in checks if check.error is None and check.trials is not None]
+    coverage = 1 - 0.05 / max(len(known) * len(get_args(TrialDesign)), 1)
+    return tuple(row for check in known for row in _count_alarms(check, runs, seed, coverage))
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """The alarms of one check in one design; see :class:`TrialAlarms`."""
-
-    check: str
-    design: TrialDesign
-    trials: int
-    count: int
-    runs: int
-    limit: float | None
-
-
-def _count_alarms(check: Check, runs: int, seed: int) -> Iterator[_Counted]:
+def _count_alarms(check: Check, runs: int, seed: int, coverage: float) -> Iterator[TrialAlarms]:
+    """One row a design."""
     values = None if check.trials is None else check.trials.candidate
-    if check.error is not None or values is None:
+    if values is None:
         return
+
+    def build_row(
+        design: TrialDesign, trials: int, count: int, runs: int, limit: float | None
+    ) -> TrialAlarms:
+        rate = count_rate(check.name, count, runs, coverage)
+        agrees = limit is None or rate["low"] <= limit
+        return TrialAlarms(**rate, design=design, trials=trials, limit=limit, agrees=agrees)
+
     spread = measure_trial_spread(values, check.groups)
     source = _TrialSource(values, check.groups, spread.variance**0.5, check.max_drop)
     designs: dict[TrialDesign, int] = {"new trials": len(values), "one new trial": 1}
@@ -384,19 +405,12 @@ def _count_alarms(check: Check, runs: int, seed: int) -> Iterator[_Counted]:
         count = source.count_alarms(trials, runs, seed)
         # One trial a side shows ε, but no τ.
         limit = None if trials == 1 and spread.variance > 0 else ALPHA
-        yield _Counted(check.name, design, trials, count, runs, limit)
+        yield build_row(design, trials, count, runs, limit)
     pairs = [after - before for before, after in combinations(values[:MOST_SINGLE], 2)]
     rule = SingleRule(check.max_drop, tests=1, runs=1, seed=seed)
     statuses = decide_single_trials(np.stack(pairs), check.groups, rule)
     count = sum(statuses.get(status, 0) for status in ALARMS)
-    yield _Counted(check.name, "observed pairs", 1, count, len(pairs), None)
-
-
-def _build_record(row: _Counted, coverage: float) -> TrialAlarms:
-    low, high = clopper_pearson(row.count, row.runs, coverage)
-    agrees = row.limit is None or low <= row.limit
-    rate = row.count / row.runs
-    return TrialAlarms(**asdict(row), low=low, high=high, rate=rate, agrees=agrees)
+    yield build_row("observed pairs", 1, count, len(pairs), None)
 
 
 class _DrawnRun(NamedTuple):

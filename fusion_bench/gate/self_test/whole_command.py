@@ -367,7 +367,7 @@ def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutc
 
 def _final_lists(task: EvaluationSet, inputs: GateInputs) -> Lists:
     system = task.fit_system(inputs.candidate)
-    run = make_final_lists(system, task.runs, task.dataset.spaces).to_run().to_dict()
+    run = make_final_lists(system, task.runs).to_run().to_dict()
     return {query: list(documents)[:KEPT] for query, documents in run.items()}
 
 

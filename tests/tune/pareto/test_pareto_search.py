@@ -169,7 +169,7 @@ def test_a_seed_makes_it_the_same_again_and_a_record_saves_the_work(
     log.write_bytes(b"".join(lines[: len(lines) // 2]) + b'{"numb')  # killed in mid-line
     assert found(find, study) == front
     assert log.read_bytes() == whole
-    broken = replace(base, spaces={"sharp": "order"})
+    broken = replace(base, runs=replace(base.runs, spaces={"sharp": "order"}))
     values = [json.loads(line)["value"] for line in lines[1:]]
     assert found(ParetoSearch(judge(base), log=log), study).evaluations >= len(values)
     with pytest.raises(Exception, match="another search"):
@@ -252,10 +252,9 @@ def test_query_types_get_one_depth_together() -> None:
 
 
 def test_rerankers_that_the_space_allows_are_compared_by_what_is_known_of_all() -> None:
-    runs = two_rerankers()
+    runs = replace(two_rerankers(), spaces={"sharp": "unbounded", "blunt": "unbounded"})
     ranges = {"blend.reranker": {"choices": ("sharp", "blunt")}, "blend.beta": "own"}
-    own = problem(system(blend=BLEND), ranges, runs=runs)
-    base = replace(own, spaces={"sharp": "unbounded", "blunt": "unbounded"})
+    base = problem(system(blend=BLEND), ranges, runs=runs)
     study = run_search(base, split_of(base).tune, TUNING.search_settings())
     effort = EffortSettings(price=9.0, rerankers={"blunt": DeclaredCost(price=0.1, seconds=0.5)})
     priced = found(ParetoSearch(judge(base, effort=effort)), study)

@@ -17,7 +17,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
@@ -61,12 +60,12 @@ def make_collection(
         Run.from_dict("bm25", keyword, roles=frozenset({"keyword"})),
         Run.from_dict("dense", semantic, roles=frozenset({"semantic"})),
     ]
-    return align(qrels, runs, rerankers=rerankers), qrels
+    return align(qrels, runs, rerankers=rerankers, spaces={"ce": "unit"}), qrels
 
 
 def study(runs: AlignedRuns, qrels: Qrels, **policy: Any) -> PolicyResult:  # noqa: ANN401 - as YAML
     system = System("s", ["bm25", "dense"], policy=policy)
-    return study_policy(system, runs, RR, spaces={}, qrels=qrels, collection="c", budget=BUDGET)
+    return study_policy(system, runs, RR, qrels=qrels, collection="c", budget=BUDGET)
 
 
 @pytest.mark.parametrize("policy", ["entropy_alpha", "regression"])
@@ -170,7 +169,7 @@ def test_fixed_variants_are_spread_and_hold_the_default(variants: int, trials: i
 def test_a_system_without_a_policy_is_refused() -> None:
     runs, qrels = make_collection(is_told=True, queries=6)
     with pytest.raises(ConfigError, match="system 's' has no policy: add policy"):
-        study_policy(System("s", ["bm25"]), runs, RR, spaces={}, qrels=qrels)
+        study_policy(System("s", ["bm25"]), runs, RR, qrels=qrels)
 
 
 def test_a_variant_without_a_reranker_counts_as_not_reranked() -> None:
@@ -179,10 +178,7 @@ def test_a_variant_without_a_reranker_counts_as_not_reranked() -> None:
     policy = {"method": "overlap_rules", "below": {"rerank": False}, "above": {}}
     blend = {"method": "replace", "reranker": "ce", "missing": "below"}
     system = System("s", ["bm25", "dense"], blend=blend, policy=policy)
-    spaces: dict[str, ScoreSpace] = {"ce": "unit"}
-    result = study_policy(
-        system, runs, RR, spaces=spaces, qrels=qrels, collection="c", budget=BUDGET
-    )
+    result = study_policy(system, runs, RR, qrels=qrels, collection="c", budget=BUDGET)
     assert result.reranked == 0.0  # the lists share nothing
 
 

@@ -73,8 +73,7 @@ def test_the_raw_form_and_the_one_form_rank_alike(
     form = one.normalize_weights(weights)
     assert max(form.values()) == 1.0  # type: ignore[type-var]
     raw, neat = (
-        rank_candidates(one.build_system(params), RUNS, one.spaces)
-        for params in (weights, exact(weights))
+        rank_candidates(one.build_system(params), RUNS) for params in (weights, exact(weights))
     )
     np.testing.assert_array_equal(raw.positions, neat.positions)
     assert one.normalize_weights(form) == form

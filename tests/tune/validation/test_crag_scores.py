@@ -39,7 +39,7 @@ def base() -> TuningObjective:
     rng = np.random.default_rng(0)
     logits: FloatArray = 4.0 * (grades > 0) - 3.0 + rng.normal(size=len(grades))
     runs = replace(runs, grades=grades, rerank=logits[None], spaces={"sharp": "logit"})
-    return replace(problem(RERANKED, runs=runs), spaces={"sharp": "logit"})
+    return problem(RERANKED, runs=runs)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_scores_and_truth_by_the_slow_obvious_way(base: TuningObjective) -> None
     evidence = evidence_of(base, top=3)
     scores, relevant = evidence.scores, evidence.relevant
     assert (evidence.name, evidence.kind, evidence.reranker) == (RERANKED.name, "system", "sharp")
-    ranking = rank_candidates(RERANKED, base.runs, base.spaces)
+    ranking = rank_candidates(RERANKED, base.runs)
     for q in range(0, 200, 17):
         rows = [
             n

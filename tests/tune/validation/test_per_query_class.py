@@ -96,7 +96,7 @@ def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:
     base = judge.objective
     system = System.model_validate({"name": "typed", **found.config})
     assert system.query_classes == ("a", "b", "hybrid")
-    values = evaluate_systems([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
+    values = evaluate_systems([system], base.runs, [base.measure])[0].values[0]
     overall = base.evaluate_params([chosen.params])[0]
     mask = judge.split.held_out
     assert (values - overall)[mask].mean() == pytest.approx(found.over_global.difference)
@@ -121,7 +121,7 @@ def test_intents_that_differ_are_worth_their_own_numbers() -> None:
     system = System.model_validate({"name": "by intent", **found.config})
     assert system.class_key is BY_INTENT
     assert system.query_classes == ("a", "b", "default")
-    values = evaluate_systems([system], runs, [base.measure], spaces=base.spaces)[0].values[0]
+    values = evaluate_systems([system], runs, [base.measure])[0].values[0]
     default = base.evaluate_params([base.default_params])[0]
     mask = judge.split.held_out
     assert (values - default)[mask].mean() == pytest.approx(found.gain.difference)

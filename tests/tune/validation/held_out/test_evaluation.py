@@ -298,7 +298,7 @@ def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> 
     ranges = {"blend.method": {"choices": ["linear", "none"]}}
     spaces: dict[str, ScoreSpace] = {"sharp": "logit"}
     runs = replace(aligned(40), spaces=spaces)
-    on = replace(problem(reranked, ranges, runs=runs), spaces=spaces)
+    on = problem(reranked, ranges, runs=runs)
     parts = hashed_split(runs.groups, runs.types, split_seed="s")
     off = Trial(1, {"blend.method": "none"}, 2.0, "sampler")
     default = Trial(0, on.default_params, 1.0, "default")
