@@ -25,19 +25,17 @@ from fusion_bench.judging.estimate import GradeEstimate, estimate_experiment
 from fusion_bench.judging.judge_files import render_sheet
 from fusion_bench.judging.judge_values import draw_sample, replace_measures
 from fusion_bench.judging.judge_work import (
-    JudgeOptions,
     JudgeWork,
-    Question,
     describe_work,
     import_sheet,
     list_effects,
     open_work,
 )
 from fusion_bench.judging.next_documents import JudgingPlan, describe_ends, describe_rest
+from fusion_bench.judging.options import JudgeOptions, OrderName
 from fusion_bench.judging.pools import (
     ORDERS,
     JudgedSystems,
-    OrderName,
     PooledDocument,
     is_experiment,
     read_judged_systems,
@@ -147,8 +145,14 @@ def documents_to_judge(
             measure are not known.
     """
     _require_positive("budget", budget)
-    question = Question(budget, measure, baseline, candidate)
-    options = JudgeOptions(judge, max_grade=max_grade, question=question)
+    options = JudgeOptions(
+        judge=judge,
+        budget=budget,
+        measure=measure,
+        baseline=baseline,
+        candidate=candidate,
+        max_grade=max_grade,
+    )
     return DocumentsToJudge(open_work(_read_systems(target, systems, dataset, folders), options))
 
 
@@ -186,9 +190,9 @@ def pool(
     _require_positive("depth", depth)
     if order not in ORDERS:
         raise ConfigError(f"order: {order!r} is none of {', '.join(ORDERS)}")
-    ids = None if queries is None else frozenset(queries)
-    options = JudgeOptions(judge, depth, order, seed, max_grade, queries=ids)
-    return DocumentsToJudge(open_work(_read_systems(target, systems, dataset, folders), options))
+    judged = _read_systems(target, systems, dataset, folders)
+    options = JudgeOptions(judge=judge, depth=depth, order=order, seed=seed, max_grade=max_grade)
+    return DocumentsToJudge(open_work(judged, options, queries=queries))
 
 
 def import_grades(
@@ -221,7 +225,7 @@ def import_grades(
         DataError: The sheet breaks a rule; nothing is written then.
         FusionBenchError: Another file breaks a rule, or a name is unknown.
     """
-    options = JudgeOptions(judge, depth, max_grade=max_grade)
+    options = JudgeOptions(judge=judge, depth=depth, max_grade=max_grade)
     judged = _read_systems(target, systems, dataset, folders)
     return import_sheet(judged, Path(spreadsheet), options)[1]
 

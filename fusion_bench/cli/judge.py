@@ -5,40 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json
 from fusion_bench.cli.application.process import ExitCode
-from fusion_bench.config.options import Amount, Argument, Count, Depth, File, Name, Option, Seed
+from fusion_bench.config.options import Amount, Argument, File, Name, Option
+from fusion_bench.judging.options import CombineName, JudgeOptions
 
 if TYPE_CHECKING:
-    from fusion_bench.judging.judge_work import JudgeOptions as WorkOptions
     from fusion_bench.judging.llm_run import WrittenGrades
     from fusion_bench.judging.pools import JudgedSystems
     from fusion_bench.models.call_limits import CostEstimate
 
 
-class JudgeOptions(base.DatasetOptions):
+class JudgeCommand(JudgeOptions, base.DatasetOptions):
     """Options of ``judge``.
 
     Attributes:
         target: An experiment, or a dataset: its name, its folder or its dataset.yaml.
-        judge: Name of the judge; each has a file.
-        budget: Only documents that could still change the comparison, so many at most.
         queries: Only documents of the queries in FILE, one id a line, such as 'grades sample'
             draws; also those that the judgments hold.
-        depth: Depth of the pool.
-        order: Order of the pool; random hides the ranks.
         systems: System, beside the baseline; repeatable. Default: all.
         dataset: One of the experiment's datasets.
-        measure: With --next: the measure. Default: the primary one.
-        baseline: With --next. Default: the experiment's.
-        candidate: With --next. Default: the best other system.
-        max_grade: Greatest grade. Default: the greatest of the judgments.
-        seed: Seed of the random order.
         export: Write the documents to a spreadsheet, .csv.
         sheet: Read grades from a spreadsheet.
         listed: Only list the documents.
@@ -54,29 +45,19 @@ class JudgeOptions(base.DatasetOptions):
     """
 
     target: Annotated[Path, Argument("EXPERIMENT|DATASET")]
-    judge: Name = "judge"
-    budget: Annotated[int, Option("--next", metavar="BUDGET", min=1)] | None = None
     queries: File | None = None
-    depth: Depth = 10
-    order: Literal["pool", "system", "move-to-front", "uncertainty", "random"] = "random"
     systems: base.Systems = ()
     dataset: Name | None = None
-    measure: Name | None = None
-    baseline: Name | None = None
-    candidate: Name | None = None
-    max_grade: Count | None = None
-    seed: Seed = 0
     export: File | None = None
     sheet: Annotated[File, Option("--import")] | None = None
     listed: Annotated[bool, Option("--list")] = False
     write_qrels: File | None = None
-    combine: Literal["majority", "mean", "first"] | None = None
+    combine: CombineName | None = None
     llm: File | None = None
     dry_run: bool = False
     max_cost: Amount | None = None
     double_judged: Annotated[int, Option(min=0, metavar="N")] | None = None
     store: File | None = None
-    datasets: base.Folders = ()
     overrides: base.Overrides = ()
 
     def check(self) -> None:
@@ -121,17 +102,6 @@ class JudgeOptions(base.DatasetOptions):
         folders = base.folders_for(self.datasets, experiment)
         return self.call(read_judged_systems, self.target, folders=folders)
 
-    def make_work(self) -> WorkOptions:
-        """Who judges what, in which order."""
-        from fusion_bench.judging.judge_work import JudgeOptions, Question
-        from fusion_bench.judging.pools import read_query_ids
-
-        return self.call(
-            JudgeOptions,
-            question=None if self.budget is None else self.call(Question),
-            queries=None if self.queries is None else read_query_ids(self.queries),
-        )
-
 
 #: Options of judging by people.
 OF_PEOPLE = (
@@ -143,7 +113,7 @@ DOUBLE_JUDGED = 200
 
 
 @base.single_command(ExitCode.DEGRADED)
-def command(options: JudgeOptions) -> None:
+def command(options: JudgeCommand) -> None:
     """Judge the documents that systems return, one key a grade.
 
     Shows query and document side by side, without the names of systems and without ranks. Each
@@ -170,11 +140,10 @@ def command(options: JudgeOptions) -> None:
     else:
         from fusion_bench.cli.application.judging import judge_as_asked
 
-        work = options.make_work()
-        judge_as_asked(options.read_systems(), work, options)
+        judge_as_asked(options.read_systems(), options)
 
 
-def judge_by_models(judged: JudgedSystems, options: JudgeOptions, path: Path) -> None:
+def judge_by_models(judged: JudgedSystems, options: JudgeCommand, path: Path) -> None:
     """Grade the pool by each model of a configuration, or print what that would cost.
 
     Raises:

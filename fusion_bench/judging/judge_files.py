@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final
 
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
@@ -25,6 +25,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.load_records import load_judge, load_qrels
 from fusion_bench.io.raw_files import decode_text, read_bytes
+from fusion_bench.judging.options import CombineName
 from fusion_bench.judging.pools import Pair, PooledDocument
 from fusion_bench.util.files import append_whole, has_locks, take_lock, write_atomic
 from fusion_bench.util.formatting import escape_control_chars
@@ -274,10 +275,6 @@ def judge_files(dataset: Path) -> dict[str, Path]:
 def judge_path(dataset: Path, judge: str) -> Path:
     """The file of one judge of a dataset."""
     return dataset.parent / JUDGMENTS_FOLDER / f"{judge}.csv"
-
-
-CombineName: TypeAlias = Literal["majority", "mean", "first"]
-COMBINE_NAMES: tuple[CombineName, ...] = get_args(CombineName)
 
 
 def take_majority(grades: Sequence[int]) -> int:

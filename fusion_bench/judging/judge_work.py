@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,6 @@ from fusion_bench.io.outputs import check_output, write_output
 from fusion_bench.judging.judge_files import (
     JUDGMENTS_FOLDER,
     CombinedGrades,
-    CombineName,
     JudgeFile,
     MergedQrels,
     SheetRules,
@@ -27,10 +26,10 @@ from fusion_bench.judging.judge_files import (
     top_grade,
 )
 from fusion_bench.judging.next_documents import JudgingPlan, plan_judging
+from fusion_bench.judging.options import CombineName, JudgeOptions, OrderName
 from fusion_bench.judging.pools import (
     ORDERS,
     JudgedSystems,
-    OrderName,
     Pair,
     Pool,
     PooledDocument,
@@ -90,14 +89,7 @@ class JudgeTask:
 
 
 def open_task(
-    judged: JudgedSystems,
-    pool: Pool,
-    *,
-    judge: str,
-    order: OrderName | None,
-    seed: int = 0,
-    max_grade: int | None = None,
-    asks_again: bool = False,
+    judged: JudgedSystems, pool: Pool, options: JudgeOptions, *, asks_again: bool = False
 ) -> JudgeTask:
     """The work of one judge on a pool.
 
@@ -107,10 +99,7 @@ def open_task(
     Args:
         judged: The systems.
         pool: Their documents.
-        judge: The judge's name.
-        order: Of the documents of a query; None = as they stand in the pool.
-        seed: Of a random order.
-        max_grade: The greatest grade of the scale; None = the greatest that is known.
+        options: The judge, the order, and the greatest grade.
         asks_again: Documents that the dataset's judgments hold are asked for, too.
 
     Raises:
@@ -123,7 +112,7 @@ def open_task(
             f"{judged.path}: its judgments are complete, so every other document is not relevant: "
             "remove 'judgments: complete' to judge more"
         )
-    check_judge(judge)
+    check_judge(options.judge)
     relevance = dataset.spec.binary_relevance
     others: dict[Pair, int] = {}
     for name, path in judge_files(judged.path).items():
@@ -135,15 +124,13 @@ def open_task(
     asks_all = asks_again or dataset.spec.is_judged_by_machine
     known = {} if asks_all else {pair: grades[pair] for pair in pairs if pair in grades}
     groups = pool.by_query()
-    if order is not None:
-        groups = {query: groups[query] for query in order_queries(groups, order, seed)}
     return JudgeTask(
-        file=JudgeFile(judge_path(judged.path, judge), judge),
-        greatest=top_grade(dataset.qrels, relevance, max_grade, others.values()),
+        file=JudgeFile(judge_path(judged.path, options.judge), options.judge),
+        greatest=top_grade(dataset.qrels, relevance, options.max_grade, others.values()),
         rel=relevance,
-        groups=[*groups.values()],
-        order=order,
-        seed=seed,
+        groups=[groups[name] for name in order_queries(groups, options.order, options.seed)],
+        order=options.order,
+        seed=options.seed,
         known=known,
     )
 
@@ -158,46 +145,6 @@ def limit_task(task: JudgeTask, documents: Sequence[PooledDocument]) -> JudgeTas
 
 #: Suffixes of files that are not in TREC's format.
 OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".gz", ".yaml", ".yml"})
-
-
-@dataclass(frozen=True)
-class Question:
-    """The comparison that judging is to decide.
-
-    Attributes:
-        budget: Documents to judge at most.
-        measure: None = the experiment's first.
-        baseline: None = the experiment's.
-        candidate: None = the best of the other systems.
-    """
-
-    budget: int
-    measure: str | None = None
-    baseline: str | None = None
-    candidate: str | None = None
-
-
-@dataclass(frozen=True)
-class JudgeOptions:
-    """Who judges what, in which order.
-
-    Attributes:
-        judge: The judge's name.
-        depth: Depth of the pool.
-        order: Of the pool.
-        seed: Of a random order.
-        max_grade: The greatest grade; None = the greatest that is known.
-        question: Only documents that could still change this comparison; None = the whole pool.
-        queries: Only documents of these queries; None = of all.
-    """
-
-    judge: str = "judge"
-    depth: int = 10
-    order: OrderName = "random"
-    seed: int = 0
-    max_grade: int | None = None
-    question: Question | None = None
-    queries: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -221,8 +168,7 @@ class JudgeWork:
         known = self.task.file.judgments
         documents = self.task.arrange_all()
         if self.plan is not None:
-            chosen = self.plan.documents[: self.options.question.budget]  # type: ignore[union-attr]
-            documents = [each.document for each in chosen]
+            documents = [each.document for each in self.plan.documents[: self.options.budget]]
         return [each for each in documents if each.pair not in known]
 
     def query_texts(self) -> dict[str, str]:
@@ -237,39 +183,33 @@ class JudgeWork:
 
 
 def open_work(
-    judged: JudgedSystems, options: JudgeOptions, progress: Progress = ignore_progress
+    judged: JudgedSystems,
+    options: JudgeOptions,
+    progress: Progress = ignore_progress,
+    *,
+    queries: Collection[str] | None = None,
 ) -> JudgeWork:
     """Build the pool, or the plan, and the judge's task.
+
+    Args:
+        judged: The systems.
+        options: Who judges what.
+        progress: Called as the work goes on.
+        queries: Only documents of these queries, also those that the judgments hold; None = of all.
 
     Raises:
         FusionBenchError: The data break a rule, or a name is unknown.
     """
-    question = options.question
     pool = build_pool(judged, options.depth)
-    if options.queries is not None:
-        pool = keep_queries(pool, options.queries)
-    task = open_task(
-        judged,
-        pool,
-        judge=options.judge,
-        order=options.order,
-        seed=options.seed,
-        max_grade=options.max_grade,
-        asks_again=options.queries is not None,
-    )
-    if question is None:
+    if queries is not None:
+        pool = keep_queries(pool, frozenset(queries))
+    task = open_task(judged, pool, options, asks_again=queries is not None)
+    if options.budget is None:
         return JudgeWork(judged, options, task)
     grades = {pair: each.grade for pair, each in task.file.judgments.items()}
-    plan = plan_judging(
-        judged,
-        grades,
-        greatest=task.greatest,
-        measure=question.measure,
-        baseline=question.baseline,
-        candidate=question.candidate,
-        progress=progress,
-    )
-    chosen = [each.document for each in plan.documents[: question.budget]]
+    named = {"greatest": task.greatest, "progress": progress}
+    plan = options.call(plan_judging, judged, grades, **named)
+    chosen = [each.document for each in plan.documents[: options.budget]]
     return JudgeWork(judged, options, limit_task(task, chosen), plan)
 
 
@@ -283,7 +223,7 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
         DataError: The sheet breaks a rule; nothing is written then.
     """
     pool = build_pool(judged, depth=max(options.depth, _longest(judged)))
-    task = open_task(judged, pool, judge=options.judge, order=None, max_grade=options.max_grade)
+    task = open_task(judged, pool, options)
     documents = {
         query: {each.document for each in group} for query, group in pool.by_query().items()
     }

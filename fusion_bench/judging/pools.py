@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 from fusion_bench.checks.completions import TopCandidates, collect_top
 from fusion_bench.config.models import parse_model
@@ -24,6 +24,7 @@ from fusion_bench.experiment.experiment import Experiment, find_datasets, read_e
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.judging.options import OrderName
 from fusion_bench.ranking.final_lists import align_all_queries, list_parts
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.util.files import explain_error, read_regular_text
@@ -254,8 +255,6 @@ def _ranked_pairs(top: TopCandidates) -> Iterator[tuple[Pair, int]]:
         yield (top.runs.queries[query], top.runs.vocabulary[document]), rank
 
 
-OrderName: TypeAlias = Literal["pool", "system", "move-to-front", "uncertainty", "random"]
-ORDER_NAMES: tuple[OrderName, ...] = get_args(OrderName)
 #: Documents of one query, whether those that are judged are relevant, and a seed → the order.
 Order: TypeAlias = Callable[
     [Sequence[PooledDocument], Mapping[Pair, bool], int], list[PooledDocument]

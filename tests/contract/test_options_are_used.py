@@ -23,6 +23,7 @@ SHARED = sorted((FOLDER / "application").glob("*.py"))
 #: Read as attributes of the record by the functions that take it whole.
 TAKEN_WHOLE = {
     "export": ["engines.export"],
+    "judge": ["judging.judge_work"],
     "pull": ["engines.pull", "engines.pull_answers"],
     "rerank": ["models.rerank_run"],
     "retrieve": ["models.retrieval"],

@@ -13,15 +13,14 @@ from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.cli.application.progress import progress_bar
 
 if TYPE_CHECKING:
-    from fusion_bench.cli.judge import JudgeOptions
-    from fusion_bench.judging.judge_files import CombineName
-    from fusion_bench.judging.judge_work import JudgeOptions as WorkOptions
+    from fusion_bench.cli.judge import JudgeCommand
     from fusion_bench.judging.judge_work import JudgeWork
+    from fusion_bench.judging.options import CombineName, JudgeOptions
     from fusion_bench.judging.pools import JudgedSystems
     from fusion_bench.util.formatting import Progress
 
 
-def judge_as_asked(judged: JudgedSystems, work: WorkOptions, options: JudgeOptions) -> None:
+def judge_as_asked(judged: JudgedSystems, options: JudgeCommand) -> None:
     """Do what the options say: in the terminal, or instead of it.
 
     Raises:
@@ -34,29 +33,29 @@ def judge_as_asked(judged: JudgedSystems, work: WorkOptions, options: JudgeOptio
     if options.export is not None:
         refuse_inputs(judged.dataset.spec.file_paths(judged.path.parent))
     if options.sheet is not None:
-        show_import(judged, options.sheet, work, as_json=options.json)
+        show_import(judged, options.sheet, options, as_json=options.json)
     elif options.write_qrels is not None:
         how = options.combine or "majority"
         show_qrels(judged, options.write_qrels, how, as_json=options.json)
     else:
         with progress_bar() as progress:
-            judge_or_show(judged, work, options, progress)
+            judge_or_show(judged, options, progress)
 
 
-def judge_or_show(
-    judged: JudgedSystems, asked: WorkOptions, options: JudgeOptions, progress: Progress
-) -> None:
+def judge_or_show(judged: JudgedSystems, options: JudgeCommand, progress: Progress) -> None:
     """List or export the documents, or judge them in the terminal.
 
     Raises:
         FusionBenchError: The data break a rule, or there is no terminal.
     """
     from fusion_bench.judging.judge_work import describe_work, open_work
+    from fusion_bench.judging.pools import read_query_ids
     from fusion_bench.judging.terminal import require_terminal
 
+    queries = None if options.queries is None else read_query_ids(options.queries)
     if not (options.listed or options.json or options.export is not None):
         require_terminal()
-    work = open_work(judged, asked, progress)
+    work = open_work(judged, options, progress, queries=queries)
     if options.export is not None:
         export_sheet(work, options.export, as_json=options.json)
     elif options.json:
@@ -139,7 +138,7 @@ def export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
     echo(f"Next: fill in the column 'grade', then {command}")
 
 
-def show_import(judged: JudgedSystems, path: Path, options: WorkOptions, *, as_json: bool) -> None:
+def show_import(judged: JudgedSystems, path: Path, options: JudgeOptions, *, as_json: bool) -> None:
     """Read a spreadsheet into the judge's file."""
     from fusion_bench.io.outputs import record_output
     from fusion_bench.judging.judge_work import import_sheet, open_work

@@ -9,11 +9,11 @@ import pytest
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.judging.judge_files import (
     COMBINE,
-    CombineName,
     Judgment,
     combine_grades,
     merge_qrels,
 )
+from fusion_bench.judging.options import CombineName
 
 
 @pytest.mark.parametrize(

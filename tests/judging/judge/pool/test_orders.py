@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.judging.options import OrderName
 from fusion_bench.judging.pools import (
     ORDERS,
-    OrderName,
     Pair,
     PooledDocument,
     disagreement,

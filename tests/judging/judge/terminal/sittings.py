@@ -9,7 +9,8 @@ from rich.console import Console, RenderableType
 
 from fusion_bench.judging.judge_files import JudgeFile
 from fusion_bench.judging.judge_work import JudgeTask
-from fusion_bench.judging.pools import OrderName, PooledDocument
+from fusion_bench.judging.options import OrderName
+from fusion_bench.judging.pools import PooledDocument
 from fusion_bench.judging.terminal import JudgeLoop, Session
 
 QUERIES = {"q1": "what is rank fusion", "q2": "who judges"}
