@@ -198,13 +198,14 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
 
 
 def _list_update_warnings(inputs: GateInputs, new: Baseline) -> list[str]:
+    from fusion_bench.checks.collection_warnings import warn_v2
     from fusion_bench.gate.inputs import find_update_warnings, lint_candidate
     from fusion_bench.gate.self_test.error_rates import check_power
-    from fusion_bench.report.data_warnings import lint_lines, v2_findings
+    from fusion_bench.report.data_warnings import lint_lines
 
-    switch = v2_findings({"the baseline": new.v2_enabled})
-    notes = [*switch, *lint_lines(lint_candidate(inputs))]
-    texts = [note.text for note in notes if note.tone == "warning"]
+    texts = [each.text for each in warn_v2({"the baseline": new.v2_enabled})]
+    lines = lint_lines(lint_candidate(inputs))
+    texts += [line.text for line in lines if line.tone == "warning"]
     return [*find_update_warnings(inputs), *texts, *check_power(inputs)]
 
 

@@ -9,13 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from fusion_bench.checks.judges import find_judge_warnings
-from fusion_bench.checks.lists import find_data_warnings
-from fusion_bench.checks.query_warnings import (
-    find_grade_warnings,
-    warn_near_duplicates,
-    warn_synthetic,
-)
+from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
 from fusion_bench.checks.records import CompletionBounds, DataWarning
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
@@ -235,34 +229,37 @@ def find_compared_warnings(
         Of two reports, a warning of only one of them names it.
     """
     if not two:
-        return tuple(_find_warnings(left, [*sides[0], *sides[1]]))
+        return tuple(_find_row_warnings(left, [*sides[0], *sides[1]]))
     baseline, candidates = sides
-    first = (*_find_warnings(left, baseline), *_find_single_trials(baseline, candidates))
-    second = (*_find_warnings(right, candidates), *_find_single_trials(candidates, baseline))
+    first = (*_find_row_warnings(left, baseline), *_find_single_trials(baseline, candidates))
+    second = (*_find_row_warnings(right, candidates), *_find_single_trials(candidates, baseline))
     return (
         *(each for each in first if each in second),
-        *(_name_report("first", each) for each in first if each not in second),
-        *(_name_report("second", each) for each in second if each not in first),
+        *prefix_warnings("In the first report: ", (each for each in first if each not in second)),
+        *prefix_warnings("In the second report: ", (each for each in second if each not in first)),
     )
 
 
-def _find_warnings(collection: Collection, rows: Sequence[SystemResult]) -> Iterator[DataWarning]:
+def _find_row_warnings(collection: Collection, rows: Sequence[SystemResult]) -> list[DataWarning]:
     """The warnings of the lists that these systems read, and of the queries."""
     configs = {row.name: row.config or {} for row in rows}
     names = {name for config in configs.values() for name in _list_texts(config)}
     runs = [info for info in collection.runs if info.name in names]
-    queries = len(collection.queries)
     judge = collection.judge
     if judge is not None:
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
-    yield from find_judge_warnings(judge, runs)
-    yield from find_grade_warnings(
-        collection.grades, collection.binary_relevance, is_machine=judge is not None
+    return find_warnings(
+        runs,
+        len(collection.queries),
+        configs,
+        collection.measures,
+        judge=judge,
+        grades=collection.grades,
+        binary_relevance=collection.binary_relevance,
+        synthetic=collection.synthetic_queries,
+        near_duplicates=collection.near_duplicates,
     )
-    yield from warn_synthetic(collection.synthetic_queries)
-    yield from find_data_warnings(runs, queries, configs, collection.measures)
-    yield from warn_near_duplicates(collection.near_duplicates)
 
 
 def _find_single_trials(
@@ -279,10 +276,6 @@ def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
     elif isinstance(value, dict | list | tuple):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _list_texts(each)
-
-
-def _name_report(name: str, warning: DataWarning) -> DataWarning:
-    return DataWarning(key=warning.key, text=f"In the {name} report: {warning.text}")
 
 
 Part = TypeVar("Part")

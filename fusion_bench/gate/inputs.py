@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.checks.dataset_facts import describe_first_trial, warn_first_trial, warn_ignored
+from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
+from fusion_bench.checks.dataset_facts import describe_first_trial
 from fusion_bench.checks.judges import (
     describe_judge,
     find_dataset_warnings,
     find_judge_refusals,
-    find_judge_warnings,
 )
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
-from fusion_bench.checks.lists import find_data_warnings
-from fusion_bench.checks.query_warnings import find_grade_warnings, list_grades
+from fusion_bench.checks.query_warnings import list_grades
 from fusion_bench.checks.records import DataWarning, LintFinding
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
@@ -271,7 +270,9 @@ def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
             yield f"reranker {reranker!r} has no result"
 
 
-def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> Iterator[DataWarning]:
+def find_candidate_warnings(
+    collections: Sequence[EvaluationSet], candidate: System
+) -> Iterator[DataWarning]:
     """The warnings of each collection, as ``eval`` has them.
 
     Args:
@@ -285,21 +286,20 @@ def find_warnings(collections: Sequence[EvaluationSet], candidate: System) -> It
     used = {*candidate.base_runs, *candidate.reranker_names}
     for task in collections:
         every = task_list_infos(task)
-        infos = [info for info in every if info.name in used]
-        measures = [measure.name for measure in task.measures]
-        start = f"{task.dataset.name}: " if len(collections) > 1 else ""
-        judge = describe_judge(task.dataset, [candidate])
-        grades = list_grades(task.dataset.qrels, task.runs.queries)
-        relevance = task.dataset.spec.binary_relevance
-        warnings = (
-            *find_judge_warnings(judge, every),
-            *find_grade_warnings(grades, relevance, is_machine=judge is not None),
-            *warn_ignored(count_known_ignored(task), len(task.runs.queries)),
-            *find_data_warnings(infos, len(task.runs.queries), configs, measures),
-            *warn_first_trial(describe_first_trial(task.dataset)),
+        warnings = find_warnings(
+            [info for info in every if info.name in used],
+            len(task.runs.queries),
+            configs,
+            [measure.name for measure in task.measures],
+            judge=describe_judge(task.dataset, [candidate]),
+            grades=list_grades(task.dataset.qrels, task.runs.queries),
+            binary_relevance=task.dataset.spec.binary_relevance,
+            judged_lists=every,
+            ignored=count_known_ignored(task),
+            first_trial=describe_first_trial(task.dataset),
         )
-        for warning in warnings:
-            yield DataWarning(key=warning.key, text=start + warning.text)
+        start = f"{task.dataset.name}: " if len(collections) > 1 else ""
+        yield from prefix_warnings(start, warnings)
 
 
 def find_update_warnings(inputs: GateInputs) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fusion_bench.checks.collection_warnings import warn_v2
 from fusion_bench.checks.query_warnings import warn_near_duplicates, warn_synthetic
 from fusion_bench.gate.baseline import (
     DocumentChange,
@@ -33,7 +34,6 @@ from fusion_bench.report.data_warnings import (
     lint_section,
     list_findings,
     note_unknown_ends,
-    v2_findings,
 )
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import (
@@ -331,10 +331,13 @@ def _describe_unreproduced(verdict: GateVerdict) -> Iterator[Finding]:
 def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
-    yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
-    yield from list_findings(warn_synthetic(verdict.synthetic_queries))
-    yield from drop_judge_findings([*list_findings(verdict.data_warnings)])
-    yield from list_findings(warn_near_duplicates(*verdict.near_duplicates))
+    warnings = (
+        *verdict.data_warnings,
+        *warn_v2({**baseline, "the candidate": verdict.v2_enabled}),
+        *warn_synthetic(verdict.synthetic_queries),
+        *warn_near_duplicates(*verdict.near_duplicates),
+    )
+    yield from drop_judge_findings([*list_findings(warnings)])
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"

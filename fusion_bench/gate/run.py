@@ -61,9 +61,9 @@ from fusion_bench.gate.comparison import (
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
+    find_candidate_warnings,
     find_unreachable_limits,
     find_unusable_lists,
-    find_warnings,
     lint_candidate,
 )
 from fusion_bench.gate.result import GateVerdict
@@ -412,7 +412,7 @@ class _HeldCandidate:
         collections = inputs.load_collections(reference, committed=committed)
         notices = {
             "lint": lint_candidate(inputs),
-            "data_warnings": tuple(find_warnings(collections, inputs.candidate)),
+            "data_warnings": tuple(find_candidate_warnings(collections, inputs.candidate)),
             "near_duplicates": search_queries(collections),
             "synthetic_queries": sum(
                 count_synthetic(task.dataset.queries, task.runs.queries) for task in collections

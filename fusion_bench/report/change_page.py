@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from fusion_bench.checks.collection_warnings import warn_v2
 from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.query_warnings import warn_synthetic
 from fusion_bench.checks.records import DataWarning
@@ -27,7 +28,7 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
     p_column,
 )
-from fusion_bench.report.data_warnings import name_collections, v2_findings
+from fusion_bench.report.data_warnings import list_findings, name_collections
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import (
@@ -379,7 +380,7 @@ def _configuration(change: ReportChange, old: Report, new: Report) -> Section:
     table = setting_table(change)
     sides = {"the old report": old, "the new report": new}
     switch = {name: report.provenance.v2_enabled for name, report in sides.items()}
-    findings = [*v2_findings(switch)]
+    findings = [*list_findings(warn_v2(switch))]
     if table is None:
         findings.insert(0, Finding(SAME_SETTINGS))
     for each in change.collections:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from fusion_bench.checks.collection_warnings import warn_v2
 from fusion_bench.evaluation.compared_reports import CollectionComparison
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.measures.aliases import display_measure
@@ -30,7 +31,6 @@ from fusion_bench.report.data_warnings import (
     judged_columns,
     list_findings,
     note_unknown_ends,
-    v2_findings,
 )
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_table
 from fusion_bench.stats.comparison import SHOWN, Comparison
@@ -61,7 +61,7 @@ def build_comparison_page(
         Section(
             parts=(_build_table(item),),
             findings=(
-                *(v2_findings(switch) if i == 0 else ()),
+                *(list_findings(warn_v2(switch)) if i == 0 else ()),
                 *_describe_answers(item),
                 *drop_judge_findings([*list_findings(item.warnings)]),
                 *_describe_unjudged(item, provenances, len(collections)),

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from shlex import join
 from typing import Any, Final
 
-from fusion_bench.checks.dataset_facts import warn_first_trial, warn_ignored
-from fusion_bench.checks.judges import JUDGE_KEYS, find_judge_warnings
-from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding, WitnessRecord
-from fusion_bench.checks.lists import find_data_warnings
-from fusion_bench.checks.query_warnings import (
-    find_grade_warnings,
-    warn_near_duplicates,
-    warn_synthetic,
+from fusion_bench.checks.collection_warnings import (
+    find_warnings,
+    prefix_warnings,
+    sort_warnings,
+    warn_settings,
+    warn_ties,
+    warn_unjudged,
 )
+from fusion_bench.checks.judges import JUDGE_KEYS
+from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding, WitnessRecord
 from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
-from fusion_bench.checks.unjudged import SPARSE
 from fusion_bench.evaluation.report_file import Provenance, Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.page import (
@@ -31,7 +31,6 @@ from fusion_bench.report.page import (
     make_columns,
     make_table,
 )
-from fusion_bench.stats.comparison import MAX_UNJUDGED
 from fusion_bench.util.formatting import format_number, format_percent, list_names, pluralize
 
 #: Documents to judge at a time.
@@ -125,8 +124,7 @@ def name_collections(
     """Warnings of each collection of a report; of several, the collection comes first."""
     for collection in report.collections:
         start = f"{collection.name}: " if len(report.collections) > 1 else ""
-        for warning in find(collection):
-            yield DataWarning(key=warning.key, text=f"{start}{warning.text}")
+        yield from prefix_warnings(start, find(collection))
 
 
 def drop_judge_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -199,49 +197,6 @@ def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> 
         yield f"{BOUNDS_HEADER} is not known for {list_names([*unknown])}."
 
 
-_V1 = "rrf_v2 ran as rrf without weights and bonus, and position_aware as replace."
-V2_DISABLED = f"RAG_FUSION_V2_ENABLED is off: {_V1}"
-
-
-def v2_findings(sides: Mapping[str, bool]) -> Iterator[Finding]:
-    """A warning where the switch was off; nothing where it was on everywhere.
-
-    Args:
-        sides: What is compared, such as ``baseline`` and ``candidate`` → whether version 2 ran.
-    """
-    off = [name for name, enabled in sides.items() if not enabled]
-    on = [name for name in sides if name not in off]
-    if off and on:
-        text = (
-            f"RAG_FUSION_V2_ENABLED was on for {' and '.join(on)} and off for "
-            f"{' and '.join(off)}: there {_V1} Their difference contains that of the switch."
-        )
-        yield Finding(text, "warning", "v2 differs")
-    elif off:
-        yield Finding(V2_DISABLED, "warning", "v2 disabled")
-
-
-def unjudged_warnings(
-    shares: Mapping[str, float], judgments: str | None, *, is_sparse: bool = False
-) -> Iterator[DataWarning]:
-    """Where too many documents are unjudged to trust a measure.
-
-    Args:
-        shares: System → share of unjudged documents in its top 10.
-        judgments: What an unjudged document means; None = not declared.
-        is_sparse: Whether no document is judged not relevant.
-    """
-    many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
-    if many and judgments != "complete":
-        sparse = f" {SPARSE}" if is_sparse else ""
-        text = (
-            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*many])} "
-            f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
-            f"not relevant.{sparse}"
-        )
-        yield DataWarning(key="unjudged", text=text)
-
-
 def describe_decided(collection: Collection, place: JudgePlace) -> str:
     """Which differences unjudged documents decide, with both others; empty = none.
 
@@ -264,50 +219,42 @@ def describe_decided(collection: Collection, place: JudgePlace) -> str:
     )
 
 
-#: Warn where ties decide the value of more of the queries than this.
-MAX_TIED = 0.05
-
-
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
-    queries, is_machine = len(collection.queries), collection.judge is not None
-    first = (
-        *find_judge_warnings(collection.judge, collection.runs),
-        *find_grade_warnings(collection.grades, collection.binary_relevance, is_machine=is_machine),
-        *warn_synthetic(collection.synthetic_queries),
-        *warn_ignored(collection.ignored_queries, queries),
-    )
-    yield from (*list_findings(first), *setting_warnings(report.settings, report.provenance))
-    configs = {row.name: row.config or {} for row in collection.ranked_systems}
     place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
-    yield from list_findings(
+    warnings = find_warnings(
+        collection.runs,
+        len(collection.queries),
+        {row.name: row.config or {} for row in collection.ranked_systems},
+        collection.measures,
+        judge=collection.judge,
+        grades=collection.grades,
+        binary_relevance=collection.binary_relevance,
+        synthetic=collection.synthetic_queries,
+        ignored=collection.ignored_queries,
+        near_duplicates=collection.near_duplicates,
+        first_trial=collection.first_trial,
+    )
+    return list_findings(
         (
-            *find_data_warnings(collection.runs, queries, configs, collection.measures),
-            *warn_near_duplicates(collection.near_duplicates),
-            *warn_first_trial(collection.first_trial),
+            *warnings,
+            *warn_settings(report.settings, v2_enabled=report.provenance.v2_enabled),
             *_unjudged_warnings(collection, place),
             *_tie_warnings(collection),
         )
     )
 
 
-def setting_warnings(settings: Mapping[str, object], provenance: Provenance) -> Iterator[Finding]:
-    """What the experiment says against its numbers, and version 2 that is switched off."""
-    if settings.get("caveat"):
-        yield Finding(str(settings["caveat"]), "warning", "caveat")
-    yield from v2_findings({"all systems": provenance.v2_enabled})
-
-
 def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
-    """Warnings as findings of a page."""
-    return (Finding(warning.text, "warning", warning.key) for warning in warnings)
+    """Warnings as findings of a page, in the order that all pages have."""
+    return (Finding(each.text, "warning", each.key) for each in sort_warnings(warnings))
 
 
 def _unjudged_warnings(collection: Collection, place: JudgePlace) -> Iterator[DataWarning]:
     """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
     is_sparse = not collection.has_irrelevant_judgments
-    yield from unjudged_warnings(shares, collection.judgments, is_sparse=is_sparse)
+    yield from warn_unjudged(shares, collection.judgments, is_sparse=is_sparse)
     if decided := describe_decided(collection, place):
         yield DataWarning(key="unjudged decide", text=decided)
 
@@ -320,29 +267,7 @@ def _tie_warnings(collection: Collection) -> Iterator[DataWarning]:
     inside = {name: result.source_ties for name, result in results.items()}
     for key, ties in (("ties", final), ("source ties", inside)):
         counts = {name: each.affected_queries for name, each in ties.items() if each}
-        yield from tie_warnings(key, counts, primary, total)
-
-
-def tie_warnings(
-    key: str, counts: Mapping[str, int], measure: str, total: int
-) -> Iterator[DataWarning]:
-    """Ties that decide the value of many queries.
-
-    Args:
-        key: ``ties`` of the final lists, or ``source ties`` inside the lists that are read.
-        counts: System → queries whose value depends on them.
-        measure: The measure.
-        total: Queries.
-    """
-    tied = {name: count for name, count in counts.items() if count > MAX_TIED * total}
-    where = "in the final lists" if key == "ties" else "inside the lists that are read"
-    if tied:
-        text = (
-            f"The order of documents with equal scores {where} changes {measure} on more than "
-            f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
-            f"{max(tied.values()):,} of {total:,})."
-        )
-        yield DataWarning(key=key, text=text)
+        yield from warn_ties(key, counts, primary, total)
 
 
 LINT_TONES: dict[str, Tone] = {"warning": "warning", "note": "plain"}

@@ -8,6 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TypeAlias
 
+from fusion_bench.checks.collection_warnings import warn_settings
 from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.lists import find_list_warnings
 from fusion_bench.evaluation.report_records import format_scope
@@ -21,7 +22,7 @@ from fusion_bench.explain.diagnosis import (
 )
 from fusion_bench.explain.failures import KINDS, FailureKind
 from fusion_bench.report.answer_texts import DIFFERENCE
-from fusion_bench.report.data_warnings import judge_section, list_findings, setting_warnings
+from fusion_bench.report.data_warnings import judge_section, list_findings
 from fusion_bench.report.page import (
     Column,
     Finding,
@@ -297,8 +298,12 @@ def _build_section(
         f"{pluralize(collection.relevant, 'relevant document')}",
         findings=(
             *_list_findings(collection),
-            *setting_warnings(diagnosis.settings, diagnosis.provenance),
-            *list_findings(find_list_warnings(collection.runs, collection.queries)),
+            *list_findings(
+                (
+                    *warn_settings(diagnosis.settings, v2_enabled=diagnosis.provenance.v2_enabled),
+                    *find_list_warnings(collection.runs, collection.queries),
+                )
+            ),
         ),
         parts=(
             _count_table(diagnosis, collection, shown),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fusion_bench.checks.collection_warnings import warn_ties, warn_unjudged
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING, warn_near_duplicates, warn_synthetic
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.report import tuning_records as records
@@ -15,8 +16,6 @@ from fusion_bench.report.data_warnings import (
     judge_section,
     lint_section,
     list_findings,
-    tie_warnings,
-    unjudged_warnings,
 )
 from fusion_bench.report.evaluation_findings import describe_few_trials
 from fusion_bench.report.page import Figure, Finding, Page, Section, Tone, YamlBlock
@@ -93,14 +92,16 @@ def tuning_findings(report: records.TuningReport, tuned: str = "tuned.yaml") -> 
 
 def _data_warnings(report: records.TuningReport) -> Iterator[Finding]:
     """Whatever eval would warn of on the held-out queries."""
-    facts = report.data
-    if facts is None:
-        return
-    yield from list_findings(facts.warnings)
-    for warning in unjudged_warnings(facts.unjudged_shares, facts.judgments):
-        yield Finding(warning.text, "warning", "unjudged share")
-    for key, counts in (("ties", facts.tied), ("source ties", facts.source_tied)):
-        yield from list_findings(tie_warnings(key, counts, report.measure, facts.queries))
+    warnings = [
+        *warn_synthetic(report.synthetic_queries),
+        *warn_near_duplicates(report.near_duplicates),
+    ]
+    if (facts := report.data) is not None:
+        warnings += facts.warnings
+        warnings += warn_unjudged(facts.unjudged_shares, facts.judgments, key="unjudged share")
+        for key, counts in (("ties", facts.tied), ("source ties", facts.source_tied)):
+            warnings += warn_ties(key, counts, report.measure, facts.queries)
+    return list_findings(warnings)
 
 
 def _evidence(report: records.TuningReport, tuned: str) -> Iterator[Finding]:
@@ -242,8 +243,6 @@ def _warnings(report: records.TuningReport) -> Iterator[tuple[str, str]]:
     elif report.interrupted:
         trials = pluralize(len(report.trials), "trial")
         yield "interrupted", f"The search was interrupted after {trials}."
-    yield from ((each.key, each.text) for each in warn_near_duplicates(report.near_duplicates))
-    yield from ((each.key, each.text) for each in warn_synthetic(report.synthetic_queries))
     ends = [
         f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
         for parameter in report.parameters

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
 from fusion_bench.checks.dataset_facts import (
     count_known_unjudged,
     describe_first_trial,
     list_infos,
-    warn_first_trial,
-    warn_ignored,
 )
-from fusion_bench.checks.judges import describe_judge, find_judge_warnings
-from fusion_bench.checks.lists import find_data_warnings
-from fusion_bench.checks.query_warnings import count_synthetic, find_grade_warnings, list_grades
+from fusion_bench.checks.judges import describe_judge
+from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.checks.source_ties import find_source_ties
 from fusion_bench.checks.unjudged import (
@@ -507,19 +505,21 @@ class HeldOutReport(HeldOutGains):
 
     def _find_warnings(
         self, infos: Sequence[ListInfo], queries: Sequence[str]
-    ) -> Iterator[DataWarning]:
+    ) -> list[DataWarning]:
         """What speaks against the judge, the lists, and how the two systems read them."""
         dataset, objective = self.dataset, self._objective
-        configs = {name: system.resolved_config for name, system in self._sides.items()}
-        judge = describe_judge(dataset, [objective.system])
-        relevance = dataset.spec.binary_relevance
         of_first = ["Ties", "unjudged documents"]
         of_first += ["thresholds of CRAG"] if self.thresholds else []
         of_first += ["efforts"] if self.outcome.front is not None else []
-        yield from find_judge_warnings(judge, infos)
-        yield from find_grade_warnings(
-            list_grades(dataset.qrels, queries), relevance, is_machine=judge is not None
+        return find_warnings(
+            infos,
+            len(queries),
+            {name: system.resolved_config for name, system in self._sides.items()},
+            [objective.measure.name],
+            judge=describe_judge(dataset, [objective.system]),
+            grades=list_grades(dataset.qrels, queries),
+            binary_relevance=dataset.spec.binary_relevance,
+            ignored=count_known_unjudged(dataset),
+            described=len(objective.runs.queries),
+            first_trial=describe_first_trial(dataset, *of_first),
         )
-        yield from warn_ignored(count_known_unjudged(dataset), len(objective.runs.queries))
-        yield from find_data_warnings(infos, len(queries), configs, [objective.measure.name])
-        yield from warn_first_trial(describe_first_trial(dataset, *of_first))
