@@ -1,8 +1,4 @@
-"""What PostgreSQL gives for the SQL that is written, and numbers by hand.
-
-The formula is that of examples/hybrid_search/rrf.py in pgvector-python: Σ 1.0 / (k + rank), ranks
-from 1, k = 60, LIMIT 20 and 5. It states no scores.
-"""
+"""What PostgreSQL gives for the SQL that is written."""
 
 from __future__ import annotations
 
@@ -86,23 +82,3 @@ def test_awkward_names_in_postgresql(connection: Connection) -> None:
     system = System("s", names, dialect="pgvector", fusion={"weights": {names[0]: 2.0}})
     lists = dict(zip(names, LISTS.values(), strict=True))
     assert query_database(connection, system, lists, "q") == pytest.approx(scores(system, lists))
-
-
-def test_rrf_by_hand() -> None:
-    fused = scores(System("s", ["bm25", "dense"], dialect="pgvector"), LISTS)
-    assert fused == pytest.approx({"b": 2 / 62, "d": 1 / 61, "a": 1 / 61, "c": 1 / 63})
-
-
-def test_convex_by_hand() -> None:
-    fusion = {"method": "convex", "weights": {"bm25": 0.5}}
-    fused = scores(System("s", ["bm25", "dense"], dialect="pgvector", fusion=fusion), LISTS)
-    assert fused == pytest.approx({"b": 1.25, "d": 1.0, "a": 0.5, "c": 0.0})
-
-
-def test_each_list_has_a_window() -> None:
-    ours = System("s", ["bm25", "dense"], "convex", depth={"bm25": 7, "dense": 9}, top_k=3)
-    translation = Pgvector.translate(ours, ROLES)
-    assert translation.fidelity == "exact"
-    assert translation.system is not None
-    sql = Pgvector.write(translation.system).files["search.sql"]
-    assert [part.partition(")")[0] for part in sql.split("LIMIT ")[1:]] == ["7", "9", "3;\n"]
