@@ -71,7 +71,7 @@ def test_a_slider_moves_the_numbers_to_those_of_eval(
     after = shown_means(console_page)
     assert after != before
     assert after == evaluated_means(evaluation, tmp_path, k)
-    assert "tuning queries, for orientation" in console_page.inner_text("[data-label]")
+    assert "tuning queries" in console_page.inner_text("[data-label]")
 
 
 def test_tiers_are_named_in_words(console_page: Page) -> None:

@@ -91,4 +91,4 @@ def test_ranks_scores_and_terms_are_those_of_the_lists_and_of_explain(
         assert [document for document, grade, *_ in rows if grade == "unjudged"] == [UNJUDGED]
     names = ", ".join(f"{name} 1" for name in reversed(systems))
     note = panel.locator("[data-block=unjudged]").text_content() or ""
-    assert note.endswith(f"counted as not relevant: {names}.")
+    assert note.endswith(f": {names}.")

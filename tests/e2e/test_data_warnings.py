@@ -72,7 +72,7 @@ def test_the_terminal_and_the_written_page_say_it(
     for page in pages:
         plain = " ".join(page.replace("\\", "").split())
         assert [TEXTS[key] for key in keys if TEXTS[key] not in plain] == []
-        assert "flat seems to be read backwards" not in plain, "the tie rule orders it"
+        assert "flat seems to be" not in plain, "the tie rule orders it"
 
 
 @pytest.mark.parametrize("command", ["tune", "gate", "compare reports", "compare two reports"])

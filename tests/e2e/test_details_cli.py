@@ -38,5 +38,5 @@ def test_the_file_is_written_where_it_is_asked_for(root: Path, capsys: Capture) 
 def test_an_unknown_system_is_an_error(root: Path, capsys: Capture) -> None:
     assert main(("eval", EXPERIMENT, "--no-plots", "--detail", "tow")) == 2
     text = "".join(capsys.readouterr())
-    assert "detail: unknown system 'tow'; did you mean 'two'?" in text
+    assert all(part in text for part in ("detail: ", "'tow'", "'two'?"))
     assert not (root / "reports").exists()

@@ -35,7 +35,7 @@ def test_every_command_answers_in_json(command: str, capsys: Capture) -> None:
     assert "--json" in options_of(leaf_commands()[command])
     assert main([*command.split(), "--json", "--no-such-option"]) == 2
     error = read_error(capsys)
-    assert "No such option: --no-such-option" in error["message"]
+    assert ": --no-such-option" in error["message"]
     assert error["file"] is error["line"] is None
 
 
@@ -57,7 +57,7 @@ def test_a_usage_error_is_json_too(arguments: list[str], says: str, capsys: Capt
 
 def test_what_comes_after_two_dashes_is_no_option(capsys: Capture) -> None:
     assert main(["eval", "--", "--json"]) == 2
-    assert capsys.readouterr().err.startswith("error: --json: no such file")
+    assert capsys.readouterr().err.startswith("error: --json: ")
 
 
 def raising(error: BaseException) -> Callable[..., object]:

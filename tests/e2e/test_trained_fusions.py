@@ -68,7 +68,7 @@ def test_explain_gives_the_scores_of_fuse(
 
 def test_fuse_without_judgments_says_that_nothing_can_be_learned() -> None:
     runs = {"a": {"q": {"d": 1.0}, "r": {"d": 1.0}}}
-    with pytest.raises(AlignmentError, match=r"map_fuse learns from relevant documents"):
+    with pytest.raises(AlignmentError, match="map_fuse learns "):
         fuse(runs, "map_fuse")
 
 

@@ -126,11 +126,11 @@ def test_reports_that_cannot_be_compared(tmp_path: Path) -> None:
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:
     found = report(tiny.make(tmp_path))
-    with pytest.raises(UnknownNameError, match=r"tiny: unknown system 'on'.*known: one, two"):
+    with pytest.raises(UnknownNameError, match=r"tiny: .* 'on'.*known: one, two"):
         compare_reports(found, None, baseline="on", candidates=[])
-    with pytest.raises(UnknownNameError, match="unknown system 'perfect order'"):
+    with pytest.raises(UnknownNameError, match="system 'perfect order'"):
         compare_reports(found, None, baseline=None, candidates=["perfect order"])
-    with pytest.raises(ConfigError, match="'one' cannot be compared with itself"):
+    with pytest.raises(ConfigError, match=r"'one' .* with itself"):
         compare_reports(found, None, baseline=None, candidates=["one"])
 
 
@@ -138,18 +138,18 @@ def test_one_system_alone_has_nothing_to_be_compared_with(tmp_path: Path) -> Non
     root = tiny.make(tmp_path)
     text = "dataset: tiny\nbaseline: one\nsystems: {one: {runs: [a]}}\n"
     (root / EXPERIMENT).write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match="there is nothing to compare"):
+    with pytest.raises(ConfigError, match="nothing to compare"):
         compare_reports(report(root), None, baseline=None, candidates=[])
 
 
 def test_a_report_that_somebody_changed(tmp_path: Path) -> None:
     found = report(tiny.make(tmp_path))
     without = found.model_copy(update={"settings": {"alpha": 0.05}})
-    with pytest.raises(ConfigError, match="no setting 'correction': run the experiment again"):
+    with pytest.raises(ConfigError, match="no setting 'correction'"):
         compare_reports(without, None, baseline=None, candidates=[])
     rows = found.collections[0].systems
     cut = rows[1].model_copy(update={"measures": {}})
-    with pytest.raises(ConfigError, match=r"system 'two' has no measure 'RR@10': run the exp"):
+    with pytest.raises(ConfigError, match=r"'two' .* 'RR@10'"):
         compare_reports(changed(found, systems=(rows[0], cut)), None, baseline=None, candidates=[])
     assert (tmp_path / DATASET).exists()
 

@@ -181,7 +181,7 @@ def test_every_dataset_is_checked_before_the_first_is_computed(tmp_path: Path) -
     edit(root, "datasets/other/dataset.yaml", "roles: [question, semantic]", "roles: [semantic]")
     edit(root, EXPERIMENT, "dataset: tiny", "datasets: [tiny, other]")
     stages: list[str] = []
-    with pytest.raises(ConfigError, match="rrf_v2 needs a source of role 'question'"):
+    with pytest.raises(ConfigError, match="role 'question'"):
         report(root, progress=lambda stage, *_: stages.append(stage))
     assert stages == []
 

@@ -167,7 +167,7 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("0", "-1", "two", "²"):
         monkeypatch.setenv(system_scores.THREADS, text)
         with pytest.raises(
-            ConfigError, match=f"^{system_scores.THREADS}: .* not a whole number from 1 to"
+            ConfigError, match=rf"^{system_scores.THREADS}: .* whole number from 1 to"
         ):
             system_scores.threads_of(None)
     with pytest.raises(ConfigError, match=r"^threads: '0' is not"):

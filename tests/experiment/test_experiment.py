@@ -141,7 +141,7 @@ def test_the_experiments_of_this_repository_fit_their_dataset(name: str) -> None
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         experiment.check_datasets(roles, spec.rerank, source)
         assert len(experiment.parse_measures(spec.binary_relevance, source)) >= 3
-        with pytest.raises(ConfigError, match=r"systems\..*blend\.reranker: unknown reranker"):
+        with pytest.raises(ConfigError, match=r"systems\..*blend\.reranker: "):
             experiment.check_datasets(roles, [], source)
         with pytest.raises(ConfigError, match=r"systems\..*runs\.\d: unknown run"):
             experiment.check_datasets({"bm25": frozenset()}, spec.rerank, source)

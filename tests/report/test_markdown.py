@@ -282,11 +282,10 @@ def test_it_has_at_most_forty_lines_and_the_headline_first(name: str) -> None:
 
 def test_the_verdict_its_table_and_the_provenance() -> None:
     text = render_summary(PAGES["usual"])
-    assert text.index("+100.0 %: 2 queries better, 0 worse of 3") < text.index("| better one |")
-    assert text.splitlines()[-1] == (
-        "*experiment.yaml, 2025-01-02T03:04:05+00:00; ties trec, seed 7, alpha 0.05, "
-        "data ffffffffffff*"
-    )
+    assert text.index("+100.0 %: 2 queries better") < text.index("| better one |")
+    last = text.splitlines()[-1]
+    assert last.startswith("*experiment.yaml, 2025-01-02T03:04:05+00:00; ")
+    assert all(part in last for part in ("ties trec", "seed 7", "alpha 0.05", "data ffffffffffff"))
     assert "RR@10" not in text
 
 
@@ -294,7 +293,7 @@ def test_rows_and_collections_that_are_left_out_are_counted() -> None:
     text = render_summary(PAGES["many systems"])
     assert "| **base** |" in text
     assert "more |" in text
-    assert "more sections in the full report" in render_summary(PAGES["many collections"])
+    assert "more sections in " in render_summary(PAGES["many collections"])
 
 
 def test_findings_beyond_the_limit_are_counted() -> None:
@@ -302,4 +301,4 @@ def test_findings_beyond_the_limit_are_counted() -> None:
     table = Table("t", (Column("a", is_text=True),), (Row(("x",)),))
     text = render_summary(Page("p", (Section("s", findings=findings, parts=(table,)),)))
     assert "finding 5" in text
-    assert "3 more in the full report" in text
+    assert "3 more in " in text

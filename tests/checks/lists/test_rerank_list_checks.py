@@ -51,10 +51,10 @@ def test_scores_of_the_first_stage_dealt_out_again() -> None:
     found = looked_at(made(), "unbounded", made(flip=True))
     assert (found.reused_run, found.reused_share) == ("first", 1.0)
     (text,) = describe_problems(found)
-    assert "are those of run 'first' dealt out again (100% of its queries)" in text
-    assert text.endswith("declare score_space: order")
+    assert " of run 'first' dealt out again (100% " in text
+    assert text.endswith("score_space: order")
     (text,) = describe_problems(looked_at(made(), "order", made(flip=True)))
-    assert text.endswith("as score_space: order says")
+    assert text.endswith("score_space: order says")
 
 
 def test_a_constant_list_is_not_dealt_out() -> None:
@@ -62,7 +62,7 @@ def test_a_constant_list_is_not_dealt_out() -> None:
     found = looked_at(constant, "unbounded", constant)
     assert found.reused_run is None
     assert found.tied_at_top == 1
-    assert any("tie at the top in 100%" in text for text in describe_problems(found))
+    assert any("at the top in 100%" in text for text in describe_problems(found))
 
 
 def test_a_reranker_that_is_worse_than_every_run_is_called_bad() -> None:
@@ -74,7 +74,7 @@ def test_a_reranker_that_is_worse_than_every_run_is_called_bad() -> None:
     noisy["q0"] = made()["q0"]  # equal on one query, so that the differences have a spread
     found = looked_at(noisy, "unit", made(shift=9))
     assert found.is_bad
-    assert any("'list' is a bad reranker" in text for text in describe_problems(found))
+    assert any("a bad reranker" in text for text in describe_problems(found))
     assert not looked_at(made(), "unit", made(shift=9)).is_bad
 
 
@@ -100,12 +100,12 @@ def test_saturated_scores(space: ScoreSpace, top: float, saturated: bool) -> Non
         documents["d0"] = documents["d1"] = top
     found = looked_at(scores, space, made(shift=5))
     assert (found.saturated >= 0.05) == saturated
-    assert any("at an end of the scale" in text for text in describe_problems(found)) == saturated
+    assert any("end of the scale" in text for text in describe_problems(found)) == saturated
 
 
 def test_probabilities_that_are_declared_logits() -> None:
     texts = list(describe_problems(looked_at(made(), "logit", made(shift=5))))
-    assert any("say score_space: unit" in text for text in texts)
+    assert any("score_space: unit" in text for text in texts)
 
 
 def test_a_list_of_nothing_that_can_be_compared() -> None:

@@ -57,7 +57,7 @@ def test_asking_again_spends_nothing_and_another_setting_does(tmp_path: Path) ->
 def test_nothing_is_spent_on_the_baseline_itself(tmp_path: Path) -> None:
     make_project(tmp_path)
     session = open_project(tmp_path)
-    with pytest.raises(ConfigError, match="the values of the baseline"):
+    with pytest.raises(ConfigError, match="of the baseline"):
         ask_held_out(session, Setting(system="plain"), tmp_path)
     assert not (tmp_path / "datasets/made/looks.jsonl").exists()
 

@@ -55,7 +55,7 @@ def test_nothing_is_written_outside_or_through_a_link(tmp_path: Path) -> None:
     for overwrite in (False, True):
         with pytest.raises(ConfigError, match="is a link"):
             save_setting(session, ASKED, "link", overwrite=overwrite)
-        with pytest.raises(ConfigError, match="the experiment that is open"):
+        with pytest.raises(ConfigError, match="that is open"):
             save_setting(session, ASKED, "e", overwrite=overwrite)
     assert not target.exists()
 
@@ -64,5 +64,5 @@ def test_nothing_is_written_outside_or_through_a_link(tmp_path: Path) -> None:
     "name", ["", "..", "../x", "/x", "a/b", "a\\b", ".x", "x.yaml", "x\n", "é", "x" * 65, "-x"]
 )
 def test_a_name_is_no_path(session: ConsoleSession, name: str) -> None:
-    with pytest.raises(ConfigError, match="name: must be 1 to 64"):
+    with pytest.raises(ConfigError, match=r"name: .* 1 to 64"):
         save_setting(session, ASKED, name, write=False)

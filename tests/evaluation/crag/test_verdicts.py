@@ -83,15 +83,15 @@ def test_one_threshold_for_both() -> None:
 
 @pytest.mark.parametrize("score", [1.2, -0.1, math.inf])
 def test_scores_are_on_the_unit_scale(score: float) -> None:
-    with pytest.raises(ConfigError, match="outside \\[0, 1\\]: bring it to the unit scale"):
+    with pytest.raises(ConfigError, match="outside \\[0, 1\\]"):
         judge_list([score])
 
 
 @pytest.mark.parametrize("settings", [CragRule, CragSettings, CragFitSettings])
 def test_crossed_thresholds_are_refused(settings: type[CragRule]) -> None:
-    with pytest.raises(ValueError, match=r"lower 0\.9 is above upper 0\.1"):
+    with pytest.raises(ValueError, match=r"lower 0\.9 .* upper 0\.1"):
         settings(upper=0.1, lower=0.9)
-    with pytest.raises(ConfigError, match=r"lower 0\.9 is above upper 0\.1"):
+    with pytest.raises(ConfigError, match=r"lower 0\.9 .* upper 0\.1"):
         CragThresholds(0.1, 0.9)
     with pytest.raises(ConfigError, match=r"upper 1\.1 is outside \[0, 1\]"):
         judge_list([0.5], CragThresholds(1.1, 0.3))

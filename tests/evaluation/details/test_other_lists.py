@@ -79,7 +79,7 @@ def test_a_trained_fusion_sees_a_source_that_returned_nothing() -> None:
 def test_a_system_that_needs_the_source_says_so() -> None:
     row = left_out(make_case(0), SYSTEMS[3], "b")
     assert math.isnan(row.mean)
-    assert row.reason.startswith("rrf_v2 needs a source of role 'question'")
+    assert "role 'question'" in row.reason
 
 
 def test_the_others_are_evaluated_all_the_same() -> None:

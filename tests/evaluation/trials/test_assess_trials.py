@@ -100,5 +100,5 @@ def test_a_trained_system_learns_from_its_own_trial(tmp_path: Path) -> None:
 
 def test_a_trial_of_other_queries_is_named(tmp_path: Path) -> None:
     make(tmp_path, FIRST, FIRST.replace("q", "x"))
-    with pytest.raises(AlignmentError, match="tiny, trial 2: run 'a' and the qrels have no query"):
+    with pytest.raises(AlignmentError, match="tiny, trial 2: run 'a' "):
         run(tmp_path)

@@ -45,7 +45,7 @@ def test_one_trial_beside_several_is_named(first: Report, tmp_path: Path) -> Non
     second = run(tmp_path, TRIALS[0])
     [item] = compare_reports(first, second, baseline=None, candidates=["a"])
     [warning] = [each for each in item.warnings if each.key == "single trial"]
-    assert warning.text.startswith("In the second report: a has one trial of a, which has several")
+    assert "one trial of a," in warning.text
     [item] = compare_reports(second, first, baseline=None, candidates=["b"])
     assert "single trial" not in {each.key for each in item.warnings}
 
@@ -56,4 +56,4 @@ def test_the_page_says_that_values_are_means(first: Report) -> None:
         [table] = [
             table for section in build_comparison_page(items).sections for table in section.tables
         ]
-        assert any("are means over these" in note for note in table.notes) is expected
+        assert any("means over these" in note for note in table.notes) is expected

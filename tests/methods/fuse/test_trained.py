@@ -47,7 +47,7 @@ def test_refuses_what_it_was_fitted_on(method: str) -> None:
     seen = np.arange(len(view.queries)) < 6
     model = trained(method).fit(view.subset(seen))
     assert model.fitted_on == set(view.queries[:6])
-    with pytest.raises(AlignmentError, match=f"{method}: query 'q05' is one that it was fitted on"):
+    with pytest.raises(AlignmentError, match=f"{method}: query 'q05' "):
         model.fuse(view.subset(np.arange(len(view.queries)) >= 5))
     with pytest.raises(AlignmentError, match="fitted on"):
         model.score_terms(view.subset(seen))
@@ -60,7 +60,7 @@ def test_refuses_a_source_that_it_never_saw(method: str) -> None:
     view = runs()
     half = np.arange(len(view.queries)) < 6
     model = trained(method).fit(view.subset(half).restrict(["a", "b"]))
-    with pytest.raises(AlignmentError, match=f"{method}: source 'c' is none .* \\(a, b\\)"):
+    with pytest.raises(AlignmentError, match=rf"{method}: source 'c' is none .* \(a, b\)"):
         model.fuse(view.subset(~half))
 
 
@@ -118,12 +118,12 @@ def test_terms_add_up_and_a_fingerprint_tells_fits_apart(method: str) -> None:
 @EVERY
 def test_needs_two_groups_and_a_relevant_document(method: str) -> None:
     one = make_runs(LISTS, JUDGMENTS, groups=dict.fromkeys(JUDGMENTS, "g"))
-    with pytest.raises(AlignmentError, match="at least 2 groups, given 1"):
+    with pytest.raises(AlignmentError, match="2 groups, given 1"):
         trained(method).cross_fit(one)
     nothing = {query: dict.fromkeys(grades, 0) for query, grades in JUDGMENTS.items()}
-    with pytest.raises(AlignmentError, match="learns from relevant documents"):
+    with pytest.raises(AlignmentError, match="from relevant documents"):
         trained(method).cross_fit(make_runs(LISTS, nothing))
-    with pytest.raises(AlignmentError, match="learns from relevant documents"):
+    with pytest.raises(AlignmentError, match="from relevant documents"):
         trained(method).cross_fit(make_runs(LISTS, JUDGMENTS, binary_relevance=3))
 
 

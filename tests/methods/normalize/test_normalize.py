@@ -76,8 +76,7 @@ def test_constant_is_1_unless_said() -> None:
 def test_max_is_refused_where_it_means_nothing(scores: list[float]) -> None:
     with pytest.raises(
         AlignmentError,
-        match=r"max cannot scale source 'dense': the greatest score of a list is -?[01], and x / "
-        "max needs it above 0; use min_max",
+        match=r"'dense': .* -?[01], .*; use min_max",
     ):
         scaled(scores, {"method": "max"})
 
@@ -98,7 +97,7 @@ def test_theoretical_min_max_needs_one_true_lo(lo: dict[str, float], message: st
 def test_theoretical_min_max_needs_a_lo_at_all() -> None:
     with pytest.raises(ConfigError, match="lo: is required"):
         normalizers.build("theoretical_min_max")
-    with pytest.raises(ConfigError, match="lo: dictionary should have at least 1 item"):
+    with pytest.raises(ConfigError, match=r"lo: .* 1 item"):
         normalizers.build({"method": "theoretical_min_max", "lo": {}})
 
 

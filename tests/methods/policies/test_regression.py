@@ -56,7 +56,7 @@ def test_a_large_ridge_chooses_the_best_on_average() -> None:
 def test_a_fitted_policy_refuses_the_queries_that_it_learned_from() -> None:
     fitted = Regression().fit(np.eye(3), np.eye(3), ["q1", "q2", "q3"])
     fitted.check_queries(["q9"])
-    with pytest.raises(AlignmentError, match="query 'q2' is one that the policy was fitted on"):
+    with pytest.raises(AlignmentError, match=r"query 'q2' .* fitted on"):
         fitted.check_queries(["q9", "q2"])
 
 
@@ -107,7 +107,7 @@ def test_unfitted_unjudged_and_textless_are_refused() -> None:
         choose_variants(system(), runs)
     with pytest.raises(AlignmentError, match=r"'s':.*'regression'"):
         fit_system(system(), replace(runs, grades=np.zeros_like(runs.grades)))
-    with pytest.raises(AlignmentError, match="system 's': query 'q00' has no text"):
+    with pytest.raises(AlignmentError, match="'q00' has no text"):
         fit_system(system(words=True), runs)
     texts = replace(runs, words=tuple(range(len(runs.queries))))
     assert not needs_fitting(fit_system(system(words=True), texts))

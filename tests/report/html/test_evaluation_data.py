@@ -176,7 +176,7 @@ def test_texts_from_outside_stay_texts(tmp_path: Path) -> None:
     texts = [data["texts"][0], *filter(None, data["details"]["document_texts"])]
     assert len(texts) == 2
     for text in texts:
-        assert text.startswith("<script>alert(1)</script>]]>&amp; ")
+        assert text.startswith("<script>alert(1)<")
         assert not set(text) & set("\u2028\x01\u202e")
         assert "\\u202e" in text
 

@@ -144,7 +144,7 @@ def test_positions_that_are_none_are_refused(sampled: list[int]) -> None:
 def test_too_few_groups_are_refused() -> None:
     groups = np.array([0, 0, 1, 2, 3])
 
-    with pytest.raises(ConfigError, match="judged queries of 3 groups, and at least 4 are needed"):
+    with pytest.raises(ConfigError, match=r"3 groups, .* 4 "):
         estimate_powered_mean(np.zeros(4), np.zeros(5), np.arange(4), groups)
 
 
