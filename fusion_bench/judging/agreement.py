@@ -165,14 +165,11 @@ class AgreementReport(TableView, ReportRecord):
             name: [getattr(each, name) for each in rows]
             for name in ("reference", "judge", "pairs", "queries", "equal", "mean_difference")
         }
-        kinds = (
-            ("graded", "binary") if self.weighting == "none" else ("graded", "weighted", "binary")
-        )
-        for kind in kinds:
+        weighted = () if self.weighting == "none" else ("weighted",)
+        for kind in ("graded", *weighted, "binary"):
             results = [getattr(each, kind) for each in rows]
-            columns[f"{kind}_kappa"] = [each.kappa for each in results]
-            columns[f"{kind}_low"] = [each.low for each in results]
-            columns[f"{kind}_high"] = [each.high for each in results]
+            for field in ("kappa", "low", "high"):
+                columns[f"{kind}_{field}"] = [getattr(each, field) for each in results]
         return columns
 
 
@@ -358,12 +355,8 @@ def format_kappa(result: KappaResult) -> str:
     """κ and its interval, such as ``.301 [.262, .340]``."""
     if result.kappa is None:
         return "not defined"
-    interval = format_interval(result.low, result.high)
-    return (
-        f"{format_number(result.kappa)} {interval}"
-        if result.low is not None
-        else (format_number(result.kappa))
-    )
+    interval = "" if result.low is None else f" {format_interval(result.low, result.high)}"
+    return f"{format_number(result.kappa)}{interval}"
 
 
 def _describe(report: AgreementReport, comparison: PairAgreement) -> str:

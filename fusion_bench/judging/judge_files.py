@@ -35,7 +35,7 @@ COLUMNS: Final = ("query", "document", "grade", "judge", "note", "time")
 #: The greatest grade that a file can hold, and the greatest that one key can give.
 MOST_GRADE: Final = 999
 MOST_KEY: Final = 9
-JUDGE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_JUDGE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,17 @@ def format_time() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def check_judge(name: str) -> str:
-    """A name that a judge's file can have.
+def check_judge(name: str) -> None:
+    """Refuse a name that a judge's file cannot have.
 
     Raises:
-        ConfigError: It cannot.
+        ValueError: It cannot.
     """
-    if JUDGE_NAME.fullmatch(name) is None:
-        raise ConfigError(
-            f"--judge: {name[:80]!r} names no file: use letters, digits, '.', '_' and '-', at most "
-            "64, the first one a letter or digit"
+    if _JUDGE_NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{name[:80]!r} names no file: use letters, digits, '.', '_' and '-', at most 64, the "
+            "first one a letter or digit"
         )
-    return name
 
 
 def top_grade(
@@ -277,26 +276,18 @@ def judge_path(dataset: Path, judge: str) -> Path:
     return dataset.parent / JUDGMENTS_FOLDER / f"{judge}.csv"
 
 
-def take_majority(grades: Sequence[int]) -> int:
-    """The most frequent grade; of equally frequent ones the least, so that a tie is no gain."""
-    return min(statistics.multimode(grades))
-
-
-def take_mean(grades: Sequence[int]) -> int:
+def _take_mean(grades: Sequence[int]) -> int:
     """The mean, rounded; a half is rounded down."""
     whole, rest = divmod(sum(grades), len(grades))
     return whole + (2 * rest > len(grades))
 
 
-def take_first(grades: Sequence[int]) -> int:
-    """That of the first judge, by name."""
-    return grades[0]
-
-
+#: ``majority``: of equally frequent grades the least, so that a tie is no gain. ``first``: that of
+#: the first judge, by name.
 COMBINE: Mapping[CombineName, Callable[[Sequence[int]], int]] = {
-    "majority": take_majority,
-    "mean": take_mean,
-    "first": take_first,
+    "majority": lambda grades: min(statistics.multimode(grades)),
+    "mean": _take_mean,
+    "first": lambda grades: grades[0],
 }
 
 

@@ -112,7 +112,10 @@ def open_task(
             f"{judged.path}: its judgments are complete, so every other document is not relevant: "
             "remove 'judgments: complete' to judge more"
         )
-    check_judge(options.judge)
+    try:
+        check_judge(options.judge)
+    except ValueError as error:
+        raise ConfigError(f"--judge: {error}") from None
     relevance = dataset.spec.binary_relevance
     others: dict[Pair, int] = {}
     for name, path in judge_files(judged.path).items():

@@ -83,10 +83,9 @@ def parse_grade(
         return _refuse("the content filter of the provider")
     content = message.get("content")
     if not isinstance(content, str) or len(content) > MAX_MESSAGE:
-        return GradeAnswer(problem="malformed", reason="no message, or one that is too long")
+        return _malformed("no message, or one that is too long")
     if choice.get("finish_reason") == "length":
-        reason = f"cut off: {quote(content[-QUOTED:])}: raise answer_tokens"
-        return GradeAnswer(problem="malformed", reason=reason)
+        return _malformed(f"cut off: {quote(content[-QUOTED:])}: raise answer_tokens")
     return _parse_content(content, grades, quote)
 
 
@@ -101,23 +100,25 @@ def _parse_content(
     try:
         answer = parse_strict_json(text)
     except ValueError as error:
-        reason = f"not one JSON object ({error}): {quote(text[:QUOTED])}"
-        return GradeAnswer(problem="malformed", reason=reason)
+        return _malformed(f"not one JSON object ({error}): {quote(text[:QUOTED])}")
     if not isinstance(answer, dict) or "grade" not in answer:
-        return GradeAnswer(problem="malformed", reason=f"no 'grade': {quote(text[:QUOTED])}")
+        return _malformed(f"no 'grade': {quote(text[:QUOTED])}")
     grade = answer["grade"]
     if grade is None:
         return _refuse("the model cannot judge the passage")
     if type(grade) is not int or grade not in grades:  # True is no grade
         listed = ", ".join(map(str, sorted(grades)))
         kind = "a text, and not" if isinstance(grade, str) else "not"
-        reason = f"grade {quote(str(grade)[:QUOTED])} is {kind} one of {listed}"
-        return GradeAnswer(problem="malformed", reason=reason)
+        return _malformed(f"grade {quote(str(grade)[:QUOTED])} is {kind} one of {listed}")
     return GradeAnswer(grade)
 
 
 def _refuse(reason: str) -> GradeAnswer:
     return GradeAnswer(problem="refused", reason=reason)
+
+
+def _malformed(reason: str) -> GradeAnswer:
+    return GradeAnswer(problem="malformed", reason=reason)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import documents_of
-from fusion_bench.judging.judge_files import load_people, load_person
+from fusion_bench.judging.judge_files import check_judge, load_people, load_person
 from fusion_bench.judging.llm_judge import JudgeModel
 from fusion_bench.models.rerank_config import RerankSettings, merge_settings
 from fusion_bench.util.files import list_fields, read_prompt_file
@@ -160,8 +159,6 @@ def read_rubric(path: Path | None) -> str:
     return text
 
 
-#: A name that a file can have.
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_SAMPLES: Final = 100
 
 
@@ -209,11 +206,7 @@ class LlmJudgeConfig(StrictModel):
     @classmethod
     def _check_names(cls, judges: dict[str, JudgeModel]) -> dict[str, JudgeModel]:
         for name in judges:
-            if NAME.fullmatch(name) is None:
-                raise ValueError(
-                    f"{name[:80]!r} names no file: use letters, digits, '.', '_' and '-', at most "
-                    "64, the first one a letter or digit"
-                )
+            check_judge(name)
         return judges
 
     @field_validator("scale")
@@ -349,18 +342,13 @@ def draw_examples(
 
 
 def _require_people(dataset: Dataset, name: str) -> None:
-    judge = dataset.spec.judges.get(name)
-    if judge is None and name == "qrels":
-        qrels = dataset.spec.qrels
-        kind = None if qrels is None else qrels.kind
-    else:
-        kind = None if judge is None else judge.kind  # an unknown one is refused when it is read
-    if kind == "machine":
+    file = dataset.spec.judges.get(name) or (dataset.spec.qrels if name == "qrels" else None)
+    if file is not None and file.kind == "machine":
         raise ConfigError(
             f"examples: judge {name!r} is a machine: draw examples from people's grades, such as "
             "examples: {judge: people}"
         )
-    if kind is None and name == "qrels":
+    if file is None and name == "qrels":  # another unknown one is refused when it is read
         raise ConfigError(
             "examples: the dataset has no 'qrels': name a judge of dataset.yaml, such as "
             "examples: {judge: people}"

@@ -6,7 +6,6 @@ import asyncio
 import csv
 import hashlib
 import io
-import json
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +34,13 @@ from fusion_bench.judging.llm_judge import (
 )
 from fusion_bench.judging.llm_request import GradingRequest, LlmJudgeConfig, Pair
 from fusion_bench.models.answer_stores import ScoreStore, lock_models
-from fusion_bench.models.call_limits import Budget, CostEstimate, sum_booked_costs, summarize_events
+from fusion_bench.models.call_limits import (
+    Budget,
+    CostEstimate,
+    run_key,
+    sum_booked_costs,
+    summarize_events,
+)
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.provider_session import ProviderSession
 from fusion_bench.models.reranker_protocol import Usage
@@ -109,10 +114,8 @@ class GradesMeta(StrictModel):
 OnProgress = Callable[[int, int, float], None]
 
 
-def run_key(dataset: str, model: JudgeModel) -> str:
-    """Key of a model's runs on a dataset in the ledger."""
-    identity = model.model_identity
-    return json.dumps(["judge", dataset, identity.provider, identity.model, identity.endpoint])
+def _run_key(dataset: str, model: JudgeModel) -> str:
+    return run_key(model.model_identity, "judge", dataset)
 
 
 def estimate_grading(
@@ -173,7 +176,7 @@ async def grade_all(
             config.resolve_settings(),
             provider=model,
             store=store,
-            run=run_key(request.dataset, model),
+            run=_run_key(request.dataset, model),
             budget=budget,
         )
         judge = _Judge(session, model, store, config)
@@ -312,8 +315,8 @@ def run_judges(
 
 def _sum_costs(dataset: str, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore) -> float:
     """What a judge and then the others cost so far on this dataset."""
-    own = run_key(dataset, model)
-    rest = {run_key(dataset, other) for other in config.judges.values()} - {own}
+    own = _run_key(dataset, model)
+    rest = {_run_key(dataset, other) for other in config.judges.values()} - {own}
     others = sum(sum_booked_costs(store.read_events(key)) for key in rest)
     return sum_booked_costs(store.read_events(own)) + others
 
@@ -388,7 +391,7 @@ def _describe(
         unread_answers=sum(each.problem in {"refused", "malformed"} for each in answers),
         mean_spread=statistics.fmean(spreads) if spreads else None,
         ungraded=tuple(f"{e.query} {e.document}: {e.problem}: {e.reason}" for e in ungraded),
-        ledger=summarize_events(store.read_events(run_key(request.dataset, model))),
+        ledger=summarize_events(store.read_events(_run_key(request.dataset, model))),
     )
 
 

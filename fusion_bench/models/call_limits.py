@@ -13,6 +13,7 @@ take no clock, which the third rule and the simulation need.
 from __future__ import annotations
 
 import asyncio
+import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from fusion_bench.models.answer_stores import RecentScores, ScoreStore
 from fusion_bench.models.candidates import ScoringRequest
 from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.rerank_config import BreakerRules
-from fusion_bench.models.reranker_protocol import Reply, Usage
+from fusion_bench.models.reranker_protocol import Identity, Reply, Usage
 from fusion_bench.models.rerankers import Price, Provider
 
 
@@ -310,6 +311,16 @@ def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -
     return CostEstimate(
         configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.trials
     )
+
+
+def run_key(identity: Identity, *facts: object) -> str:
+    """Key of a model's runs in the ledger, the same when one is resumed.
+
+    Args:
+        identity: The model as configured.
+        facts: What the runs are about.
+    """
+    return json.dumps([*facts, identity.provider, identity.model, identity.endpoint])
 
 
 def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

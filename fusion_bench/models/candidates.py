@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment.experiment import apply_switch, read_experiment
@@ -156,13 +155,7 @@ def _rank_candidates(
     dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
 ) -> Iterator[QueryCandidates]:
     """The candidates of one trial."""
-    aligned = align(
-        dataset.qrels,
-        list(dataset.runs.values()),
-        rerankers=list(dataset.rerankers.values()),
-        queries=dataset.queries,
-    )
-    runs = replace(aligned, binary_relevance=dataset.spec.binary_relevance)
+    runs = dataset.aligned(list(dataset.runs))
     for _, ranking in rank_queries(system, runs, dataset.spaces):
         for q, query in enumerate(ranking.runs.queries):
             known = dataset.queries.get(query)

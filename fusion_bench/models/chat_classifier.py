@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
@@ -14,7 +13,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.experiment.overrides import set_options
 from fusion_bench.models.answer_stores import ScoreStore
-from fusion_bench.models.call_limits import Budget, sum_booked_costs, summarize_events
+from fusion_bench.models.call_limits import Budget, run_key, sum_booked_costs, summarize_events
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.provider_session import ProviderSession
 from fusion_bench.models.query_types import ClassifiedQuery, make_classification, make_failure
@@ -196,8 +195,7 @@ class ChatClassifier:
     @property
     def _run_key(self) -> str:
         """Key of its runs in the ledger."""
-        identity = self.client.model_identity
-        return json.dumps(["classify", identity.provider, identity.model, identity.endpoint])
+        return run_key(self.client.model_identity, "classify")
 
     def classify(self, texts: Sequence[str]) -> list[ClassifiedQuery]:
         """One answer per text; equal texts are asked once.

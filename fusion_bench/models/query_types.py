@@ -400,13 +400,15 @@ def classify_file(
     predicted = {
         name: str(answer.classification.type) for name, answer in zip(known, answers, strict=True)
     }
+    equal = sum(predicted[query] == kind for query, kind in true.items())
+    failures = {name: each.failure for name, each in zip(known, answers, strict=True)}
     return Predictions(
         files=tuple(files),
         queries=len(known),
         types=_count(predicted.values()),
         confusion=_cross_tabulate(true, predicted),
-        agreement=_share_equal(true, predicted),
-        failures=_list_failures(list(known), answers),
+        agreement=equal / len(true) if true else None,
+        failures={name: failure for name, failure in failures.items() if failure},
     )
 
 
@@ -422,16 +424,4 @@ def _cross_tabulate(
     return {
         kind: _count(predicted[query] for query, other in true.items() if other == kind)
         for kind in kinds
-    }
-
-
-def _share_equal(true: Mapping[str, str], predicted: Mapping[str, str]) -> float | None:
-    if not true:
-        return None
-    return sum(predicted[query] == kind for query, kind in true.items()) / len(true)
-
-
-def _list_failures(names: Sequence[str], answers: Sequence[ClassifiedQuery]) -> dict[str, str]:
-    return {
-        name: answer.failure for name, answer in zip(names, answers, strict=True) if answer.failure
     }

@@ -21,6 +21,7 @@ from fusion_bench.models.call_limits import (
     Budget,
     CostEstimate,
     estimate_cost,
+    run_key,
     sum_booked_costs,
     summarize_events,
 )
@@ -57,11 +58,9 @@ log = logging.getLogger("fusion_bench.rerank")
 OnProgress = Callable[[int, int, float], None]
 
 
-def run_key(work: ScoringRequest, provider: Provider) -> str:
-    """Key of a run in the ledger, the same when it is resumed."""
-    who = provider.model_identity
-    facts = [work.dataset, work.fingerprint, work.system.name, work.depth, work.split]
-    return json.dumps([*facts, who.provider, who.model, who.endpoint])
+def _run_key(work: ScoringRequest, provider: Provider) -> str:
+    facts = (work.dataset, work.fingerprint, work.system.name, work.depth, work.split)
+    return run_key(provider.model_identity, *facts)
 
 
 async def score_queries(
@@ -90,7 +89,7 @@ async def score_queries(
         CostLimitError: The limit was reached; scores are stored.
         ProviderError: A refusal, when settings are strict.
     """
-    run = run_key(work, providers[0])
+    run = _run_key(work, providers[0])
     budget = Budget(max_cost, sum_booked_costs(store.read_events(run)))
     deadline = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
     answers: dict[str, RerankAnswer] = {}
@@ -199,7 +198,8 @@ class WrittenList(TableView):
     scores: int = 0
 
     def _summary(self) -> str:
-        parts = [f"{pluralize(len(ids), 'query')} by {name}" for name, ids in self._scored.items()]
+        scored = self.meta.providers.items()
+        parts = [f"{pluralize(len(ids), 'query')} by {name}" for name, ids in scored]
         unscored, unread = len(self.meta.unscored), self.meta.unread_count
         parts += [f"{unscored} not by {self.meta.asked}"] if unscored else []
         parts += [f"{pluralize(unread, 'score')} not readable"] if unread else []
@@ -207,12 +207,8 @@ class WrittenList(TableView):
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a provider, with how many queries it scored."""
-        rows = list(self._scored.items())[:limit]
+        rows = list(self.meta.providers.items())[:limit]
         return {"provider": [n for n, _ in rows], "queries": [len(ids) for _, ids in rows]}
-
-    @property
-    def _scored(self) -> dict[str, tuple[str, ...]]:
-        return self.meta.providers
 
 
 def build_list(
@@ -238,7 +234,11 @@ def build_list(
     rows: list[str] = []
     providers: dict[str, tuple[str, ...]] = {}
     degraded: dict[str, str] = {}
-    unread = _unread_positions({query.id: answers[query.id] for query in request.queries})
+    unread = {
+        query.id: tuple(position + 1 for position in answers[query.id].unread)
+        for query in request.queries
+        if answers[query.id].unread
+    }
     for query in request.queries:
         answer = answers[query.id]
         label = answer.provider_label
@@ -266,31 +266,19 @@ def build_list(
         degraded=degraded,
         unread=unread,
         settings=settings,
-        ledger=summarize_events(events) | _count_trials(request),
+        # A query that has the candidates of several trials costs more.
+        ledger=summarize_events(events)
+        | ({"trials": request.trials} if request.trials > 1 else {}),
     )
-
-
-def _count_trials(request: ScoringRequest) -> dict[str, int]:
-    """Says in the ledger that a query has the candidates of several trials, which cost more."""
-    return {"trials": request.trials} if request.trials > 1 else {}
-
-
-def _unread_positions(answers: Mapping[str, RerankAnswer]) -> dict[str, tuple[int, ...]]:
-    """Query → the 1-based positions of its scores that could not be read."""
-    return {
-        query: tuple(position + 1 for position in answer.unread)
-        for query, answer in answers.items()
-        if answer.unread
-    }
 
 
 def _describe_unread(
     unread: Mapping[str, tuple[int, ...]], answers: Mapping[str, RerankAnswer]
 ) -> dict[str, str]:
     """Query → how many of its scores could not be read."""
-    counts = {query: len(answers[query].scores or ()) for query in unread}
+    scores = {query: pluralize(len(answers[query].scores or ()), "score") for query in unread}
     return {
-        query: f"{len(positions)} of {pluralize(counts[query], 'score')} could not be read"
+        query: f"{len(positions)} of {scores[query]} could not be read"
         for query, positions in unread.items()
     }
 
@@ -364,7 +352,7 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
             on_progress=on_progress,
         )
         chain, answers = asyncio.run(scoring)
-        events = store.read_events(run_key(run.request, run.providers[0]))
+        events = store.read_events(_run_key(run.request, run.providers[0]))
     data, meta = build_list(run.request, chain, answers, events, _settings_record(run, chain))
     write_with_meta(run.path, data, meta)
     whole, root = resolve_path(run.path), resolve_path(dataset.parent)

@@ -11,14 +11,13 @@ import heapq
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import chain, count, product
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.system import System
@@ -179,14 +178,7 @@ def measure_outcomes(
 
 def _evaluate_trial(dataset: Dataset, systems: Sequence[System], measure: Measure) -> FloatArray:
     """(systems, Q): the values of one measure."""
-    runs = align(
-        dataset.qrels,
-        [dataset.runs[name] for name in systems[0].base_runs],
-        rerankers=list(dataset.rerankers.values()),
-        queries=dataset.queries,
-        complete=dataset.spec.judgments == "complete",
-    )
-    runs = replace(runs, binary_relevance=dataset.spec.binary_relevance)
+    runs = dataset.aligned(systems[0].base_runs)
     scores = evaluate_systems(systems, runs, [measure], spaces=dataset.spaces, qrels=dataset.qrels)
     return np.stack([score.values[0] for score in scores])
 

@@ -32,6 +32,9 @@ from fusion_bench.util.optional_imports import import_optional
 
 #: A score this far outside its space is rounded by the server.
 ROUNDING = 1e-6
+UNBOUNDED = (-math.inf, math.inf)
+#: Least and greatest score of the spaces that have them.
+BOUNDS = {"unit": (0.0, 1.0), "log_prob": (-math.inf, 0.0)}
 
 
 @dataclass(frozen=True)
@@ -127,27 +130,28 @@ def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
         ProviderError: Kind ``malformed``: a wrong number of scores, a score that is not finite or
             outside the declared space, or an unread position without a score.
     """
-    who = identity.label
+    problem = _find_problem(reply, count, identity.space)
+    if problem:
+        raise ProviderError(f"{identity.label}: {problem}", kind="malformed")
+    low, high = BOUNDS.get(identity.space, UNBOUNDED)
+    return replace(reply, scores=tuple(min(max(s, low), high) for s in reply.scores))
+
+
+def _find_problem(reply: object, count: int, space: ScoreSpace) -> str:
+    """What is wrong with a reply; empty = nothing."""
     if not isinstance(reply, Reply):
-        raise ProviderError(f"{who}: a Reply is needed, given {reply!r:.80}", kind="malformed")
+        return f"a Reply is needed, given {reply!r:.80}"
     if len(reply.scores) != count:
-        message = f"{who}: {len(reply.scores)} scores for {count} documents"
-        raise ProviderError(message, kind="malformed")
+        return f"{len(reply.scores)} scores for {count} documents"
     if not set(reply.unread) <= set(range(count)):
-        message = f"{who}: unread positions {reply.unread} of {count} documents"
-        raise ProviderError(message, kind="malformed")
-    bounds = {"unit": (0.0, 1.0), "log_prob": (-math.inf, 0.0)}
-    low, high = bounds.get(identity.space, (-math.inf, math.inf))
+        return f"unread positions {reply.unread} of {count} documents"
     if not all(map(_is_finite, reply.scores)):
-        raise ProviderError(f"{who}: a score is no finite number", kind="malformed")
+        return "a score is no finite number"
+    low, high = BOUNDS.get(space, UNBOUNDED)
     for score in reply.scores:
         if not low - ROUNDING <= score <= high + ROUNDING:
-            raise ProviderError(
-                f"{who}: score {score} is outside the score space {identity.space!r}: declare the "
-                "right 'space'",
-                kind="malformed",
-            )
-    return replace(reply, scores=tuple(min(max(s, low), high) for s in reply.scores))
+            return f"score {score} is outside the score space {space!r}: declare the right 'space'"
+    return ""
 
 
 def _is_finite(score: object) -> bool:

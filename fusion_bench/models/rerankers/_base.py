@@ -123,6 +123,7 @@ class HttpProvider(Provider, ModelServer):
         options: What else a request contains.
         results_key: Key of the list of results in a response.
         score_key: Key of the score in a result.
+        logits_option: Key that says whether scores are raw logits, and its value where they are.
     """
 
     documents_key: ClassVar[str] = "documents"
@@ -130,6 +131,7 @@ class HttpProvider(Provider, ModelServer):
     options: ClassVar[Mapping[str, Any]] = {}
     results_key: ClassVar[str] = "results"
     score_key: ClassVar[str] = "relevance_score"
+    logits_option: ClassVar[tuple[str, bool] | None] = None
 
     @property
     def model_identity(self) -> Identity:
@@ -139,7 +141,11 @@ class HttpProvider(Provider, ModelServer):
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """The request body, which asks for the scores of all documents."""
         texts = {self.documents_key: list(documents), self.count_key: len(documents)}
-        return {"model": self.model, "query": query, **texts, **self.options}
+        body = {"model": self.model, "query": query, **texts, **self.options}
+        if self.logits_option is not None:
+            key, value = self.logits_option
+            body[key] = value if self.space == "logit" else not value
+        return body
 
     def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """The scores of ``count`` documents in a response.

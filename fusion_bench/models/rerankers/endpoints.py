@@ -85,16 +85,13 @@ class Infinity(HttpProvider):
 
     source: ClassVar[str] = "github.com/michaelfeil/infinity"
     path: ClassVar[str] = "/rerank"
+    options: ClassVar[Mapping[str, Any]] = {"return_documents": False}
+    logits_option: ClassVar[tuple[str, bool] | None] = ("raw_scores", True)
 
     method: Literal["infinity"] = "infinity"
     model: str
     base_url: str = "http://127.0.0.1:7997"
     price: Price | None = Price()
-
-    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """As for Jina, with ``raw_scores`` for logits."""
-        options = {"return_documents": False, "raw_scores": self.space == "logit"}
-        return super().build_request(query, documents) | options
 
 
 @providers.register
@@ -103,15 +100,12 @@ class VLLM(HttpProvider):
 
     source: ClassVar[str] = "docs.vllm.ai, Jina- and Cohere-compatible rerank API"
     path: ClassVar[str] = "/v1/rerank"
+    logits_option: ClassVar[tuple[str, bool] | None] = ("use_activation", False)
 
     method: Literal["vllm"] = "vllm"
     model: str
     base_url: str = "http://127.0.0.1:8000"
     price: Price | None = Price()
-
-    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """As for Jina, with ``use_activation``."""
-        return super().build_request(query, documents) | {"use_activation": self.space != "logit"}
 
 
 @providers.register
