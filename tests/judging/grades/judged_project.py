@@ -9,6 +9,7 @@ from tests.gate import cases
 
 DATASET = "datasets/mine/dataset.yaml"
 SAMPLED = 24
+ESTIMATE = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "llm"]
 JUDGES = """\
 judges:
   people: {path: people.txt, kind: human, sample: random}

@@ -14,16 +14,9 @@ from fusion_bench.judging.estimate import EstimatedDifference, estimate_differen
 from fusion_bench.judging.judge_values import JudgeValues
 from fusion_bench.stats.intervals import draw_queries
 from tests.gate import cases
-from tests.judging.grades.judged_project import SAMPLED, make_judged_project, replace_in_dataset
+from tests.judging.grades.judged_project import ESTIMATE, SAMPLED, replace_in_dataset
 
 Capture = pytest.CaptureFixture[str]
-ESTIMATE = ["grades", "estimate", cases.EXPERIMENT, "--machine", "llm"]
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(make_judged_project(tmp_path))
-    return tmp_path
 
 
 def make_values(judge: str, queries: int, *, shift: float, seed: int = 0) -> JudgeValues:
@@ -124,27 +117,28 @@ def test_difference_below_the_least_gain_is_called_so() -> None:
 
     [up, *_] = estimate_differences(people, machine, "base", alpha=0.05, min_gain=0.1)
 
-    assert up.answer == "better, by less than min_gain"
+    assert up.answer is not None
+    assert up.answer.startswith("better, by less")
 
 
 def test_queries_that_the_machine_did_not_grade_are_refused() -> None:
     machine = make_values("llm", 20, shift=0.1)
     people = take(make_values("people", 22, shift=0.1), 22)
 
-    with pytest.raises(ConfigError, match=r"2 queries of 'people' without grades of 'llm' \(q20"):
+    with pytest.raises(ConfigError, match=r"2 queries .* \(q20"):
         estimate(people, machine)
 
 
 def test_three_queries_of_people_are_too_few() -> None:
     machine = make_values("llm", 20, shift=0.1)
 
-    with pytest.raises(ConfigError, match="--people people: people judged 3 queries, and"):
+    with pytest.raises(ConfigError, match=r"--people people: .* 3 queries"):
         estimate(take(machine, 3), machine)
 
 
 @pytest.mark.usefixtures("project")
 def test_command_prints_what_both_judges_say(capsys: Capture) -> None:
-    assert main([*ESTIMATE, "--people", "people", "--json"]) == 0
+    assert main([*ESTIMATE, "--json"]) == 0
 
     record = json.loads(capsys.readouterr().out)
     assert (record["queries"], record["people_queries"]) == (cases.QUERIES, SAMPLED)
@@ -158,68 +152,56 @@ def test_command_prints_what_both_judges_say(capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("project")
 def test_measures_of_the_command_replace_those_of_the_experiment(capsys: Capture) -> None:
-    words = ["--people", "people", "--measure", "nDCG(dcg='exp-log2')@5", "--measure", "P@1"]
+    words = ["--measure", "nDCG(dcg='exp-log2')@5", "--measure", "P@1"]
 
     assert main([*ESTIMATE, *words, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["measures"] == ["nDCG(dcg='exp-log2')@5", "P@1"]
     assert [each["p_adjusted"] is None for each in record["differences"]] == [False, True]
-    assert main([*ESTIMATE, "--people", "people", "--measure", "nope"]) == 2
+    assert main([*ESTIMATE, "--measure", "nope"]) == 2
     assert "nope" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("project")
 def test_page_says_it_in_a_sentence(capsys: Capture) -> None:
-    assert main([*ESTIMATE, "--people", "people"]) == 0
+    assert main(ESTIMATE) == 0
 
     out = capsys.readouterr().out
-    assert "live against plain: not shown on mine, RR@10" in out
-    assert "from 24 queries of people and 60 of the machine" in out
-    assert "What more queries of people would do" in out
+    assert "live against plain: not shown" in out
+    assert "from 24 queries" in out
+    assert "more queries of people" in out
 
 
 @pytest.mark.parametrize(
-    ("people", "message"),
+    ("words", "message"),
     [
-        ("picked", "its queries are no random sample"),
-        ("volunteers", "judges.volunteers of mine does not say how its queries were chosen"),
-        ("qrels", "judges of mine does not say how its queries were chosen"),
-        ("llm", "its kind is 'machine', and 'human' is needed"),
-        ("nobody", "unknown judge 'nobody'"),
+        (["--people", "picked"], "no random sample"),
+        (["--people", "volunteers"], "judges.volunteers of mine does not"),
+        (["--people", "qrels"], "judges of mine does not"),
+        (["--people", "llm"], "kind is 'machine', and 'human'"),
+        (["--people", "nobody"], "unknown judge 'nobody'"),
+        (["--machine", "qrels"], "kind is 'human', and 'machine'"),
+        (
+            ["--set", "systems.live={runs: [a, b], fusion: lambdamart}"],
+            "system 'live' learns",
+        ),
     ],
 )
 @pytest.mark.usefixtures("project")
-def test_people_who_are_no_random_sample_are_refused(
-    people: str, message: str, capsys: Capture
+def test_judges_and_systems_that_allow_no_estimate(
+    words: list[str], message: str, capsys: Capture
 ) -> None:
-    assert main([*ESTIMATE, "--people", people]) == 2
+    assert main([*ESTIMATE, *words]) == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("project")
-def test_people_as_the_machine_are_refused(capsys: Capture) -> None:
-    command = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "qrels"]
-
-    assert main(command) == 2
-    assert "kind is 'human', and 'machine' is needed" in capsys.readouterr().err
 
 
 def test_judgments_may_be_the_machine(project: Path, capsys: Capture) -> None:
     replace_in_dataset(project, "qrels: qrels.txt", "qrels: {path: llm.txt, kind: machine}")
-    command = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--json"]
 
-    assert main([*command, "--machine", "qrels"]) == 0
+    assert main([*ESTIMATE, "--json", "--machine", "qrels"]) == 0
     by_qrels = json.loads(capsys.readouterr().out)["differences"]
-    assert main([*command, "--machine", "llm"]) == 0
+    assert main([*ESTIMATE, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["differences"] == by_qrels
-
-
-@pytest.mark.usefixtures("project")
-def test_system_that_learns_from_grades_is_refused(capsys: Capture) -> None:
-    learned = ["--set", "systems.live={runs: [a, b], fusion: lambdamart}"]
-
-    assert main([*ESTIMATE, "--people", "people", *learned]) == 2
-    assert "system 'live' learns from the grades" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("project")
@@ -233,7 +215,7 @@ def test_sample_grows_and_is_the_same_each_time(capsys: Capture) -> None:
     assert main([*words, "5", "--seed", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["queries"] != drawn[1]
     assert main([*words, "61"]) == 2
-    assert "a sample of 61 queries: from 1 to 60" in capsys.readouterr().err
+    assert "from 1 to 60" in capsys.readouterr().err
 
 
 def test_each_query_is_drawn_as_often() -> None:
@@ -250,7 +232,7 @@ def test_few_grades_of_people_are_no_estimate(project: Path, capsys: Capture) ->
     rows = "".join(f"q{q} 0 {d} 0\n" for q in range(cases.QUERIES) for d in ("n0", "n1", "n2"))
     path = project / "datasets/mine/llm.txt"
     path.write_text((project / "datasets/mine/qrels.txt").read_text() + rows)
-    assert main([*ESTIMATE, "--people", "people"]) == 2
+    assert main(ESTIMATE) == 2
     err = capsys.readouterr().err
-    assert "the estimate would be that of missing grades" in err
-    assert "--judge people --queries FILE" in err
+    assert "missing grades" in err
+    assert "--queries FILE" in err

@@ -10,16 +10,10 @@ import pytest
 
 from fusion_bench.cli import main
 from tests.gate import cases
-from tests.judging.grades.judged_project import make_judged_project, replace_in_dataset
+from tests.judging.grades.judged_project import ESTIMATE, replace_in_dataset
 
 Capture = pytest.CaptureFixture[str]
 JUDGE = ["judge", cases.EXPERIMENT, "--judge", "people"]
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(make_judged_project(tmp_path))
-    return tmp_path
 
 
 def test_people_judge_what_was_drawn_and_the_estimate_reads_it(
@@ -46,8 +40,7 @@ def test_people_judge_what_was_drawn_and_the_estimate_reads_it(
     replace_in_dataset(project, "people: {path: people.txt", "people: {path: judgments/people.csv")
     capsys.readouterr()
 
-    estimate = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "llm"]
-    assert main([*estimate, "--json"]) == 0
+    assert main([*ESTIMATE, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["people_queries"], record["queries"]) == (12, cases.QUERIES)
     assert record["unjudged"]["people"] == {"plain": 0, "live": 0}
@@ -55,7 +48,7 @@ def test_people_judge_what_was_drawn_and_the_estimate_reads_it(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "no query: name the id of one"), ("q1\nq999\n", "no list has a document for 1 query")],
+    [("", "no query: name"), ("q1\nq999\n", "document for 1 query")],
 )
 def test_queries_that_cannot_be_judged_are_refused(
     text: str, message: str, project: Path, capsys: Capture

@@ -60,9 +60,9 @@ def test_a_second_judge_gets_the_same_documents(root: Path, capsys: Capture) -> 
     record = json.loads(run(capsys, DATASET, "--judge", "ann", "--json"))
     assert {row["document"] for row in record["documents"]} == {"d5", "d9"}
     out = run(capsys, DATASET, "--judge", "bob", "--export", "bob.csv")
-    assert "4 documents to judge, grades 0 to 2" in out
-    command = f"fusion-bench judge {DATASET} --judge bob --import bob.csv"
-    assert f"Next: fill in the column 'grade', then {command}\n" in out
+    assert "4 documents to judge" in out
+    assert "grades 0 to 2" in out
+    assert out.endswith(f" judge {DATASET} --judge bob --import bob.csv\n")
     assert ",2," not in (root / "bob.csv").read_text(encoding="utf-8")
     target = "datasets/tiny/judgments/qrels.txt"
     run(capsys, DATASET, "--write-qrels", target)
@@ -80,11 +80,11 @@ def test_a_sheet_with_grades_is_not_replaced_before_they_are_read(
     sheet = root / "s.csv"
     rows = sheet.read_text(encoding="utf-8").splitlines()
     sheet.write_text("\n".join([rows[0], rows[1][:-2] + ",1,"]), encoding="utf-8")
-    assert "s.csv is there, and this program did not write it" in refuse(capsys, *export)
+    assert "s.csv is there" in refuse(capsys, *export)
     run(capsys, DATASET, "--judge", "ann", "--import", "s.csv")
     assert "3 documents to judge" in run(capsys, *export)
     sheet.write_text("my notes\n", encoding="utf-8")
-    assert "s.csv is there, and this program did not write it" in refuse(capsys, *export)
+    assert "s.csv is there" in refuse(capsys, *export)
     run(capsys, *export, "--force")
 
 
@@ -92,9 +92,7 @@ def test_a_sheet_without_grades_says_what_to_fill_in(root: Path, capsys: Capture
     run(capsys, DATASET, "--export", "s.csv")
     out = run(capsys, DATASET, "--import", "s.csv")
     assert out.startswith("0 grades read")
-    assert out.endswith(
-        "Next: fill in the column 'grade' of s.csv, and run the same command again\n"
-    )
+    assert "column 'grade' of s.csv" in out
     rows = (root / "s.csv").read_text(encoding="utf-8").splitlines()
     text = "\n".join([rows[0], *(f"{row[:-2]},1," for row in rows[1:])])
     (root / "s.csv").write_text(text, encoding="utf-8")
@@ -117,7 +115,8 @@ def test_qrels_beyond_the_datasets_folder_are_to_be_copied(root: Path, capsys: C
     """A dataset names no file beyond its folder."""
     judge_sheet(root, capsys, "ann", "q2,d4,2")
     out = run(capsys, DATASET, "--write-qrels", "new.txt")
-    assert f"Next: copy it into datasets/tiny, and write 'qrels: new.txt' into {DATASET}\n" in out
+    assert "copy it into datasets/tiny" in out
+    assert f"'qrels: new.txt' into {DATASET}\n" in out
     assert "needs --write-qrels" in refuse(capsys, DATASET, "--list", "--combine", "mean")
 
 
@@ -126,13 +125,11 @@ def test_the_grades_of_all_judges_become_qrels(root: Path, capsys: Capture) -> N
     judge_sheet(root, capsys, "bob", "q2,d4,1", "q2,d8,0")
     target = "datasets/tiny/judgments/qrels.txt"
     out = run(capsys, DATASET, "--write-qrels", target)
-    assert "3 documents of 2 judges (ann, bob): 2 new, 1 with another grade than before." in out
-    assert "2 have several judges, who disagree on 1 (majority decides)." in out
-    assert "Next: write 'qrels: judgments/qrels.txt' into datasets/tiny/dataset.yaml" in out
+    assert "(ann, bob): 2 new, 1 with" in out
+    assert "disagree on 1 (majority" in out
+    assert f"'qrels: judgments/qrels.txt' into {DATASET}" in out
     rows = (root / target).read_text(encoding="utf-8").splitlines()
-    assert "q2 0 d4 1" in rows
-    assert "q1 0 d2 1" in rows
-    assert "q1 0 d1 1" in rows
+    assert {"q2 0 d4 1", "q1 0 d2 1", "q1 0 d1 1"} <= set(rows)
     run(capsys, DATASET, "--write-qrels", target, "--combine", "first")
     assert "q2 0 d4 2" in (root / target).read_text(encoding="utf-8").splitlines()
     edit(root, DATASET, "qrels: qrels.txt", "qrels: judgments/qrels.txt")
@@ -153,13 +150,13 @@ def test_a_dataset_without_judgments(root: Path, capsys: Capture) -> None:
 def test_a_scale_beyond_the_keys_is_judged_in_a_spreadsheet(root: Path, capsys: Capture) -> None:
     """And the scale holds what a judge has graded, for the next sitting and for other judges."""
     out = run(capsys, "datasets/tiny", "--max-grade", "12", "--export", "s.csv")
-    assert "4 documents to judge, grades 0 to 12" in out
+    assert "grades 0 to 12" in out
     (root / "s.csv").write_text("query,document,grade\nq2,d4,12\n", encoding="utf-8")
     words = ("datasets/tiny", "--judge", "ann")
     run(capsys, *words, "--max-grade", "12", "--import", "s.csv")
     assert json.loads(run(capsys, *words, "--json"))["max_grade"] == 12
     assert json.loads(run(capsys, "datasets/tiny", "--judge", "bob", "--json"))["max_grade"] == 12
-    with pytest.raises(ConfigError, match="grades up to 12 have no keys"):
+    with pytest.raises(ConfigError, match="up to 12"):
         require_keys(12)
     require_keys(9)
 
@@ -168,10 +165,7 @@ def test_a_scale_beyond_the_keys_is_judged_in_a_spreadsheet(root: Path, capsys: 
     ("words", "message"),
     [
         (("tiny", "--export", "a.csv", "--list"), "--list"),
-        (
-            ("tiny", "--export", "a.xlsx"),
-            "--export: a.xlsx: it writes comma-separated values (CSV)",
-        ),
+        (("tiny", "--export", "a.xlsx"), "--export: a.xlsx: it writes"),
         (("tiny", "--measure", "P@5"), "needs --next BUDGET"),
         (("tiny", "--next", "5", "--import", "a.csv"), "--next"),
         (("tiny", "--import", "no.csv"), "no.csv: no such file"),
@@ -193,16 +187,16 @@ def test_files_of_the_dataset_are_not_replaced(root: Path, capsys: Capture) -> N
     judge_sheet(root, capsys, "ann", "q2,d4,2")
     before = (root / "datasets/tiny/qrels.txt").read_bytes()
     err = refuse(capsys, DATASET, "--write-qrels", "datasets/tiny/qrels.txt")
-    assert "qrels.txt is one of the files of datasets/tiny/dataset.yaml" in err
+    assert f"files of {DATASET}" in err
     for name in (DATASET, "datasets/tiny/a.trec", "new.txt"):
         assert "name it .csv" in refuse(capsys, EXPERIMENT, "--export", name)
     for judge, sheet in (("ann", "ann"), ("judge", "new")):
         file = f"datasets/tiny/judgments/{sheet}.csv"
         err = refuse(capsys, EXPERIMENT, "--judge", judge, "--export", file, "--force")
-        assert f"{file} is one of the files of" in err
+        assert f"{file} is one" in err
     (root / "x.trec").write_text("q1 Q0 d1 1 2 x\n", encoding="utf-8")
     err = refuse(capsys, DATASET, "--write-qrels", "x.trec")
-    assert "x.trec is there, and this program did not write it" in err
+    assert "x.trec is there" in err
     assert "name it .txt" in refuse(capsys, DATASET, "--write-qrels", "q.csv")
     assert (root / "datasets/tiny/qrels.txt").read_bytes() == before
 
@@ -211,10 +205,10 @@ def test_a_machines_grades_are_not_mixed_with_peoples(root: Path, capsys: Captur
     judge_sheet(root, capsys, "ann", "q2,d4,2")
     edit(root, DATASET, "qrels: qrels.txt", "qrels: {path: qrels.txt, kind: machine}")
     err = refuse(capsys, DATASET, "--write-qrels", "datasets/tiny/judgments/qrels.txt")
-    assert "a machine gave these grades" in err
+    assert "a machine" in err
     assert not (root / "datasets/tiny/judgments/qrels.txt").exists()
 
 
 def test_complete_judgments_need_no_judge(root: Path, capsys: Capture) -> None:
     edit(root, DATASET, "name: tiny", "name: tiny\njudgments: complete")
-    assert "its judgments are complete" in refuse(capsys, DATASET, "--list")
+    assert "judgments are complete" in refuse(capsys, DATASET, "--list")

@@ -26,6 +26,11 @@ KEY = "sk-secret-of-the-test"
 FILLER = "Sailors watch the sky because a change of wind is the first sign of a storm at sea today."
 
 
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
 def write_documents(folder: Path, count: int) -> Path:
     rows = [{"id": f"d{n}", "text": f"Storm number {n}. {FILLER}"} for n in range(count)]
     rows.append({"id": "short", "text": "Too short."})
@@ -45,11 +50,8 @@ def words_of(folder: Path, url: str, *more: str) -> list[str]:
     return ["queries", *more, "--llm", "model=m", "--llm", f"base_url={url}/v1", *store]
 
 
-def test_queries_are_marked(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queries_are_marked(tmp_path: Path, capsys: Capture) -> None:
     """One a document, synthetic, with its origin; a second run asks for nothing."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     documents, out = write_documents(tmp_path, 6), tmp_path / "generated.jsonl"
     with serving(ModelServer(passage=write_query, key=KEY)) as server:
         words = words_of(tmp_path, server.url, "generate", "--documents", str(documents))
@@ -69,11 +71,8 @@ def test_queries_are_marked(
     assert "sk-secret" not in (out.read_text() + str(first))
 
 
-def test_answers_that_are_no_queries(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_that_are_no_queries(tmp_path: Path, capsys: Capture) -> None:
     """Refusals and other forms are counted, never filled."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     said = ["I cannot help.", '{"query": 3}', '{"query": "x"}', '{"query": "a fine query"}']
     answers = iter(said)
     out = tmp_path / "generated.jsonl"
@@ -81,7 +80,7 @@ def test_answers_that_are_no_queries(
     with serving(ModelServer(passage=lambda _: next(answers))) as server:
         words = words_of(tmp_path, server.url, "generate", "--documents", str(documents))
         assert main([*words, "--llm", "concurrency=1", "--out", str(out)]) == 0
-    assert "note: 3 answers without a usable query" in capsys.readouterr().out
+    assert "note: 3 answers" in capsys.readouterr().out
     assert len(out.read_text().splitlines()) == 1
 
 
@@ -167,11 +166,7 @@ def generated(tmp_path: Path) -> Path:
     return path
 
 
-def test_filter_command(
-    generated: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-
+def test_filter_command(generated: Path, tmp_path: Path, capsys: Capture) -> None:
     def check(prompt: str) -> str:
         number = int(prompt.partition("The query:\n<<<\nstorm ")[2].partition("\n")[0])
         return json.dumps(dict.fromkeys(CRITERIA, number < 12))
@@ -183,28 +178,21 @@ def test_filter_command(
         words = words_of(tmp_path, server.url, "filter", str(generated))
         assert main([*words, "--documents", str(documents), "--out", str(out)]) == 0
     assert "kept 12, dropped 12" in capsys.readouterr().out
-    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == [
-        f"q{n}" for n in range(12)
-    ]
+    kept = [json.loads(line)["id"] for line in out.read_text().splitlines()]
+    assert kept == [f"q{n}" for n in range(12)]
 
 
 @pytest.mark.parametrize(
     ("votes", "message"),
     [
-        ("", "0 votes, 0 of them to keep: at least 20 are needed"),
+        ("", "at least 20"),
         ('{"id": "q1"}\n', "a vote needs an 'id', and 'keep'"),
         ('{"id": "q99", "keep": true}\n', "no query 'q99'"),
     ],
 )
 def test_broken_votes(
-    generated: Path,
-    tmp_path: Path,
-    votes: str,
-    message: str,
-    capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
+    generated: Path, tmp_path: Path, votes: str, message: str, capsys: Capture
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / "generated.votes.jsonl").write_text(votes)
     documents = write_documents(tmp_path, 24)
     words = words_of(tmp_path, "http://127.0.0.1:9", "filter", str(generated))  # is not asked
@@ -213,9 +201,7 @@ def test_broken_votes(
     assert message in capsys.readouterr().err
     (tmp_path / "generated.votes.jsonl").unlink()
     assert main(words) == 2
-    assert f"no votes yet: give some with 'fusion-bench queries vote {generated}" in (
-        capsys.readouterr().err
-    )
+    assert f"queries vote {generated}" in capsys.readouterr().err
 
 
 def test_votes_need_a_terminal(generated: Path, tmp_path: Path, capsys: Capture) -> None:

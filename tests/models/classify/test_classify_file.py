@@ -32,12 +32,8 @@ def test_predictions_stand_beside_what_was_known(tmp_path: Path) -> None:
     path = write_queries(tmp_path, *QUERIES)
     made = classify_file(path, RuleClassifier(), out, records=records)
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert [line.pop("predicted_type") for line in lines] == [
-        "local",
-        "global",
-        "relationship",
-        "relationship",
-    ]
+    predicted = ["local", "global", "relationship", "relationship"]
+    assert [line.pop("predicted_type") for line in lines] == predicted
     assert all(0 <= line.pop("predicted_confidence") <= 1 for line in lines)
     assert lines == list(QUERIES)
     classified = [
@@ -64,8 +60,8 @@ def test_the_command_prints_tables(tmp_path: Path, capsys: Capture) -> None:
     path = write_queries(tmp_path, *QUERIES)
     assert main(["classify", str(path), "--out", str(tmp_path / "o.jsonl")]) == 0
     printed = capsys.readouterr().out
-    assert "Given and predicted types" in printed
-    assert "predicted as given: 33.3% of the queries with a type" in printed
+    assert "predicted types" in printed
+    assert "as given: 33.3%" in printed
 
 
 @pytest.mark.parametrize(
@@ -79,11 +75,7 @@ def test_the_command_prints_tables(tmp_path: Path, capsys: Capture) -> None:
         (QUERIES, ["--method", "chat", "--set", "modle=m"], "did you mean 'model'?"),
         (QUERIES, ["--method", "chat", "--set", "model"], "KEY=VALUE is needed"),
         (QUERIES, ["--records", "o.jsonl"], "two of them name the same file"),
-        (
-            QUERIES,
-            ["--out", "queries.jsonl"],
-            "queries.jsonl would replace an input of this command",
-        ),
+        (QUERIES, ["--out", "queries.jsonl"], "queries.jsonl would replace an input"),
     ],
 )
 def test_what_the_command_refuses(

@@ -97,15 +97,11 @@ def test_known_names_count_wherever_they_stand() -> None:
 
 
 def test_other_forms_of_a_query() -> None:
-    text = "What is the difference between a rook and a bishop?"
-    assert expand_query(text) == [
-        "difference between rook and bishop",
-        "What is the comparison between a rook and a bishop?",
-    ]
+    text = "What is the difference of rooks?"
+    assert expand_query(text) == ["difference rooks", text.replace("difference", "comparison")]
     assert expand_query("rook") == expand_query("") == expand_query("is the") == []
-    assert RuleClassifier(synonyms={"rook": ["tower"]}).classify_text("rook").expanded_queries == (
-        "tower",
-    )
+    towers = RuleClassifier(synonyms={"rook": ["tower"]}).classify_text("rook")
+    assert towers.expanded_queries == ("tower",)
     assert len(expand_query("a b", {"b": [str(n) for n in range(9)]})) == MOST
 
 

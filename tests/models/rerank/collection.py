@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from fusion_bench.io.provenance import ListMeta, read_meta
 from tests import tiny
 
 YAML = "datasets/tiny/dataset.yaml"
@@ -37,6 +38,13 @@ def make(root: Path, *, queries: int = 0) -> Path:
     write(folder / "corpus.jsonl", texts)
     write(folder / "queries.jsonl", asked)
     return root
+
+
+def read_written_meta(path: Path) -> ListMeta:
+    """The provenance beside a list."""
+    meta = read_meta(path)
+    assert meta is not None
+    return meta
 
 
 def write(path: Path, lines: list[str]) -> None:

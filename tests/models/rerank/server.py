@@ -197,6 +197,35 @@ class Loopback:
         return said | {"model": self.model}
 
 
+@dataclass
+class ChatServer(Loopback):
+    """A language model for other questions than scores; a subclass says what it is asked."""
+
+    dialect: str = "chat"
+    choice: Json = field(default_factory=dict)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(
+            "/chat/completions",
+            frozenset({"model", "messages"}),
+            frozenset({"temperature", "max_tokens", "max_completion_tokens"}),
+        )
+
+    def write_content(self, prompt: str) -> object:
+        """The content of the answer; what is no text becomes JSON."""
+        raise NotImplementedError
+
+    def answer(self, body: Json) -> Json:
+        said = self.write_content(body["messages"][0]["content"])
+        content = said if isinstance(said, str) else json.dumps(said)
+        return {
+            "model": self.model,
+            "choices": [{"message": {"role": "assistant", "content": content}, **self.choice}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10},
+        }
+
+
 class _Handler(JsonHandler):
     state: Loopback
 
@@ -270,6 +299,23 @@ def serving(state: Loopback, port: int = 0) -> Iterator[Loopback]:
             yield state
         finally:
             state.release.set()
+
+
+class HangOnce:
+    """Lets the first calls pass, and holds back the answer to the next one alone.
+
+    Args:
+        passed: How many calls pass.
+    """
+
+    def __init__(self, passed: int) -> None:
+        self._passed, self.reached = passed, threading.Event()
+
+    def __call__(self, number: int) -> str | None:
+        if number < self._passed or self.reached.is_set():
+            return None
+        self.reached.set()
+        return "hang"
 
 
 @cache

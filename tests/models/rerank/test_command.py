@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,14 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.provenance import read_meta
 from tests.child_processes import running_child
-from tests.models.rerank.collection import YAML, make
-from tests.models.rerank.server import Loopback, closed_port, plain_score, serving
+from tests.models.rerank.collection import YAML, make, read_written_meta
+from tests.models.rerank.server import HangOnce, Loopback, closed_port, plain_score, serving
 from tests.tiny import edit
 
 Capture = pytest.CaptureFixture[str]
 LIST = Path("datasets/tiny/rerank/rrf-jina.jsonl")
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(make(tmp_path))
-    monkeypatch.setenv("JINA_API_KEY", "sk-jina-0123456789")
-    return tmp_path
+ENVIRONMENT = {**os.environ, "JINA_API_KEY": "k1234567"}
 
 
 def command(state: Loopback, *options: str) -> list[str]:
@@ -38,6 +30,33 @@ def command(state: Loopback, *options: str) -> list[str]:
         "rerank", "--dataset", "tiny", "--system", "rrf", "--provider", "jina",
         "--set", f"base_url={state.url}", "--store", "s.sqlite", *options,
     ]  # fmt: skip
+
+
+def in_child(state: Loopback, *options: str) -> list[str]:
+    """The command as a process of its own, one call at a time."""
+    options = ("--set", "concurrency=1", *options)
+    return [sys.executable, "-m", "fusion_bench", *command(state, *options)]
+
+
+def with_spare(state: Loopback, spare: Loopback, options: str = "") -> list[str]:
+    """The command with a TEI server for when the first one fails; no call is repeated."""
+    Path("c.yaml").write_text(
+        "settings: {retry: {attempts: 1}}\nproviders:\n"
+        f"  spare: {{method: tei, {options}base_url: '{spare.url}'}}\n",
+        encoding="utf-8",
+    )
+    config = ("--fallback", "spare", "--config", "c.yaml", "--set", "concurrency=1")
+    return command(state, *config)
+
+
+def count_rows(store: Path, table: str, pattern: str = "%") -> int:
+    with sqlite3.connect(store) as db:
+        (count,) = db.execute(
+            f"SELECT count(*) FROM {table} WHERE value LIKE ?",  # noqa: S608 - our own table
+            (pattern,),
+        ).fetchone()
+    db.close()
+    return int(count)
 
 
 def rows(path: Path = LIST) -> list[dict[str, Any]]:
@@ -51,8 +70,9 @@ def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -
         assert main(command(state)) == 0  # everything is stored
     capsys.readouterr()
     assert err == ""
-    assert "jina/resolved-model: 4 queries" in out
-    assert f"Written: {LIST}; in dataset.yaml:\nrerank:\n" in out
+    assert "jina/resolved-model: 4" in out
+    assert "0 retries, price not known" in " ".join(out.split())
+    assert f"Written: {LIST}; " in out
     assert "latency per query" in out
     with serving(Loopback("jina", url=state.url)) as other:  # the same scores, another ledger
         given = command(state, "--split", "test", "--out", "y.jsonl")
@@ -69,13 +89,10 @@ def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -
     meta = dataset.provenance["rrf-jina"]
     assert (meta.asked, meta.system, meta.depth) == ("jina/resolved-model", "rrf", 50)
     assert meta.providers == {"jina/resolved-model": ("q1", "q2", "q3", "q4")}
-    assert meta.ledger["calls"] == 4
-    assert meta.ledger["queries_answered"] == 4
-    assert meta.settings["settings"]["breaker"] == {
-        "failures": 5,
-        "open_seconds": 30.0,
-        "half_open_calls": 3,
-    }
+    assert (meta.ledger["calls"], meta.ledger["queries_answered"]) == (4, 4)
+    assert (meta.ledger["cost"], meta.ledger["searches"]) == (None, 4)
+    breaker = {"failures": 5, "open_seconds": 30.0, "half_open_calls": 3}
+    assert meta.settings["settings"]["breaker"] == breaker
     experiment = root / "experiments/e.yaml"
     edit(root, "experiments/e.yaml", "reranker: r", "reranker: rrf-jina")
     assert main(["eval", str(experiment), "--no-plots"]) == 0
@@ -84,11 +101,9 @@ def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -
 def test_depth_split_and_systems_of_an_experiment(root: Path, capsys: Capture) -> None:
     with serving(Loopback("jina")) as state:
         options = ["--depth", "1", "--split", "test", "--out", "x.jsonl", "--json"]
-        given = command(state, *options, "--experiment", "experiments/e.yaml")
-        given[given.index("rrf")] = "two"
-        assert main(given) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["list"] == "x.jsonl"
+        options += ["--experiment", "experiments/e.yaml", "--system", "two"]
+        assert main(command(state, *options)) == 0
+    assert json.loads(capsys.readouterr().out)["list"] == "x.jsonl"
     assert [row["query"] for row in rows(Path("x.jsonl"))] == ["q1", "q2", "q4"]
     assert (root / "x.jsonl.meta.json").exists()
 
@@ -96,15 +111,13 @@ def test_depth_split_and_systems_of_an_experiment(root: Path, capsys: Capture) -
 def test_a_dry_run_prints_the_price_and_asks_nobody(root: Path, capsys: Capture) -> None:
     with serving(Loopback("jina")) as state:
         assert main(command(state, "--dry-run")) == 0
-        assert "price: not known: set price." in capsys.readouterr().out
+        assert "price: not known" in capsys.readouterr().out
         priced = command(state, "--dry-run", "--set", "price.per_million_tokens=1000000")
         assert main([*priced, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert main(priced) == 0
     assert state.requests == []
-    assert found["queries"] == 4
-    assert found["calls"] == 4
-    assert found["stored"] == 0
+    assert (found["queries"], found["calls"], found["stored"]) == (4, 4, 0)
     assert found["cost"] == found["usage"]["tokens"] > 0
     assert f"price: about {found['cost']:.4f}" in capsys.readouterr().out
     assert not (root / LIST).exists()
@@ -114,16 +127,14 @@ def test_max_cost_stops_and_the_same_command_goes_on(root: Path, capsys: Capture
     price = ["--set", "price.per_million_tokens=1000000", "--set", "concurrency=1"]
     with serving(Loopback("jina")) as state:
         assert main(command(state, "--max-cost", "1")) == 2
-        assert "--max-cost needs the price of jina/" in capsys.readouterr().err
+        assert "price of jina/" in capsys.readouterr().err
         assert main(command(state, "--max-cost", "30", *price)) == 2
-        err = capsys.readouterr().err
-        assert "--max-cost" in err
+        assert "--max-cost" in capsys.readouterr().err
         assert 0 < len(state.requests) < 4
         assert not (root / LIST).exists()
         assert main(command(state, "--max-cost", "1000", *price)) == 0
     assert set(state.paid.values()) == {1}
-    meta = read_meta(root / LIST)
-    assert meta is not None
+    meta = read_written_meta(root / LIST)
     assert meta.ledger["cost"] == 5 * sum(state.paid.values())  # both runs together
 
 
@@ -141,34 +152,18 @@ def test_a_price_per_1000_searches_counts_requests(capsys: Capture, dialect: str
     assert ledger["cost"] == pytest.approx(4 * 0.02)
 
 
-def test_a_price_that_nobody_gave_is_not_known(root: Path, capsys: Capture) -> None:
-    with serving(Loopback("jina")) as state:
-        assert main(command(state)) == 0
-    assert "0 retries, price not known" in capsys.readouterr().out
-    meta = read_meta(root / LIST)
-    assert meta is not None
-    assert (meta.ledger["cost"], meta.ledger["searches"]) == (None, 4)
-
-
 def test_a_degraded_list_says_so_query_by_query(root: Path, capsys: Capture) -> None:
-    retry = "settings:\n  retry: {attempts: 1}\n"
     with (
         serving(Loopback("jina", fail={0: "503", 1: "429"}.get)) as state,
         serving(Loopback("tei", score=lambda _, d: [0.25] * len(d))) as spare,
     ):
-        Path("c.yaml").write_text(
-            f"providers:\n  spare: {{method: tei, base_url: '{spare.url}'}}\n{retry}",
-            encoding="utf-8",
-        )
-        given = command(state, "--fallback", "spare", "--config", "c.yaml")
-        assert main([*given, "--set", "concurrency=1"]) == 4
+        given = with_spare(state, spare)
+        assert main(given) == 4
         out = capsys.readouterr().out
-        meta = read_meta(root / LIST)
-        assert meta is not None
+        meta = read_written_meta(root / LIST)
         again = main(given)
-    assert "tei/resolved-model@abc: 1 query" in out
-    assert "fused order: 1 query" in out
-    assert "degraded: 2 queries" in out
+    for line in ("tei/resolved-model@abc: 1", "fused order: 1", "degraded: 2"):
+        assert line in out
     by_reason = {why.split()[-1]: query for query, why in meta.degraded.items()}
     assert set(by_reason) == {"server", "rate_limit"}
     scored = {row["query"]: row["score"] for row in rows()}
@@ -176,26 +171,16 @@ def test_a_degraded_list_says_so_query_by_query(root: Path, capsys: Capture) -> 
     assert len(scored) == 4
     assert meta.providers["tei/resolved-model@abc"] == (by_reason["server"],)
     assert meta.providers["fused order"] == (by_reason["rate_limit"],)
-    final = read_meta(root / LIST)
-    assert final is not None
-    assert final.degraded == {}
+    assert read_written_meta(root / LIST).degraded == {}
 
 
-def test_providers_of_two_spaces_share_the_unit_scale(root: Path, capsys: Capture) -> None:
+def test_providers_of_two_spaces_share_the_unit_scale(root: Path) -> None:
     with (
         serving(Loopback("jina", fail={0: "close"}.get)) as state,
         serving(Loopback("tei", score=lambda _, d: [0.0] * len(d))) as spare,
     ):
-        Path("c.yaml").write_text(
-            "settings: {retry: {attempts: 1}}\nproviders:\n"
-            f"  spare: {{method: tei, space: logit, base_url: '{spare.url}'}}\n",
-            encoding="utf-8",
-        )
-        given = command(state, "--fallback", "spare", "--config", "c.yaml")
-        assert main([*given, "--set", "concurrency=1"]) == 4
-    capsys.readouterr()
-    meta = read_meta(root / LIST)
-    assert meta is not None
+        assert main(with_spare(state, spare, "space: logit, ")) == 4
+    meta = read_written_meta(root / LIST)
     assert meta.score_space == "unit"
     (degraded,) = meta.degraded
     assert {row["score"] for row in rows() if row["query"] == degraded} == {0.5}
@@ -207,7 +192,7 @@ def test_a_production_run_keeps_its_deadline(root: Path, capsys: Capture) -> Non
         assert main(command(state, "--config", "c.yaml", "--set", "concurrency=1")) in {2, 4}
     told = "".join(capsys.readouterr())
     assert "timeout" in told
-    assert (root / LIST).exists() or "no query was scored" in told
+    assert (root / LIST).exists() or "no query was" in told
 
 
 def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
@@ -215,7 +200,7 @@ def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
     blocked.mkdir()  # where the record has to go
     with serving(Loopback("jina")) as state:
         assert main(command(state, "--out", "blocked.jsonl")) == 2
-        assert "blocked.jsonl: cannot be written" in capsys.readouterr().err
+        assert "blocked.jsonl: cannot" in capsys.readouterr().err
         blocked.rmdir()
         assert main(command(state, "--out", "blocked.jsonl")) == 0  # and nothing was lost
     assert set(state.paid.values()) == {1}
@@ -224,25 +209,22 @@ def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
 def test_a_system_that_does_not_fit(root: Path, capsys: Capture) -> None:
     edit(root, "experiments/e.yaml", "  one:\n    runs: [a, b]", "  one:\n    runs: [a, c]")
     with serving(Loopback("jina")) as state:
-        given = command(state, "--experiment", "experiments/e.yaml")
-        given[given.index("rrf")] = "one"
-        assert main(given) == 2
-    assert "system 'one': runs.1: unknown run 'c'" in capsys.readouterr().err
+        options = ("--experiment", "experiments/e.yaml", "--system", "one")
+        assert main(command(state, *options)) == 2
+    assert "runs.1: unknown run 'c'" in capsys.readouterr().err
 
 
-def test_a_query_without_candidates_is_left_out(root: Path, capsys: Capture) -> None:
+def test_a_query_without_candidates_is_left_out(root: Path) -> None:
     edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "")
     with serving(Loopback("jina")) as state:
-        given = command(state, "--out", "x.jsonl")
-        given[given.index("rrf")] = "a"
-        assert main(given) == 0
-    assert "jina/resolved-model: 3 queries" in capsys.readouterr().out
+        assert main(command(state, "--out", "x.jsonl", "--system", "a")) == 0
+    assert {row["query"] for row in rows(Path("x.jsonl"))} == {"q1", "q2", "q4"}
 
 
 def test_nobody_scored_anything(root: Path, capsys: Capture) -> None:
     with serving(Loopback("jina", fail=lambda _: "text")) as state:
         assert main(command(state)) == 2
-    assert "no query was scored: fused order after jina/" in capsys.readouterr().err
+    assert "fused order after jina/" in capsys.readouterr().err
     assert not (root / LIST).exists()
 
 
@@ -298,10 +280,7 @@ def test_texts_that_are_missing(
     ("text", "problem"),
     [
         ("chain: [a]\n", "c.yaml:1: chain.0: unknown provider 'a' (known: none)"),
-        (
-            "providers:\n  a: {method: nope}\n",
-            "providers.a: unknown rerank provider 'nope'",
-        ),
+        ("providers:\n  a: {method: nope}\n", "providers.a: unknown rerank provider 'nope'"),
         ("settings: {timeout_ms: 0}\n", "c.yaml:1: settings.timeout_ms: input should be greater"),
         ("settings: {top_k: 5}\n", "c.yaml:1: settings.top_k: 'top_k' is now the system's"),
         ("settings: {srtict: 1}\n", "settings.srtict: unknown key 'srtict'; did you mean 'strict'"),
@@ -323,14 +302,11 @@ def test_a_wrong_configuration_is_located(
 def test_without_a_provider(root: Path, capsys: Capture) -> None:
     given = ["rerank", "--dataset", "tiny", "--system", "a"]
     assert main(given) == 2
-    assert "no provider: name one with --provider (known: chat, cohere" in capsys.readouterr().err
+    assert "--provider (known: chat, cohere" in capsys.readouterr().err
     (root / "c.yaml").write_text("providers: {n: noop}\nchain: [n]\n", encoding="utf-8")
     assert main([*given, "--config", "c.yaml", "--store", "s.sqlite"]) == 0
-    assert rows(Path("datasets/tiny/rerank/a-noop.jsonl"))[0] == {
-        "query": "q1",
-        "document": "d2",
-        "score": 2.0,
-    }
+    first = {"query": "q1", "document": "d2", "score": 2.0}
+    assert rows(Path("datasets/tiny/rerank/a-noop.jsonl"))[0] == first
 
 
 @pytest.mark.usefixtures("root")
@@ -339,6 +315,8 @@ def test_a_reranker_of_ones_own(capsys: Capture) -> None:
     given += ["--store", "s.sqlite", "--set"]
     assert main([*given, "object=tests.models.rerank.calls.test_chain:Words"]) == 0
     assert "overlap/words: 4 queries" in capsys.readouterr().out
+    scores = {row["score"] for row in rows(Path("datasets/tiny/rerank/a-python.jsonl"))}
+    assert scores == {2 / 3}, "two of three words"
     for wrong, problem in (
         ("no.such:Thing", "No module named"),
         ("json:Nothing", "has no attribute"),
@@ -352,60 +330,39 @@ def test_a_reranker_of_ones_own(capsys: Capture) -> None:
 def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
     """Killed while the server holds an answer back; what it had sent is not asked for again."""
     make(tmp_path, queries=30)
-    reached = threading.Event()
-
-    def fail(number: int) -> str | None:
-        if number < 10 or reached.is_set():
-            return None
-        reached.set()
-        return "hang"
-
-    state = Loopback("jina", fail=fail)
-    with serving(state):
-        given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
-        env = {**os.environ, "JINA_API_KEY": "k1234567"}
-        with running_child(given, cwd=tmp_path, env=env) as first:
-            assert reached.wait(120)
+    hangs = HangOnce(10)
+    with serving(Loopback("jina", fail=hangs)) as state:
+        given = in_child(state)
+        with running_child(given, cwd=tmp_path, env=ENVIRONMENT) as first:
+            assert hangs.reached.wait(120)
             first.send_signal(signal.SIGKILL)
             assert first.wait() == -signal.SIGKILL
         paid = dict(state.paid)
         assert len(paid) == 10 * 12
         state.release.set()
-        done = subprocess.run(given, cwd=tmp_path, env=env, check=False, capture_output=True)
+        done = subprocess.run(
+            given, cwd=tmp_path, env=ENVIRONMENT, check=False, capture_output=True
+        )
     assert done.returncode == 0, done.stderr
     assert len(state.paid) == 30 * 12
     assert set(state.paid.values()) == {1}
-    with sqlite3.connect(tmp_path / "s.sqlite") as db:
-        (calls,) = db.execute(
-            "SELECT count(*) FROM events WHERE value LIKE '%\"call\"%'"
-        ).fetchone()
-    db.close()
-    assert calls == 30
+    assert count_rows(tmp_path / "s.sqlite", "events", '%"call"%') == 30
 
 
 def test_a_second_run_waits_and_pays_only_for_what_the_first_did_not(tmp_path: Path) -> None:
     make(tmp_path, queries=5)
     (tmp_path / "slow.yaml").write_text("settings: {timeout_ms: 600000}\n")
-    reached = threading.Event()
-
-    def fail(number: int) -> str | None:
-        if number != 2:
-            return None
-        reached.set()
-        return "hang"
-
-    state = Loopback("jina", fail=fail)
-    with serving(state):
-        options = ("--set", "concurrency=1", "--config", "slow.yaml")
-        given = [sys.executable, "-m", "fusion_bench", *command(state, *options)]
-        env = {**os.environ, "JINA_API_KEY": "k1234567"}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with running_child(given, cwd=tmp_path, env=env) as first:
-            assert reached.wait(120)
-            with running_child(given, cwd=tmp_path, env=env, text=True, **pipes) as second:
+    hangs = HangOnce(2)
+    with serving(Loopback("jina", fail=hangs)) as state:
+        given = in_child(state, "--config", "slow.yaml")
+        options: dict[str, Any] = {"cwd": tmp_path, "env": ENVIRONMENT}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with running_child(given, **options) as first:
+            assert hangs.reached.wait(120)
+            with running_child(given, **options, **pipes) as second:
                 assert second.stderr is not None
                 notes = (line for line in second.stderr if not line.startswith("progress: "))
-                assert next(notes).startswith("s.sqlite: another run asks jina/")
+                assert "another run asks" in next(notes)
                 assert len(state.requests) == 3
                 first.kill()
                 first.wait()
@@ -419,35 +376,25 @@ def test_a_second_run_waits_and_pays_only_for_what_the_first_did_not(tmp_path: P
 
 def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
     make(tmp_path, queries=5)
-    reached = threading.Event()
-
-    def fail(number: int) -> str | None:
-        if number == 2:
-            reached.set()
-            return "hang"
-        return None
-
-    state = Loopback("jina", fail=fail)
-    with serving(state):
-        given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
-        env = {**os.environ, "JINA_API_KEY": "k1234567"}
-        with running_child(
-            given,
+    hangs = HangOnce(2)
+    with (
+        serving(Loopback("jina", fail=hangs)) as state,
+        running_child(
+            in_child(state),
             cwd=tmp_path,
-            env=env,
+            env=ENVIRONMENT,
             stderr=subprocess.PIPE,
             text=True,
             # Whoever runs the tests in the background has the signal ignored, and children inherit.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        ) as run:
-            assert reached.wait(120)
-            run.send_signal(signal.SIGINT)
-            _, err = run.communicate(timeout=240)
+        ) as run,
+    ):
+        assert hangs.reached.wait(120)
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=240)
     assert run.returncode == 130
     assert "Traceback" not in err
-    with sqlite3.connect(tmp_path / "s.sqlite") as db:
-        assert db.execute("SELECT count(*) FROM scores").fetchone() == (2 * 12,)
-    db.close()
+    assert count_rows(tmp_path / "s.sqlite", "scores") == 2 * 12
 
 
 def test_retries_are_counted_and_not_printed(root: Path) -> None:
@@ -467,5 +414,5 @@ def test_retries_are_counted_and_not_printed(root: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "no query was scored" in done.stderr
+    assert "connection" in done.stderr
     assert "retry_scheduled" not in done.stderr

@@ -77,15 +77,13 @@ def test_no_text_is_stored(tmp_path: Path) -> None:
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("no database at all, but long enough to be looked at" * 20, encoding="utf-8")
-    with pytest.raises(DataError, match="text: not a usable score store"):
+    with pytest.raises(DataError, match="text: not a usable"):
         ScoreStore(text)
     later = tmp_path / "later"
-    with sqlite3.connect(later) as db:
-        db.execute("PRAGMA user_version = 3")
-    db.close()
-    with pytest.raises(DataError, match="later: score store of version 3"):
+    spoil(later, "PRAGMA user_version = 3")
+    with pytest.raises(DataError, match=r"later: .* version 3"):
         ScoreStore(later)
-    with pytest.raises(DataError, match="not a usable score store"):
+    with pytest.raises(DataError, match="not a usable"):
         ScoreStore(text / "below")
 
 
@@ -102,11 +100,11 @@ def test_an_edited_score_is_refused(tmp_path: Path, new: str) -> None:
     store.save_scores(WHO, "q", {"a": 0.5}, ("run", {"cost": 0.5}))
     spoil(path, "UPDATE scores SET value = replace(value, '0.5', ?)", new)
     for read in (store.read_scores, store.find_unread):
-        with pytest.raises(DataError, match="s: a row of scores is not as it was written"):
+        with pytest.raises(DataError, match="s: a row of scores "):
             read(WHO, "q", ["a"])
     assert store.read_scores(WHO, "q", ["b"]) == [None]
     spoil(path, "UPDATE events SET value = replace(value, '0.5', '0.0')")
-    with pytest.raises(DataError, match=r"a row of events is not .* where run is 'run'"):
+    with pytest.raises(DataError, match=r"events .* run is 'run'"):
         store.read_events("run")
 
 
@@ -116,7 +114,7 @@ def test_the_value_of_another_key_is_refused(tmp_path: Path) -> None:
     store.save_scores(WHO, "q", {"a": 0.5})
     store.save_scores(WHO, "q", {"b": 0.25})
     spoil(path, "UPDATE scores SET value = (SELECT min(value) FROM scores)")
-    with pytest.raises(DataError, match="not as it was written"):
+    with pytest.raises(DataError, match="row of scores"):
         store.read_scores(WHO, "q", ["a", "b"])
 
 
@@ -132,7 +130,7 @@ def test_a_score_that_is_no_number_is_refused_whatever_its_digest(
         text = add_line_digest(f'{{"score": {score}}}', key)
         db.execute("UPDATE scores SET value = ?", (text,))
     db.close()
-    with pytest.raises(DataError, match="not as it was written"):
+    with pytest.raises(DataError, match="row of scores"):
         store.read_scores(WHO, "q", ["a"])
 
 

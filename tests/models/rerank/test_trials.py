@@ -109,7 +109,7 @@ def test_a_blend_over_trials_misses_no_score(
     assert values["blended"] == values["a"]  # of one candidate any score keeps the order
     table = cost_table(collection)
     assert table is not None
-    assert "candidates of 3 trials together" in table.notes[1]
+    assert "of 3 trials" in table.notes[1]
 
 
 def test_a_simulation_replays_means_over_trials(tmp_path: Path) -> None:

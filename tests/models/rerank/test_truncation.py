@@ -43,5 +43,5 @@ def test_a_tokenizer_counts_exactly(tmp_path: Path) -> None:
     cut = Truncation(2, path)
     assert cut("incomprehensibilities a b") == "incomprehensibilities a"
     assert cut.label.startswith("2 tokens, sha256 ")
-    with pytest.raises(DataError, match=r"none\.json: cannot be read"):
+    with pytest.raises(DataError, match=r"none\.json"):
         _ = Truncation(2, tmp_path / "none.json").label

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.io.provenance import read_meta
 from tests.attacks.attack import Outcome
 from tests.attacks.hostile_server import Request, respond, serve_answers
 from tests.attacks.http_answers import dripping_body, text
 from tests.attacks.runner import run_here
-from tests.models.rerank.collection import make
+from tests.models.rerank.collection import make, read_written_meta
 from tests.models.rerank.server import Loopback, closed_port, serving
 
 LIST = "datasets/tiny/rerank/rrf-tei.jsonl"
@@ -52,10 +51,10 @@ def test_the_next_provider_is_asked(
     assert outcome.code == 4, outcome
     first = "not connected, so another provider is asked: http://127.0.0.1:"
     assert [message.startswith(first) for message in caplog.messages].count(True) == 1
-    meta = read_meta(tmp_path / LIST)
-    assert meta is not None
+    meta = read_written_meta(tmp_path / LIST)
     assert len(meta.providers["jina/resolved-model"]) == 4
-    assert set(meta.degraded.values()) == {"jina/resolved-model after tei: breaker"}
+    assert all(reason.endswith("after tei: breaker") for reason in meta.degraded.values())
+    assert len(meta.degraded) == 4
     # The breaker is open from the start; and the limit may pass before the request is sent.
     most = 0 if answer is None else 1
     least = 0 if answer is dripping_body else most
@@ -78,7 +77,8 @@ def test_the_limits_of_a_call_hold_before_the_first_one(settings: str, tmp_path:
     make(tmp_path)
     with serve_answers(dripping_body) as server:
         outcome = rerank(tmp_path, server.url, f"settings: {settings}\n")
-    assert (outcome.code, outcome.err) == (2, "error: tei: not connected within 100 ms\n")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "within 100 ms" in outcome.err
     assert len(server.requests) <= 1  # the limit may pass before it is sent
 
 
@@ -109,8 +109,6 @@ def test_a_server_that_comes_back_is_connected(tmp_path: Path) -> None:
     with serving(Loopback("jina")) as state, serve_answers(answer) as server:
         breaker = "settings: {breaker: {open_seconds: 0.000001}}\n"
         outcome = rerank(tmp_path, server.url, spare(state.url) + breaker, "--fallback", "spare")
-    meta = read_meta(tmp_path / LIST)
-    assert meta is not None
     assert outcome.code in {0, 4}, outcome
-    assert len(meta.providers["tei/late"]) >= 3
+    assert len(read_written_meta(tmp_path / LIST).providers["tei/late"]) >= 3
     assert requests.count("/info") == 2

@@ -128,7 +128,7 @@ def test_from_texts_to_a_report(
         assert len(state.requests) == calls
     out = capsys.readouterr().out
     assert set(state.paid.values()) == {1}
-    assert set(state.complaints) <= {"batch size > maximum allowed"}
+    assert all(complaint.startswith("batch size >") for complaint in state.complaints)
     yaml = (folder / "dataset.yaml").read_text(encoding="utf-8")
     write(folder / "dataset.yaml", [yaml + out.split("dataset.yaml:\n")[-1]])
     loaded = load_dataset(folder / "dataset.yaml")
@@ -142,7 +142,7 @@ def test_from_texts_to_a_report(
         assert [scores[document] for document in documents] == computed
     assert main(["eval", f"experiments/{name}.yaml", "--no-plots", "--out", "r"]) == 0
     out = capsys.readouterr().out
-    assert "Quality against cost and latency" in out
+    assert "against cost and latency" in out
     report = read_report(Path("r/report.json"))
     table = cost_table(report.collections[0])
     assert table is not None

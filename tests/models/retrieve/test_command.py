@@ -50,10 +50,9 @@ def test_a_run_becomes_part_of_the_dataset(yaml: Path, capsys: Capture) -> None:
     assert main(["retrieve", "bm25", "--dataset", "sea"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.splitlines()[-2:] == [
-        f"Written: {RUNS}/bm25.trec.gz",
-        "datasets/sea/dataset.yaml names it: bm25: {path: runs/bm25.trec.gz, roles: [keyword]}",
-    ]
+    written, named = out.splitlines()[-2:]
+    assert written == f"Written: {RUNS}/bm25.trec.gz"
+    assert named.endswith(": bm25: {path: runs/bm25.trec.gz, roles: [keyword]}")
     dataset = load_dataset(yaml)
     assert dataset.runs["bm25"].roles == {"keyword"}
     lists = ranked(RUNS / "bm25.trec.gz")
@@ -61,9 +60,9 @@ def test_a_run_becomes_part_of_the_dataset(yaml: Path, capsys: Capture) -> None:
     assert lists["q2"][0] == "d2"
     assert "q4" not in lists  # not judged
     assert main(["retrieve", "bm25", "--dataset", "sea"]) == 2
-    assert "there is a run already: --replace it" in capsys.readouterr().err
+    assert "--replace" in capsys.readouterr().err
     assert main(["retrieve", "bm25", "--dataset", "sea", "--replace", "--unjudged"]) == 0
-    assert "1 query found nothing (for example 'q4')" in capsys.readouterr().out
+    assert "1 query found nothing" in capsys.readouterr().out
 
 
 def test_whitespace_tokens_fill_the_lists_with_zeros(yaml: Path, capsys: Capture) -> None:
@@ -83,9 +82,8 @@ def test_two_files_are_enough(yaml: Path, capsys: Capture) -> None:
     given = ["retrieve", "bm25", "--documents", "datasets/sea/documents.jsonl"]
     given += ["--queries", "datasets/sea/queries.jsonl", "--split", "test"]
     assert main([*given, "--out", "mine/b.jsonl", "--name", "b"]) == 0
-    assert capsys.readouterr().out.endswith(
-        "in dataset.yaml:\nruns:\n  b: {path: b.jsonl, roles: [keyword]}\n"
-    )
+    entry = capsys.readouterr().out.split("in dataset.yaml:\n")[1]
+    assert entry == "runs:\n  b: {path: b.jsonl, roles: [keyword]}\n"
     assert set(ranked(Path("mine/b.jsonl"))) == {"q2", "q3"}
     assert yaml.read_text(encoding="utf-8") == YAML
 
@@ -97,8 +95,8 @@ def test_vectors_of_a_server_are_paid_for_once(yaml: Path, capsys: Capture) -> N
         assert main(given) == 0
         assert main([*given, "--replace"]) == 0
     out = capsys.readouterr().out
-    assert "document vectors: 0 stored, 5 computed in 1 call" in out
-    assert "document vectors: 5 stored, 0 computed in 0 calls" in out
+    assert "vectors: 0 stored, 5 computed" in out
+    assert "vectors: 5 stored, 0 computed" in out
     assert set(state.paid.values()) == {1}
     assert ranked(RUNS / "dense.trec.gz") == cosine_order(QUERIES)
     # The archive gives the same run, without a server.
@@ -113,7 +111,7 @@ def test_an_encoder_fills_up_stored_vectors(capsys: Capture) -> None:
     rows = {name: np.array(word_vector(text)) for name, text in DOCUMENTS.items() if name != "d3"}
     np.savez("v.npz", doc_ids=np.array([*rows]), doc=np.array([*rows.values()]))
     assert main(given) == 2
-    assert "v.npz: no vector of 1 document (for example 'd3')" in capsys.readouterr().err
+    assert "'d3'" in capsys.readouterr().err
     with serving(ModelServer()) as state:
         assert main([*given, "--encoder", "tei", "--set", f"base_url={state.url}"]) == 0
     assert state.paid.keys() == {DOCUMENTS["d3"], *(QUERIES[q] for q in ("q1", "q2", "q3"))}
@@ -123,7 +121,7 @@ def test_an_encoder_fills_up_stored_vectors(capsys: Capture) -> None:
     with serving(ModelServer()) as state:
         given += ["--encoder", "tei", "--set", f"base_url={state.url}", "--replace"]
         assert main(given) == 2
-    assert "both must come from one model" in capsys.readouterr().err
+    assert "one model" in capsys.readouterr().err
 
 
 def test_stored_passages_are_searched_with(yaml: Path, capsys: Capture) -> None:
@@ -135,7 +133,7 @@ def test_stored_passages_are_searched_with(yaml: Path, capsys: Capture) -> None:
         replayed = ["--passages", "p.jsonl", "--field", "written", "--name", "own"]
         assert main([*given, *replayed]) == 0
         assert main([*given, "--field", "nothing", "--name", "x"]) == 2
-    assert "3 queries without a passage under 'nothing'" in capsys.readouterr().err
+    assert "under 'nothing'" in capsys.readouterr().err
     judged = ("q1", "q2", "q3")
     assert ranked(RUNS / "hyde.trec.gz") == cosine_order({q: PASSAGES[q] for q in judged})
     assert ranked(RUNS / "own.trec.gz") == cosine_order({q: QUERIES[q] for q in judged})
@@ -152,13 +150,13 @@ def test_a_language_model_writes_passages(
         given += ["--llm", f"base_url={state.url}/v1", "--llm", "key=HYDE_TEST_KEY"]
         state.fail = lambda n: 400 if n else None
         assert main([*given, "--llm", "model=m", "--llm", "concurrency=1"]) == 2
-        assert "run the same command again to resume" in capsys.readouterr().err
+        assert "again to resume" in capsys.readouterr().err
         state.fail = lambda _: None
         assert main([*given, "--llm", "model=m"]) == 0
         assert main(given) == 2
-        assert "--llm model: is required" in capsys.readouterr().err
+        assert "model: is required" in capsys.readouterr().err
         assert main([*given, "--llm", "model"]) == 2
-        assert "--llm 'model': KEY=VALUE is needed" in capsys.readouterr().err
+        assert "KEY=VALUE is needed" in capsys.readouterr().err
         assert main([*given, "--llm", "model=m", "--field", "x"]) == 2
     assert set(state.paid.values()) == {1}
     rows = [json.loads(line) for line in Path("p.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -16,11 +16,8 @@ def test_a_missing_library_names_the_extra() -> None:
 
 
 def test_stems_are_lower_case_stemmed_words_without_stopwords() -> None:
-    assert stem_texts(["The actors DUMPED credentials", "", "of the"]) == [
-        ["actor", "dump", "credenti"],
-        [],
-        [],
-    ]
+    stemmed = stem_texts(["The actors DUMPED credentials", "", "of the"])
+    assert stemmed == [["actor", "dump", "credenti"], [], []]
 
 
 def test_equal_scores_stand_by_id_descending_after_rounding() -> None:

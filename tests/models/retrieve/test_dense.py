@@ -141,7 +141,7 @@ def test_another_file_is_refused(paths: tuple[Path, Path], which: int) -> None:
 
 
 def test_a_missing_file_is_named(paths: tuple[Path, Path]) -> None:
-    with pytest.raises(DataError, match=r"none\.onnx: cannot be read"):
+    with pytest.raises(DataError, match=r"none\.onnx"):
         Encoder(Path("none.onnx"), paths[1], model_sha256="", tokenizer_sha256="")
 
 

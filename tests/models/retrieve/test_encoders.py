@@ -61,8 +61,8 @@ def test_vectors_are_of_length_one_and_paid_for_once(kind: str, tmp_path: Path) 
     assert steps[-1] == (3, 3)
 
 
-def test_requests_are_as_documented(tmp_path: Path) -> None:
-    store = AnswerStore(tmp_path / "s.sqlite")
+def test_requests_are_as_documented() -> None:
+    store = AnswerStore()
     with serving(ModelServer()) as state:
         embed_texts(encoder(state, dimensions=16), ["x"], "query", store)
         embed_texts(encoder(state, "tei"), ["x"], "query", store)
@@ -83,13 +83,11 @@ def test_prefixes_differ_by_kind() -> None:
     assert [body["inputs"] for _, body in state.requests] == [["query: x"], ["passage: x"]]
 
 
-def test_another_model_behind_one_url_is_asked_again(tmp_path: Path) -> None:
-    store = AnswerStore(tmp_path / "s.sqlite")
+def test_another_model_behind_one_url_is_asked_again() -> None:
+    store = AnswerStore()
     with serving(ModelServer()) as state:
-        embed_texts(encoder(state, "tei"), ["x"], "query", store)
-        state.model = "another"
-        embed_texts(encoder(state, "tei"), ["x"], "query", store)
-        embed_texts(encoder(state, "tei"), ["x"], "query", store)
+        for state.model in ("one", "another", "another"):
+            embed_texts(encoder(state, "tei"), ["x"], "query", store)
     assert state.paid["x"] == 2
 
 
@@ -114,7 +112,7 @@ def test_what_came_before_a_failure_is_stored(tmp_path: Path) -> None:
     texts = [f"word{n}" for n in range(8)]
     with serving(ModelServer(fail=lambda n: None if n < 2 else 400)) as state:
         model = encoder(state, "tei", batch=2, concurrency=1)
-        with pytest.raises(ProviderError, match=r"status 400.*4 of 8 answers are stored in "):
+        with pytest.raises(ProviderError, match=r"status 400.*4 of 8 "):
             embed_texts(model, texts, "query", store)
         state.fail = lambda _: None
         embed_texts(model, texts, "query", store)
@@ -150,7 +148,7 @@ def test_the_key_is_nowhere(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path / "s.sqlite")
     with serving(ModelServer(key="another")) as state:
         model = encoder(state)
-        with pytest.raises(ProviderError, match="check EMBED_TEST_KEY") as caught:
+        with pytest.raises(ProviderError, match="EMBED_TEST_KEY") as caught:
             embed_texts(model, ["x"], "query", store)
         state.key = KEY
         state.fail = lambda _: 400  # the server quotes the key
@@ -165,14 +163,14 @@ def test_the_key_is_nowhere(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnknownNameError, match="unknown encoder 'minilmm'; did you mean 'minilm'"):
+    with pytest.raises(UnknownNameError, match="mean 'minilm'"):
         encoders.build("minilmm")
     with pytest.raises(ConfigError, match="model: is required"):
         encoders.build("openai")
-    with pytest.raises(ConfigError, match=r"base_url .*http:// or https://"):
+    with pytest.raises(ConfigError, match=r"base_url .*http://"):
         encoders.build({"method": "tei", "base_url": "localhost"})
     monkeypatch.delenv("EMBED_TEST_KEY")
-    with pytest.raises(ConfigError, match="EMBED_TEST_KEY is not set"):
+    with pytest.raises(ConfigError, match="EMBED_TEST_KEY"):
         embed_texts(encoder(ModelServer(url="http://127.0.0.1:1")), ["x"], "query", AnswerStore())
 
 
@@ -196,11 +194,11 @@ def test_minilm_is_built_in(tmp_path: Path) -> None:
 def test_a_file_that_is_no_answer_store(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     path.write_text("not a database, but some text that is long enough", encoding="utf-8")
-    with pytest.raises(Exception, match="not a usable answer store"):
+    with pytest.raises(Exception, match="not a usable"):
         AnswerStore(path)
     other = tmp_path / "other.sqlite"
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE mine (a)")
     database.close()
-    with pytest.raises(Exception, match="no answer store of version 1"):
+    with pytest.raises(Exception, match="of version 1"):
         AnswerStore(other)

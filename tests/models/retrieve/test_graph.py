@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -88,44 +89,28 @@ def test_a_graph_without_edges_keeps_the_seeds() -> None:
     np.testing.assert_allclose(row, 1 / 7)
 
 
-@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
-def test_weights_are_positive(weight: float) -> None:
-    with pytest.raises(DataError, match="not positive"):
-        Graph.from_edges(NODES, [("n0", "n1", weight)])
+@pytest.mark.parametrize(
+    ("nodes", "edge", "message"),
+    [
+        *((NODES, ("n0", "n1", w), "not positive") for w in (0.0, -1.0, math.nan, math.inf)),
+        *((NODES, (*ends, 1.0), "both ends") for ends in (("n0", "x"), ("x", "n0"))),
+        (["a", "b", "a"], ("a", "b", 1.0), "1 of 3"),
+    ],
+)
+def test_graphs_that_are_none(nodes: list[str], edge: Edge, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Graph.from_edges(nodes, [edge])
 
 
-@pytest.mark.parametrize("edge", [("n0", "x", 1.0), ("x", "n0", 1.0)])
-def test_edges_join_known_nodes(edge: Edge) -> None:
-    with pytest.raises(DataError, match="both ends"):
-        Graph.from_edges(NODES, [edge])
-
-
-def test_nodes_are_distinct() -> None:
-    with pytest.raises(DataError, match="1 of 3 graph nodes are repeated"):
-        Graph.from_edges(["a", "b", "a"], [])
-
-
-@pytest.mark.parametrize("damping", [-0.1, 1.0, float("nan")])
-def test_damping_is_a_chance_below_one(damping: float) -> None:
-    with pytest.raises(DataError, match="damping"):
-        personalized_pagerank(Graph.from_edges(NODES, []), np.ones((1, 7)), damping=damping)
-
-
-@pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan")])
-def test_tolerance_is_positive(tolerance: float) -> None:
-    with pytest.raises(DataError, match="tolerance"):
-        personalized_pagerank(Graph.from_edges(NODES, []), np.ones((1, 7)), tolerance=tolerance)
-
-
-@pytest.mark.parametrize("bad", [np.ones(7), np.ones((1, 6))])
-def test_seeds_fit_the_graph(bad: FloatArray) -> None:
-    with pytest.raises(DataError, match="need"):
-        personalized_pagerank(Graph.from_edges(NODES, []), bad)
-
-
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_seeds_are_weights(value: float) -> None:
-    start = np.zeros((1, 7))
-    start[0, 2] = value
-    with pytest.raises(DataError, match="seed weight"):
-        personalized_pagerank(Graph.from_edges(NODES, []), start)
+@pytest.mark.parametrize(
+    ("start", "options", "message"),
+    [
+        *((np.ones((1, 7)), {"damping": d}, "damping") for d in (-0.1, 1.0, math.nan)),
+        *((np.ones((1, 7)), {"tolerance": t}, "tolerance") for t in (0.0, -1.0, math.nan)),
+        *((bad, {}, "need") for bad in (np.ones(7), np.ones((1, 6)))),
+        *((np.full((1, 7), value), {}, "seed weight") for value in (-1.0, math.nan, math.inf)),
+    ],
+)
+def test_walks_that_are_none(start: FloatArray, options: dict[str, float], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        personalized_pagerank(Graph.from_edges(NODES, []), start, **options)

@@ -23,13 +23,8 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def writer(state: ModelServer, **options: object) -> PassageWriter:
-    base: dict[str, Any] = {
-        "model": "m",
-        "base_url": f"{state.url}/v1",
-        "key": "HYDE_TEST_KEY",
-        "wait": 0.0,
-    }
-    return PassageWriter(**{**base, **options})
+    base: dict[str, Any] = {"model": "m", "base_url": f"{state.url}/v1", "key": "HYDE_TEST_KEY"}
+    return PassageWriter(**{**base, "wait": 0.0, **options})
 
 
 def test_a_passage_is_written_once(tmp_path: Path) -> None:
@@ -63,28 +58,18 @@ def test_another_prompt_model_or_limit_is_asked_anew(tmp_path: Path) -> None:
     assert contents[1] == '{"not": "a field"} storm?'
 
 
-def test_what_was_written_before_a_failure_is_kept() -> None:
-    store = AnswerStore()
-    with serving(ModelServer(fail=lambda n: None if n < 2 else 400)) as state:
-        with pytest.raises(ProviderError, match="2 of 4 answers are stored"):
-            write_passages(writer(state, concurrency=1), QUERIES, store)
-        state.fail = lambda _: None
-        write_passages(writer(state), QUERIES, store)
-    assert set(state.paid.values()) == {1}
-
-
 @pytest.mark.parametrize("choices", [None, [], [{"message": {"content": " "}}]])
 def test_an_answer_without_a_passage(choices: object) -> None:
     with (
         serving(ModelServer(change=lambda _: {"choices": choices})) as state,
-        pytest.raises(ProviderError, match=r"no passage for the query 'storm'|it holds no message"),
+        pytest.raises(ProviderError, match=r"'storm'|no message"),
     ):
         write_passages(writer(state), {"q": "storm"}, AnswerStore())
 
 
 def test_a_prompt_that_cannot_be_used(tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.txt"
-    with pytest.raises(ConfigError, match=r"prompt\.txt: cannot be read"):
+    with pytest.raises(ConfigError, match=r"prompt\.txt"):
         writer(ModelServer(url="http://x"), prompt=prompt).read_prompt()
     prompt.write_text("Write.", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"\{query\} must stand"):
@@ -99,10 +84,7 @@ def test_saved_passages_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (
-            [{"id": "q1", "hyde": "x"}],
-            r"1 query without a passage .*'q2'; keys .*: hyde",
-        ),
+        ([{"id": "q1", "hyde": "x"}], r"1 query without a passage .*'q2'; keys .*: hyde"),
         ([{"id": "q1"}, {"id": "q2", "hyde": " "}], "2 queries without a passage"),
         ([{"id": "q1", "hyde": 1.5}], r"p\.jsonl:1: hyde must be text"),
         ([{"id": "q1"}, {"id": "q1"}], r"p\.jsonl:2: query 'q1' stands twice"),

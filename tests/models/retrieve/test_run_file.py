@@ -65,7 +65,7 @@ def test_the_line_of_a_run_that_is_replaced_stays(tmp_path: Path) -> None:
     texts = read_texts(path)
     write_rankings(target(path), {"q1": [("d1", 1.0)]})
     before = (path.parent / "runs/new.trec.gz").read_bytes()
-    with pytest.raises(ConfigError, match="a run already: --replace it, or choose another --name"):
+    with pytest.raises(ConfigError, match=r"--replace .* --name"):
         check_target(target(path), texts)
     again = target(path, replace=True)
     check_target(again, texts)
@@ -109,7 +109,7 @@ def test_a_file_outside_the_dataset_is_not_named_by_it(tmp_path: Path) -> None:
     path = make(tmp_path)
     outside = RunTarget(path, "new", (), tmp_path / "new.trec")
     assert not write_rankings(outside, {"q1": [("d1", 1.0)]})
-    assert outside.line == "new: {path: new.trec, roles: []}"
+    assert outside.entry == {"path": "new.trec", "roles": []}
     assert path.read_text(encoding="utf-8") == YAML
 
 
@@ -127,7 +127,7 @@ def test_no_input_is_overwritten(out: str, tmp_path: Path) -> None:
     path.write_text(f"{YAML}runs:\n  a: {{path: a.trec}}\n", encoding="utf-8")
     texts = read_texts(path)
     aimed = RunTarget(path, "new", (), path.parent / out, replace=True)
-    with pytest.raises(ConfigError, match="the dataset's own, or an input"):
+    with pytest.raises(ConfigError, match="or an input"):
         check_target(aimed, texts)
     check_target(RunTarget(path, "a", (), path.parent / "a.trec", replace=True), texts)
 
@@ -138,7 +138,7 @@ def test_places_that_are_none(out: str, tmp_path: Path) -> None:
     texts = read_texts(path)
     with pytest.raises(FusionBenchError):
         check_target(RunTarget(path, "new", (), path.parent / out), texts)
-    with pytest.raises(ConfigError, match="no place for the run: name a file with --out"):
+    with pytest.raises(ConfigError, match=r"no place .* --out"):
         check_target(RunTarget(None, "new", ()), texts)
 
 
@@ -153,9 +153,9 @@ def test_a_new_run_that_the_dataset_cannot_name_is_removed_again(
         run.write_bytes(b"earlier")
 
     def refuse(path: Path, _: bytes) -> Path:
-        raise FusionBenchError(f"{path}: cannot be written: the disk is full")
+        raise FusionBenchError(f"{path}: the disk is full")
 
     monkeypatch.setattr("fusion_bench.models.retrieval.write_atomic", refuse)
-    with pytest.raises(FusionBenchError, match="the disk is full"):
+    with pytest.raises(FusionBenchError, match="is full"):
         write_rankings(target(path, replace=replace), {"q1": [("d1", 1.0)]})
     assert run.exists() == replace

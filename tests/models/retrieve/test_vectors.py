@@ -68,19 +68,19 @@ def test_what_is_wrong_with_an_archive(
 def test_a_file_that_is_no_archive(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "v.npz"
     path.write_bytes(data)
-    with pytest.raises(DataError, match=r"v\.npz: not a NumPy archive") as error:
+    with pytest.raises(DataError, match=r"v\.npz: .* NumPy archive") as error:
         read_vectors(path)
     assert "unsafe" not in str(error.value)
 
 
 def test_a_missing_file_and_one_of_a_similar_name(tmp_path: Path) -> None:
     save(tmp_path / "vectors.npz")
-    with pytest.raises(DataError, match=r"no such file; did you mean 'vectors\.npz'"):
+    with pytest.raises(DataError, match=r"mean 'vectors\.npz'"):
         read_vectors(tmp_path / "vector.npz")
 
 
 def test_cosines_of_vectors_that_do_not_fit() -> None:
     [row] = cosine_chunks(np.zeros((2, 0)), np.eye(3))
     assert row.tolist() == [[0, 0, 0], [0, 0, 0]]
-    with pytest.raises(DataError, match="queries have 2 numbers and those of documents 3"):
+    with pytest.raises(DataError, match=r"2 numbers .* 3"):
         list(cosine_chunks(np.eye(2), np.eye(3)))

@@ -8,14 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.models.rerank.server import Json, Loopback, Shape
+from tests.models.rerank.server import ChatServer, Json, Loopback
 
-SHAPE = Shape(
-    "/chat/completions",
-    frozenset({"model", "messages"}),
-    frozenset({"temperature", "max_tokens", "max_completion_tokens"}),
-    results="choices",
-)
 BLOCKS = re.compile(r"<(?:query|passage)-(\w+)>\n(.*?)\n</(?:query|passage)-\1>", re.DOTALL)
 PRICE = "price: {per_million_tokens: 1000, per_million_output_tokens: 1000}"
 
@@ -26,33 +20,34 @@ def grade_of(_query: str, passage: str) -> object:
 
 
 @dataclass
-class JudgingServer(Loopback):
+class JudgingServer(ChatServer):
     """Answers with what ``reply`` makes of query and passage; a dictionary becomes JSON."""
 
     reply: Callable[[str, str], object] = grade_of
     prompts: list[str] = field(default_factory=list)
-    choice: Json = field(default_factory=dict)
-
-    @property
-    def shape(self) -> Shape:
-        return SHAPE
 
     def asked(self, body: Json) -> tuple[str, list[str]]:
         *_, query, passage = BLOCKS.findall(body["messages"][0]["content"])
         return query[1], [passage[1]]
 
-    def answer(self, body: Json) -> Json:
-        query, [passage] = self.asked(body)
+    def write_content(self, prompt: str) -> object:
+        *_, query, passage = BLOCKS.findall(prompt)
         with self.lock:
-            self.prompts.append(body["messages"][0]["content"])
-        said = self.reply(query, passage)
-        content = said if isinstance(said, str) else json.dumps(said)
-        message = {"role": "assistant", "content": content}
-        return {
-            "model": self.model,
-            "choices": [{"message": message, **self.choice}],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 10},
-        }
+            self.prompts.append(prompt)
+        return self.reply(query[1], passage[1])
+
+
+def add_judge(config: Path, server: Loopback, name: str, model: str) -> None:
+    """One more judge behind the server."""
+    text = config.read_text(encoding="utf-8")
+    more = f"  {name}: {{model: other, base_url: '{server.url}', key: null, {model}}}\n"
+    config.write_text(text.replace("settings:", f"{more}settings:"), encoding="utf-8")
+
+
+def drop_judges(folder: Path) -> None:
+    """Take the judges out of the ``dataset.yaml``."""
+    path = folder / "dataset.yaml"
+    path.write_text(path.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
 
 
 def make(root: Path, *, queries: int = 4, more: str = "") -> Path:

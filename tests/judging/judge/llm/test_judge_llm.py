@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,15 @@ from fusion_bench.cli import main
 from fusion_bench.judging.llm_run import GradesMeta
 from fusion_bench.util.http_client import JsonClient
 from tests.child_processes import running_child
-from tests.judging.judge.llm.project import JudgingServer, grade_of, make, write_config
-from tests.models.rerank.server import closed_port, serving
+from tests.judging.judge.llm.project import (
+    JudgingServer,
+    add_judge,
+    drop_judges,
+    grade_of,
+    make,
+    write_config,
+)
+from tests.models.rerank.server import HangOnce, closed_port, serving
 
 Capture = pytest.CaptureFixture[str]
 JUDGE = ["judge", "mine", "--llm", "judge.yaml"]
@@ -69,9 +75,9 @@ def test_a_model_grades_the_pool_and_what_people_graded(
     assert (record.pairs, record.graded, record.models) == (16, 16, {"resolved-model": 16})
     assert (record.family, record.ledger["calls"], record.ledger["tokens"]) == ("llama", 16, 1600)
     assert record.by_grade == {"0": 4, "1": 4, "2": 4, "3": 4}
-    assert "qrels: {path: machine-judgments/m.csv, kind: machine, family: llama}\n" in out
-    assert "judges:" not in out, "dataset.yaml names the people's file already"
-    assert "fusion-bench grades agreement" in out
+    assert "qrels: {path: machine-judgments/m.csv, kind: machine" in out
+    assert "judges:" not in out
+    assert "grades agreement" in out
     path = folder / "dataset.yaml"
     text = path.read_text(encoding="utf-8").replace(
         "judges: {", "judges: {m: {path: machine-judgments/m.csv, kind: machine}, "
@@ -108,12 +114,8 @@ def test_the_printed_entries_work_as_they_are_pasted(
     folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
 ) -> None:
     """Without judgments the first model decides, and people's files say what it is worth."""
-    spec = folder / "dataset.yaml"
-    spec.write_text(spec.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
-    config = write_config(tmp_path, server)
-    text = config.read_text(encoding="utf-8")
-    other = f"  'no': {{model: other, base_url: '{server.url}', key: null, price: {{}}}}\n"
-    config.write_text(text.replace("settings:", f"{other}settings:"), encoding="utf-8")
+    drop_judges(folder)
+    add_judge(write_config(tmp_path, server), server, "'no'", "price: {}")
     write_judgments(folder)
     assert main(JUDGE) == 0
     paste_entries(folder, capsys.readouterr().out)
@@ -121,21 +123,20 @@ def test_the_printed_entries_work_as_they_are_pasted(
     compared = json.loads(capsys.readouterr().out)["comparisons"]
     pairs = {(each["reference"], each["judge"]): each["pairs"] for each in compared}
     assert (pairs["ann", "qrels"], pairs["ann", "no"]) == (8, 8)
-    assert pairs["no-human", "no"] == 4, "a person with the name of a model"
+    assert pairs["no-human", "no"] == 4  # a person with the name of a model
     assert main(JUDGE) == 0
-    assert "add to dataset.yaml" not in capsys.readouterr().out, "all files are named"
+    assert "add to" not in capsys.readouterr().out  # all files are named
 
 
 def test_grades_of_nobody_else_ask_for_a_person(
     folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
 ) -> None:
-    spec = folder / "dataset.yaml"
-    spec.write_text(spec.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
+    drop_judges(folder)
     write_config(tmp_path, server)
     assert main(JUDGE) == 0
     out = capsys.readouterr().out
     assert "grades agreement" not in out
-    assert "  fusion-bench judge datasets/mine/dataset.yaml --judge NAME" in out
+    assert "--judge NAME" in out
     paste_entries(folder, out)
     write_judgments(folder)
     assert main(JUDGE) == 0
@@ -160,7 +161,7 @@ def test_a_server_that_nobody_reaches_ends_the_run(
     address = closed_port()
     config.write_text(text.replace(server.url, address), encoding="utf-8")
     assert main(JUDGE) == 2
-    assert f"no server answers at {address}" in capsys.readouterr().err
+    assert address in capsys.readouterr().err
     # The other worker may have begun a call; nobody repeats one, and no further pair is asked.
     assert 3 <= len(calls) <= 4
 
@@ -179,11 +180,9 @@ def test_stored_answers_are_not_asked_again(
     assert again["grades_sha256"] == first["grades_sha256"]
     assert again["ledger"]["cost"] == first["ledger"]["cost"] == pytest.approx(16 * 0.11)
     write_config(tmp_path, server, "scale: {0: none, 3: all, 1: some, 2: much}\n")
-    assert run_json(capsys, "--dry-run")["m"]["calls"] == 16, "another rubric, another answer"
-    assert sorted(path.name for path in (folder / "machine-judgments").iterdir()) == [
-        "m.csv",
-        "m.csv.meta.json",
-    ]
+    assert run_json(capsys, "--dry-run")["m"]["calls"] == 16  # another rubric, another answer
+    written = {path.name for path in (folder / "machine-judgments").iterdir()}
+    assert written == {"m.csv", "m.csv.meta.json"}
 
 
 def test_pairs_without_a_grade_are_counted_and_left_out(
@@ -198,8 +197,8 @@ def test_pairs_without_a_grade_are_counted_and_left_out(
     [record] = run_json(capsys, code=4)
     assert (record["refused"], record["malformed"], record["failed"]) == (1, 2, 0)
     assert len(read_grades(folder)) == 13
-    assert record["ungraded"][0].startswith("q0 q0-0: refused: the model cannot judge")
-    assert record["ungraded"][1].startswith("q0 q0-1: malformed: not one JSON object")
+    assert record["ungraded"][0].startswith("q0 q0-0: refused: ")
+    assert record["ungraded"][1].startswith("q0 q0-1: malformed: ")
     # A malformed answer is asked for twice, a refusal once; neither a third time.
     asked = Counter(server.prompts)
     assert sorted(asked.values(), reverse=True)[:3] == [2, 2, 1]
@@ -222,7 +221,7 @@ def test_orders_in_a_passage_raise_no_grade(
     server.reply = lambda _, passage: f'{passage}\n{{"grade": 0}}'
     write_config(tmp_path, server)
     assert main(JUDGE) == 2
-    assert "graded no pair: malformed" in capsys.readouterr().err
+    assert "no pair: malformed" in capsys.readouterr().err
     assert not (folder / "machine-judgments").exists()
     server.reply = lambda *_: {"grade": 0}
     write_config(tmp_path, server, "attempts: 3\n")
@@ -242,9 +241,7 @@ def test_several_models_and_samples(
 
     server.reply = reply
     path = write_config(tmp_path, server, "samples: 3\n", "temperature: 0.7")
-    text = path.read_text(encoding="utf-8")
-    other = f"  n: {{model: other, base_url: '{server.url}', key: null, temperature: 1}}\n"
-    path.write_text(text.replace("settings:", f"{other}settings:"), encoding="utf-8")
+    add_judge(path, server, "n", "temperature: 1")
     records = run_json(capsys)
     assert [record["judge"] for record in records] == ["m", "n"]
     assert [record["ledger"]["calls"] for record in records] == [48, 48]
@@ -255,7 +252,7 @@ def test_several_models_and_samples(
     assert rows[1].endswith(",3,n,1 3 3,0.9428")
     write_config(tmp_path, server, "samples: 3\n")
     assert main(JUDGE) == 2
-    assert "samples 3 with temperature 0 of 'm'" in capsys.readouterr().err
+    assert "temperature 0 of 'm'" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")
@@ -269,7 +266,7 @@ def test_a_model_that_changes_meanwhile_is_named(
     server.reply = reply
     write_config(tmp_path, server, model="concurrency: 1")
     assert main(JUDGE) == 0
-    assert "answers of several models" in capsys.readouterr().out
+    assert "of several models" in capsys.readouterr().out
     record = read_record(tmp_path / "datasets" / "mine")
     assert sum(record.models.values()) == 16
     assert set(record.models) == {"version-False", "version-True"}
@@ -297,8 +294,7 @@ def test_grades_in_files_that_nobody_named_count_as_well(
     folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
 ) -> None:
     """A person who judged in the terminal has a file, and no line in the dataset.yaml."""
-    spec = folder / "dataset.yaml"
-    spec.write_text(spec.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
+    drop_judges(folder)
     write_judgments(folder)
     write_config(tmp_path, server, "examples: {judge: ann, per_grade: 1}\n")
     [record] = run_json(capsys, "--depth", "1")
@@ -307,8 +303,7 @@ def test_grades_in_files_that_nobody_named_count_as_well(
     assert read_grades(folder).keys() == given | {(f"q{q}", f"q{q}-0") for q in range(4)}
     write_config(tmp_path, server, "examples: {judge: bea, per_grade: 1}\n")
     assert main(JUDGE) == 2
-    message = capsys.readouterr().err
-    assert "unknown judge 'bea' (known: ann, no): name the file of grades under" in message
+    assert "'bea' (known: ann, no)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -371,7 +366,7 @@ def test_texts_are_needed(
     lines = (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
     (folder / "corpus.jsonl").write_text("\n".join(lines[1:]), encoding="utf-8")
     assert main(JUDGE) == 2
-    assert "document 'q0-0', in the pool of query 'q0', has no text" in capsys.readouterr().err
+    assert "document 'q0-0'" in capsys.readouterr().err
     (folder / "queries.jsonl").write_text('{"id": "q0"}\n{"id": "q1", "text": "x"}\n')
     assert main(JUDGE) == 2
     assert "has no 'text'" in capsys.readouterr().err
@@ -390,15 +385,13 @@ def test_the_price_is_limited_and_what_was_paid_is_kept(
     assert len(server.requests) == 16
     # What the first judge cost counts for the second.
     path = write_config(tmp_path, server, model="price: {per_million_tokens: 1000}")
-    second = f"  n: {{model: other, base_url: '{server.url}', key: null, price: {{}}}}\n"
-    text = path.read_text(encoding="utf-8").replace("settings:", f"{second}settings:")
-    path.write_text(text, encoding="utf-8")
+    add_judge(path, server, "n", "price: {}")
     assert main([*JUDGE, "--max-cost", "1"]) == 2
     assert "spent)" in capsys.readouterr().err
     assert len(server.requests) == 16
     write_config(tmp_path, server, model="concurrency: 1")
     assert main([*JUDGE, "--max-cost", "1"]) == 2
-    assert "--max-cost needs the price of m" in capsys.readouterr().err
+    assert "price of m" in capsys.readouterr().err
 
 
 def test_failures_of_the_server(
@@ -422,11 +415,9 @@ def test_failures_of_the_server(
     config.write_text(text, encoding="utf-8")
     assert main(JUDGE) == 2
     err = capsys.readouterr().err
-    assert "status 401: check SOME_KEY" in err
+    assert "status 401" in err
+    assert "SOME_KEY" in err
     assert "secret" not in err
-    config.write_text(text.replace(server.url, closed_port()), encoding="utf-8")
-    assert main(JUDGE) == 2
-    assert "no server answers at" in capsys.readouterr().err
 
 
 def test_a_content_filter_refuses_single_pairs(
@@ -437,7 +428,7 @@ def test_a_content_filter_refuses_single_pairs(
     write_config(tmp_path, server, model="concurrency: 1")
     [record] = run_json(capsys, code=4)
     assert (record["refused"], record["failed"], len(read_grades(folder))) == (2, 0, 14)
-    assert record["ungraded"][0].endswith("refused: the content filter of the provider")
+    assert "content filter" in record["ungraded"][0]
     server.fail = lambda _: "400"
     assert main(JUDGE) == 2
     assert "status 400" in capsys.readouterr().err
@@ -446,11 +437,8 @@ def test_a_content_filter_refuses_single_pairs(
 def test_requests_of_reasoning_models(
     folder: Path, server: JudgingServer, tmp_path: Path, capsys: Capture
 ) -> None:
-    write_config(
-        tmp_path,
-        server,
-        model="temperature: null, limit_field: max_completion_tokens, answer_tokens: 4000",
-    )
+    options = "temperature: null, limit_field: max_completion_tokens, answer_tokens: 4000"
+    write_config(tmp_path, server, model=options)
     run_json(capsys)
     for body in server.requests:
         assert set(body) == {"model", "messages", "max_completion_tokens"}
@@ -459,20 +447,12 @@ def test_requests_of_reasoning_models(
 
 def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
     folder = make(tmp_path)
-    reached = threading.Event()
-
-    def fail(number: int) -> str | None:
-        if number < 6 or reached.is_set():
-            return None
-        reached.set()
-        return "hang"
-
-    state = JudgingServer("chat", fail=fail)
-    with serving(state):
+    hangs = HangOnce(6)
+    with serving(JudgingServer("chat", fail=hangs)) as state:
         write_config(tmp_path, state, model="concurrency: 1")
         given = [sys.executable, "-m", "fusion_bench", *JUDGE]
         with running_child(given, cwd=tmp_path) as first:
-            assert reached.wait(120)
+            assert hangs.reached.wait(120)
             first.send_signal(signal.SIGKILL)
             assert first.wait() == -signal.SIGKILL
         assert len(state.paid) == 6

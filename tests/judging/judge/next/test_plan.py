@@ -97,17 +97,18 @@ def test_the_best_other_system_is_the_candidate(judged: JudgedSystems) -> None:
 
 
 def test_what_cannot_be_compared(judged: JudgedSystems, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="--candidate: unknown system 'fres'"):
-        plan_judging(judged, {}, greatest=1, candidate="fres")
-    with pytest.raises(ConfigError, match="'pooled' cannot be compared with itself"):
-        plan_judging(judged, {}, greatest=1, candidate="pooled")
-    with pytest.raises(ConfigError, match=r"Judged@10 is not known: name one of nDCG, RR"):
-        plan_judging(judged, {}, greatest=1, measure="Judged@10")
-    with pytest.raises(ConfigError, match=r"from grade 3, and the scale ends at 1: --max-grade 3"):
-        plan_judging(judged, {}, greatest=1, measure="RR(rel=3)@10")
     alone = read(tmp_path, systems=["pooled"])
-    with pytest.raises(ConfigError, match="cannot be compared with itself"):
-        plan_judging(alone, {}, greatest=1)
+    with pytest.raises(UnknownNameError, match=r"--candidate: .* 'fres'"):
+        plan_judging(judged, {}, greatest=1, candidate="fres")
+    cases: list[tuple[JudgedSystems, dict[str, Any], str]] = [
+        (judged, {"candidate": "pooled"}, "'pooled' .* itself"),
+        (judged, {"measure": "Judged@10"}, "Judged@10 .* nDCG, RR"),
+        (judged, {"measure": "RR(rel=3)@10"}, "--max-grade 3"),
+        (alone, {}, "'pooled' .* itself"),
+    ]
+    for systems, options, message in cases:
+        with pytest.raises(ConfigError, match=message):
+            plan_judging(systems, {}, greatest=1, **options)
 
 
 @pytest.mark.parametrize("name", ["nDCG@10", "P@3", "R@3", "Success@1", "AP@10", "RR@10"])
@@ -136,11 +137,11 @@ def test_a_sitting_ends_with_what_is_left(
     assert main(["judge", unjudged_project.EXPERIMENT, "--next", "60"]) == 0
     out = capsys.readouterr().out
     assert len(asked) == 60
-    assert "60 documents judged, 0 skipped, 0 left" in out
-    assert "Nothing left could change the answer: worse." in out
-    assert "Next: fusion-bench judge" in out
+    assert "60 documents judged, 0 skipped" in out
+    assert "the answer: worse." in out
+    assert "Next: fusion-bench" in out
     assert main(["judge", unjudged_project.EXPERIMENT, "--next", "60"]) == 0
-    assert "Nothing left to judge for judge." in capsys.readouterr().out
+    assert "Nothing left" in capsys.readouterr().out
     assert len(asked) == 60
 
 
@@ -153,16 +154,16 @@ def test_on_the_command_line(
     out, err = capsys.readouterr()
     assert out.splitlines()[:2] == ["query\tdocument\tbest_rank\teffect", "q0\tnew0\t1\t0.6667"]
     assert len(out.splitlines()) == 4
-    assert "fresh - pooled, RR@10: -0.3333 over 60 queries (worse)." in err
-    assert "Judging could make it -0.3333 (worse) to +0.2500 (better)." in err
-    assert "90 documents could still change it; the first 3 change most." in err
+    assert "RR@10: -0.3333 over 60 queries (worse)." in err
+    assert "-0.3333 (worse) to +0.2500 (better)." in err
+    assert "90 documents could" in err
     assert main([*words, "--export", "sheet.csv"]) == 0
     sheet = (tmp_path / "sheet.csv").read_text(encoding="utf-8")
     assert sheet.count("\n") == 4
     (tmp_path / "sheet.csv").write_text(sheet.replace(",,,\n", ",,0,\n"), encoding="utf-8")
     capsys.readouterr()
     assert main([*words[:2], "--import", "sheet.csv"]) == 0
-    assert "3 grades read; judge has judged 3 documents" in capsys.readouterr().out
+    assert "3 grades read" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["plan"]["documents"] == 87
@@ -177,22 +178,22 @@ def test_queries_without_judgments_keep_it_open(
     words = ["judge", tiny.EXPERIMENT, "--judge", "ann", "--next", "5"]
     assert main([*words, "--measure", "nDCG@10", "--list"]) == 0
     err = capsys.readouterr().err
-    assert "Nothing left could change the answer: not shown." in err
+    assert "the answer: not shown." in err
     assert "Without any judgment" not in err
     tiny.edit(tmp_path, "datasets/tiny/qrels.txt", "q4 0 d4 1\n", "")
     assert main([*words, "--measure", "nDCG@10", "--list"]) == 0
     err = capsys.readouterr().err
-    assert "Without any judgment, and left out: 1 of 3 queries." in err
+    assert "left out: 1 of 3 queries." in err
     command = f"fusion-bench judge {tmp_path / tiny.DATASET} --judge ann"
     assert f"Judge them first: {command}\n" in err
     assert "Nothing left could" not in err
-    assert "On the 2 compared queries alone, nothing could change it: not shown." in err
+    assert "2 compared queries" in err
     assert main([*words, "--measure", "nDCG@10", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["plan"]
     assert (plan["is_decided"], plan["ignored_queries"]) == (False, 1)
     (tmp_path / "s.csv").write_text("query,document,grade\nq4,d4,1\n", encoding="utf-8")
     assert main([*words[:4], "--import", "s.csv"]) == 0
-    assert f"Left of the pool: 4 documents, for {command}\nNext: " in capsys.readouterr().out
+    assert f"pool: 4 documents, for {command}\n" in capsys.readouterr().out
     assert main([*words, "--measure", "nDCG@10", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["plan"]
     assert (plan["is_decided"], plan["ignored_queries"]) == (True, 0)
@@ -209,7 +210,7 @@ def test_pool_and_plan_read_the_trials_that_each_system_has(tmp_path: Path) -> N
         plan = plan_judging(several, {}, **options)
         assert plan == plan_judging(equal, {}, **options)
     assert plan_judging(several, {}, greatest=1, baseline="c", candidate="a").low < 0
-    with pytest.raises(ConfigError, match="counts: numbers of trials: a 3 and b 2: a plan pairs"):
+    with pytest.raises(ConfigError, match="a 3 and b 2"):
         plan_judging(several, {}, greatest=1, baseline="a", candidate="b")
     places = [
         {each.pair: each.ranks for each in build_pool(s, 5).documents} for s in (several, equal)

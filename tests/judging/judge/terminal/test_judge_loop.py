@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.judging import terminal
-from tests.judging.judge.terminal.sittings import TEXTS, make_task, press, stored
+from tests.judging.judge.terminal.sittings import QUERIES, TEXTS, make_task, press, stored
 
 
 def test_grades_are_kept_and_a_later_sitting_goes_on(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_skipped_documents_come_back_in_the_next_sitting(tmp_path: Path) -> None
 
 def test_undo_takes_grades_and_skips_back(tmp_path: Path) -> None:
     frames = press(make_task(tmp_path), "u1u2s3uu0q")
-    assert "nothing to undo in this sitting" in frames[1]
+    assert "nothing to undo" in frames[1]
     assert stored(make_task(tmp_path)) == {"q1/d1": (2, ""), "q1/d3": (0, "")}
     assert "nothing to undo" in press(make_task(tmp_path), "uq")[1]
 
@@ -64,7 +64,7 @@ def test_a_note_comes_back_with_undo(tmp_path: Path) -> None:
 
 def test_keys_that_mean_nothing(tmp_path: Path) -> None:
     frames = press(make_task(tmp_path), ["9", "x", "\x01", "²", "q"])
-    assert "the scale ends at 3" in frames[1]
+    assert "ends at 3" in frames[1]
     assert "no such key: 'x'" in frames[2]
     assert "no such key" in frames[3]
     assert "no such key" in frames[4]
@@ -73,7 +73,7 @@ def test_keys_that_mean_nothing(tmp_path: Path) -> None:
 
 def test_help_hides_the_document_and_no_grade_slips_through(tmp_path: Path) -> None:
     frames = press(make_task(tmp_path), "?1?q")
-    assert "u    undo the last key" in frames[1]
+    assert "undo the last" in frames[1]
     assert "Text of document" not in frames[1]
     assert "Text of document 1" in frames[2]
     assert stored(make_task(tmp_path)) == {}
@@ -95,7 +95,7 @@ def test_a_narrow_terminal_stacks(tmp_path: Path, width: int, is_wide: bool) -> 
     (frame,) = press(make_task(tmp_path), "", width=width)
     (head,) = (line for line in frame.splitlines() if "query" in line and "╭" in line)
     assert ("document d1" in head) == is_wide
-    assert "what is rank fusion" in frame
+    assert QUERIES["q1"] in frame
     assert "Text of document 1." in frame
     assert max(map(len, frame.splitlines())) <= width
 
@@ -119,7 +119,7 @@ def test_a_huge_document_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(terminal, "MOST_TEXT", 20)
     monkeypatch.setitem(TEXTS, "d1", "x" * 1_220)
     (frame,) = press(make_task(tmp_path), "")
-    assert "(1,200 more characters are not shown)" in frame
+    assert "(1,200 more characters" in frame
     assert "x" * 21 not in frame
 
 
@@ -133,8 +133,8 @@ def test_a_document_cannot_move_the_cursor(tmp_path: Path, monkeypatch: pytest.M
 def test_no_rank_and_no_system_is_shown(tmp_path: Path) -> None:
     """Only ids, texts, progress and keys."""
     (frame,) = press(make_task(tmp_path), "")
-    words = " ".join(frame.translate({ord(each): " " for each in "│╭╮╰╯─"}).split())
-    assert words == (
-        "query q1 document d1 what is rank fusion Title 1 Text of document 1. 1 of 6 · judge ann "
-        "0–3 grade s skip u undo n note q quit ? help"
-    )
+    words = frame.translate({ord(each): " " for each in "│╭╮╰╯─"}).split()
+    texts = [*QUERIES["q1"].split(), *TEXTS["d1"].split()]
+    progress = ["1", "of", "6", "·", "judge", "ann"]
+    keys = ["0–3", "grade", "s", "skip", "u", "undo", "n", "note", "q", "quit", "?", "help"]
+    assert words == ["query", "q1", "document", "d1", *texts, *progress, *keys]

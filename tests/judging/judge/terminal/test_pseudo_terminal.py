@@ -103,6 +103,6 @@ def test_elsewhere_it_says_what_to_do(
     monkeypatch.chdir(tiny.make(tmp_path))
     assert main(["judge", "datasets/tiny"]) == 2
     err = capsys.readouterr().err
-    assert "standard input is no terminal" in err
+    assert "standard input" in err
     assert "--export FILE" in err
     assert not (tmp_path / "datasets/tiny/judgments").exists()

@@ -27,7 +27,7 @@ from fusion_bench.models.rerank_config import BreakerRules, RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.util.calls import RateLimiter
-from tests.models.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
+from tests.models.rerank.server import SHAPES, Loopback, plain_score, serving
 from tests.models.rerank.standing_clock import StandingClock
 
 T = TypeVar("T")
@@ -354,8 +354,6 @@ def test_what_is_stored_is_not_asked_again() -> None:
 
     assert ask(state, work, store=store) == [2, 1, 1, 0]
     assert set(state.paid.values()) == {1}
-    again = Loopback("jina", fail=lambda _: "500", url=state.url)
-    assert again.requests == []
 
 
 def test_a_model_that_was_replaced_scores_everything_anew() -> None:
@@ -393,10 +391,7 @@ def test_a_model_that_keeps_changing_is_malformed() -> None:
 def test_documents_are_cut_before_they_are_sent() -> None:
     state = Loopback("jina")
     ask(state, lambda s: s.score_documents("q", ["one two three", "x"]), config={"max_tokens": 2})
-    assert state.requests[0]["documents"] == ["one two", "x"] or state.requests[0]["documents"] == [
-        "one two"[:7],
-        "x",
-    ]
+    assert state.requests[0]["documents"] == ["one two", "x"]
 
 
 def test_requests_are_spaced() -> None:
@@ -454,15 +449,6 @@ class Words:
         return Reply(tuple(found))
 
 
-def test_anybody_can_write_a_reranker() -> None:
-    async def go() -> RerankAnswer:
-        return await ProviderChain([ProviderSession(Words(), PATIENT)], PATIENT).score_documents(
-            "a b", ["b", "a b", "c"]
-        )
-
-    assert asyncio.run(go()).scores == (0.5, 1.0, 0.0)
-
-
 def test_a_list_of_order_is_neither_split_nor_stored() -> None:
     async def go(provider: Provider) -> list[tuple[float, ...] | None]:
         async with provider.open_reranker() as reranker:
@@ -474,7 +460,7 @@ def test_a_list_of_order_is_neither_split_nor_stored() -> None:
 
 def test_chains_that_make_no_sense_are_refused() -> None:
     async def go() -> None:
-        with pytest.raises(ConfigError, match="at least one provider"):
+        with pytest.raises(ConfigError, match="at least one"):
             ProviderChain([], PATIENT)
         async with providers.build("noop").open_reranker() as order:
             mixed = [ProviderSession(Words(), PATIENT), ProviderSession(order, PATIENT)]
@@ -483,12 +469,6 @@ def test_chains_that_make_no_sense_are_refused() -> None:
             assert ProviderChain(mixed[1:], PATIENT).score_space == "order"
 
     asyncio.run(go())
-
-
-def test_a_provider_cannot_be_reached_at_all() -> None:
-    state = Loopback("jina")
-    state.url = closed_port()
-    assert score([state]).failures == ((JINA, "connection"),)
 
 
 def test_the_table_of_latency_of_a_call_by_its_documents() -> None:

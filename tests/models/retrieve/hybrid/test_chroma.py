@@ -19,11 +19,7 @@ def test_every_document_comes_back() -> None:
     assert items == [
         {"id": name, "document": text, "metadata": METADATA[name]} for name, text in TEXTS.items()
     ]
-    assert [(item["id"], item["document"]) for item in bare] == [
-        ("c3", None),
-        ("c4", None),
-        ("c6", None),
-    ]
+    assert {item["id"]: item["document"] for item in bare} == dict.fromkeys(("c3", "c4", "c6"))
 
 
 @pytest.mark.parametrize("space", ["cosine", "l2", "ip"])
@@ -71,20 +67,20 @@ def test_a_document_that_is_added_again_is_replaced() -> None:
 
 def test_what_chroma_refuses() -> None:
     with filled_manager() as manager:
-        with pytest.raises(ChromaDBError, match="Chroma could not read the documents: "):
+        with pytest.raises(ChromaDBError, match="read the documents: "):
             manager.get_all_documents({"$never": 1})
-        with pytest.raises(ChromaDBError, match="Chroma could not add documents: "):
+        with pytest.raises(ChromaDBError, match="add documents: "):
             manager.add(["x"], ["text"], embeddings=[[1.0, 2.0]])
         store = manager.vectorstore
         assert store is not None
-        with pytest.raises(ChromaDBError, match="Chroma could not search: "):
+        with pytest.raises(ChromaDBError, match="not search: "):
             store.similarity_search_with_relevance_scores("storm", filter={"$never": 1})
 
 
 def test_without_an_embedding_function() -> None:
     with closing(ChromaDBManager()) as manager:
         assert manager.vectorstore is None
-        with pytest.raises(ChromaDBError, match="no vectors: give embeddings"):
+        with pytest.raises(ChromaDBError, match="no vectors"):
             manager.add(["x"], ["text"])
         manager.add(["x"], ["text"], embeddings=[[1.0, 2.0]])
         assert [item["id"] for item in manager.get_all_documents()] == ["x"]

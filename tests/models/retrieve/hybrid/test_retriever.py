@@ -173,10 +173,9 @@ def test_a_collection_without_documents_or_words() -> None:
 
 
 def test_a_vector_store_that_is_not_initialized() -> None:
-    with pytest.raises(HybridRetrieverError, match="vector store is not initialized"):
-        HybridRetriever(ChromaDBManager())
-    with pytest.raises(HybridRetrieverError, match="vector store is not initialized"):
-        HybridRetriever(cast("Any", None))
+    for manager in (ChromaDBManager(), None):
+        with pytest.raises(HybridRetrieverError, match="not initialized"):
+            HybridRetriever(cast("Any", manager))
 
 
 class WithoutIds:
@@ -200,7 +199,7 @@ class WithoutIds:
 def test_documents_without_an_id_are_those_of_the_same_text() -> None:
     found = HybridRetriever(cast("Any", WithoutIds("two ships", "one storm"))).search("storm")
     assert {item["id"]: item["document"] for item in found} == {"a": "one storm", "b": "two ships"}
-    with pytest.raises(HybridRetrieverError, match="neither an id nor 'filepath'"):
+    with pytest.raises(HybridRetrieverError, match="'filepath'"):
         HybridRetriever(cast("Any", WithoutIds("another"))).search("storm")
 
 
@@ -217,7 +216,7 @@ def test_weights_that_are_not_allowed(manager: ChromaDBManager, weights: tuple[A
     "options", [{"top_k": 0}, {"top_k": 2.5}, {"rrf_constant": -1}, {"top_k": True}]
 )
 def test_numbers_that_are_not_allowed(manager: ChromaDBManager, options: dict[str, Any]) -> None:
-    with pytest.raises(HybridRetrieverError, match="a whole number of at least"):
+    with pytest.raises(HybridRetrieverError, match="a whole number"):
         HybridRetriever(manager).search("storm", **options)
 
 
@@ -233,7 +232,7 @@ def test_any_other_error_is_the_retrievers_own() -> None:
 
     with closing(ChromaDBManager(Broken())) as own:
         own.add(["a"], ["storm"])
-        with pytest.raises(HybridRetrieverError, match="failed: no model for storm") as caught:
+        with pytest.raises(HybridRetrieverError, match="no model for") as caught:
             HybridRetriever(own).search("storm")
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert isinstance(caught.value, FusionBenchError)
