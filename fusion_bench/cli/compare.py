@@ -12,7 +12,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option
+from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option, PageFiles
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Page
 
 
-class CompareOptions(base.PageOptions):
+class CompareOptions(PageFiles, base.PageOptions):
     """Options of ``compare``.
 
     Attributes:
@@ -32,7 +32,6 @@ class CompareOptions(base.PageOptions):
         binary_relevance: Grade of run files from which binary measures count. Default: 1.
         baseline: System of the first report to compare with.
         candidates: System to compare; may be given again.
-        tables: Also write each table of the page as a file: latex (booktabs) or csv; repeatable.
         html: Write the page for a browser and its data: comparison.html of reports, report.html of
             run files.
         out: Folder of tables and page. Default: reports/compare.
@@ -52,7 +51,6 @@ class CompareOptions(base.PageOptions):
     run_columns: file_options.RunColumns = ()
     baseline: str | None = None
     candidates: Annotated[Names, Option("--candidate")] = ()
-    tables: base.Tables = ()
     html: bool = False
     out: Folder | None = None
 

@@ -166,7 +166,6 @@ class CheckOptions(ShowOptions):
         write_groups: Write the groups of near-duplicate queries, for 'groups' in the dataset.yaml.
     """
 
-    datasets: base.Folders = ()
     write_groups: File | None = None
 
 

@@ -10,10 +10,10 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Folder, Name, Option
+from fusion_bench.config.options import Folder, Name, Option, PictureOptions
 
 
-class EvalOptions(base.ExperimentOptions, base.PictureOptions):
+class EvalOptions(base.ExperimentOptions, PictureOptions, base.PageOptions):
     """Options of ``eval``.
 
     Attributes:
@@ -29,15 +29,9 @@ class EvalOptions(base.ExperimentOptions, base.PictureOptions):
     """
 
     out: Folder | None = None
-    datasets: base.Folders = ()
     split: Name | None = None
     query_type: Name | None = None
     where: Annotated[Sequence[str], Option(metavar="FIELD=VALUE")] = ()
-    overrides: base.Overrides = ()
-    plots: bool = True
-    plot_format: base.PlotFormat = "png"
-    tables: base.Tables = ()
-    html: bool = True
     detail: Annotated[Sequence[str], Option(metavar="SYSTEM")] = ()
     details_json: bool = False
     cache: bool = True
@@ -87,7 +81,7 @@ def command(options: EvalOptions) -> None:
             progress("details", 0, 1)
             details = collector.make_details(report)
         progress("writing the report", 1, 1)
-        written = options.call(write_report, report, folder, details=details)
+        written = options.call(write_report, report, folder, options, details=details)
     page = replace(build_page(report), next_steps=tuple(after_eval(report, parsed, options)))
     print_result(report, page, options, written)
 

@@ -12,7 +12,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console
 from fusion_bench.cli.application.process import ExitCode
-from fusion_bench.config.options import File, Folder, Name, Option
+from fusion_bench.config.options import File, Folder, Name, Option, PageFiles
 
 if TYPE_CHECKING:
     from fusion_bench.gate.baseline import Baseline
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Page
 
 
-class GateOptions(base.ExperimentOptions, base.PageOptions):
+class GateOptions(base.ExperimentOptions, PageFiles, base.PageOptions):
     """Options of ``gate``.
 
     Attributes:
@@ -33,8 +33,6 @@ class GateOptions(base.ExperimentOptions, base.PageOptions):
         self_test: Measure false alarms, power and false passes.
         runs: Runs of the self-test. Default: 2000.
         against: Other system of the self-test. Default: the experiment's baseline.
-        tables: Also write each table of the page as a file: latex (booktabs) or csv; repeatable.
-        html: Write the page for a browser.
         comment: Write the text of a pull request's comment to FILE: verdict, numbers, bars.
         junit: File for JUnit XML.
     """
@@ -47,12 +45,7 @@ class GateOptions(base.ExperimentOptions, base.PageOptions):
     self_test: bool = False
     runs: Annotated[int, Option(min=100, max=100_000)] | None = None
     against: Name | None = None
-    datasets: base.Folders = ()
-    overrides: base.Overrides = ()
     out: Folder | None = None
-    tables: base.Tables = ()
-    html: bool = True
-    markdown: base.MarkdownFile | None = None
     comment: File | None = None
     junit: File | None = None
 

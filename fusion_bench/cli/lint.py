@@ -30,7 +30,6 @@ class LintOptions(base.ExperimentOptions, base.PageOptions):
 
     systems: base.Systems = ()
     dataset: Name | None = None
-    datasets: base.Folders = ()
     engine: Name | None = None
 
 

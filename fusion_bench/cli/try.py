@@ -12,7 +12,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option
+from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.util.files import resolve_path
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Page
 
 
-class TryOptions(base.PictureOptions):
+class TryOptions(PictureOptions, base.PageOptions):
     """Options of ``try``.
 
     Attributes:
@@ -76,7 +76,7 @@ def command(options: TryOptions) -> None:
     with progress_bar() as progress:
         done = _add_lint(compare_starter_systems(given, progress))
         progress("writing the report", 1, 1)
-        written = options.call(write_report, done.report, options.out, max_figures=1)
+        written = write_report(done.report, options.out, options, max_figures=1)
         if options.save is not None:
             written += save_starter(given, done, options.save)
     page = _build_page(done, options)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
+    Literal,
     NamedTuple,
     TypeAlias,
     TypeVar,
@@ -99,6 +100,30 @@ class Options:
         own = {each.name for each in fields(self)} - set(others)  # type: ignore[arg-type] # subclasses are
         named = {name: getattr(self, name) for name in names if name in own}
         return function(*values, **named, **others)
+
+
+class PageFiles(Options):
+    """Which files are written of a page.
+
+    Attributes:
+        tables: Also write each table of the page as a file: latex (booktabs) or csv; repeatable.
+        html: Write the page for a browser.
+    """
+
+    tables: Annotated[Sequence[Literal["latex", "csv"]], Option(metavar="FORMAT")] = ()
+    html: bool = True
+
+
+class PictureOptions(PageFiles):
+    """Which files are written of a page with plots.
+
+    Attributes:
+        plots: Write plots.
+        plot_format: Format of plots.
+    """
+
+    plots: bool = True
+    plot_format: Literal["png", "svg"] = "png"
 
 
 class OptionField(NamedTuple):

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel
 
+from fusion_bench.config.options import PictureOptions
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_file import Report, read_last_report
@@ -27,12 +28,9 @@ from fusion_bench.util.files import make_output_folder, make_write_error, show_p
 def write_report(
     report: Report,
     folder: Path,
+    options: PictureOptions | None = None,
     *,
-    plots: bool = True,
-    plot_format: str = "png",
     max_figures: int | None = None,
-    tables: Sequence[str] = (),
-    html: bool = True,
     details: ReportDetails | None = None,
     details_json: bool = False,
 ) -> list[Path]:
@@ -41,11 +39,9 @@ def write_report(
     Args:
         report: What to write.
         folder: Where to; created if missing.
-        plots: Whether to draw figures, which imports Matplotlib.
-        plot_format: ``png`` or ``svg``.
+        options: Whether to draw figures, which imports Matplotlib, and to write ``report.html``,
+            which imports Jinja; formats.
         max_figures: Only the first figures of each collection; None = all.
-        tables: Formats of tables, ``latex`` and ``csv``, each in a file of its own.
-        html: Whether to write ``report.html``, which imports Jinja.
         details: What stands behind the values; None = it was not collected.
         details_json: Whether to write ``details.json``, where there are details.
 
@@ -55,39 +51,34 @@ def write_report(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    page = evaluation_page.build_page(
-        report, _evaluation_figures(report, plot_format, max_figures) if plots else ()
-    )
+    options = options or PictureOptions()
+    figures = _evaluation_figures(report, options.plot_format, max_figures) if options.plots else ()
+    page = evaluation_page.build_page(report, figures)
     texts = {"report.json": f"{report.model_dump_json()}\n", "report.md": render_page(page)}
-    if html:  # with what changed since the report that the folder holds
+    if options.html:  # with what changed since the report that the folder holds
         texts["report.html"] = evaluation_html(report, details, read_last_report(folder))
     if details and details_json:
         data = json.dumps(details.to_dict(), ensure_ascii=False, separators=(",", ":"))
         texts["details.json"] = f"{data}\n"
-    texts |= render_tables(page, "report", tables)
+    texts |= render_tables(page, "report", options.tables)
     return write_files(folder, texts, draw_figures(page))
 
 
 def write_tuning(
     report: TuningReport,
     folder: Path,
+    options: PictureOptions | None = None,
     *,
     tuned: str,
-    plots: bool = True,
-    plot_format: str = "png",
-    tables: Sequence[str] = (),
-    html: bool = True,
 ) -> list[Path]:
     """Write ``tuning.json``, ``.md`` and ``.html``, ``tuned.yaml``, ``front.yaml`` and the figures.
 
     Args:
         report: What to write.
         folder: Where to; created if missing.
+        options: Whether to draw figures, which imports Matplotlib, and to write ``tuning.html``,
+            which holds them; formats.
         tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
-        plots: Whether to draw figures, which imports Matplotlib.
-        plot_format: ``png`` or ``svg``.
-        tables: Formats of tables, ``latex`` and ``csv``, each in a file of its own.
-        html: Whether to write ``tuning.html``, which holds the figures.
 
     Returns:
         The files, ``tuning.json`` first.
@@ -95,12 +86,13 @@ def write_tuning(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
+    options = options or PictureOptions()
     figures: tuple[Figure, ...] = ()
-    if plots:
+    if options.plots:
         from fusion_bench.report.plots import make_figures
 
         figures = tuple(
-            replace(figure, file=f"{figure.file.removesuffix('.png')}.{plot_format}")
+            replace(figure, file=f"{figure.file.removesuffix('.png')}.{options.plot_format}")
             for figure in make_figures("tuning", report)
         )
     page = tuning_page.build_page(report, figures, show_path(folder / "tuned.yaml"))
@@ -108,10 +100,10 @@ def write_tuning(
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
         "tuning.md": render_page(page),
-        **({"tuning.html": tuning_html(report, page, drawings)} if html else {}),
+        **({"tuning.html": tuning_html(report, page, drawings)} if options.html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
-        **render_tables(page, "tuning", tables),
+        **render_tables(page, "tuning", options.tables),
     }
     return write_files(folder, texts, drawings)
 

@@ -1,13 +1,12 @@
-"""The whole of ``tune``: options, each dataset's run, the report, the tuned experiment."""
+"""The whole of ``tune``: each dataset's run, the report, the tuned experiment."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, format_yaml
@@ -32,62 +31,37 @@ from fusion_bench.tune.objective import (
     create_objective,
     load_tuning_dataset,
 )
+from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.tuning_run import TuningRun
 from fusion_bench.util.files import check_regular, explain_error, name_experiment, resolve_path
 from fusion_bench.util.formatting import Progress, format_number
 
+#: Makes a progress bar.
+ProgressBar: TypeAlias = Callable[[], AbstractContextManager[Progress]]
 
-@dataclass(frozen=True)
-class TuneOptions:
-    """The options of ``tune`` beside the experiment's own.
 
-    Attributes:
-        out: Folder for the reports and the logs.
-        folders: Folders with datasets.
-        progress: Makes a progress bar for each dataset.
-        overrides: Keys of ``tune:`` with other values than the experiment's; None = the same.
-        workers: Processes on this machine that evaluate trials.
-        cluster: Address of a Dask cluster that evaluates them; None = no cluster.
-        storage: Database through which several machines search together; None = this one alone.
-        export: Database that the finished search is copied to; None = not copied.
-        plots: Whether plots are drawn.
-        plot_format: ``png`` or ``svg``.
-        tables: Formats of tables, ``latex`` and ``csv``.
-        html: Whether the page for a browser is written.
+@contextmanager
+def _distribute(
+    objective: TuningObjective, paths: ObjectivePaths, options: TuneOptions
+) -> Iterator[TuningObjective]:
+    """The objective, evaluated by the workers or the cluster."""
+    if options.workers == 1 and options.cluster is None:
+        yield objective
+        return
+    processes = start_processes(options.workers)
+    with processes if options.cluster is None else connect_cluster(options.cluster) as pool:
+        yield distribute_objective(objective, paths, pool)
+
+
+def _check_workers(options: TuneOptions) -> None:
+    """Refuse a cluster together with a storage or several workers.
 
     Raises:
-        ConfigError: A cluster together with a storage or several workers.
+        ConfigError: Both are given.
     """
-
-    out: Path
-    folders: Sequence[Path]
-    progress: Callable[[], AbstractContextManager[Progress]]
-    overrides: Mapping[str, object] = field(default_factory=dict)
-    workers: int = 1
-    cluster: str | None = None
-    storage: str | None = None
-    export: str | None = None
-    plots: bool = True
-    plot_format: str = "png"
-    tables: Sequence[str] = ()
-    html: bool = True
-
-    def __post_init__(self) -> None:
-        other = "--storage" if self.storage else "--workers" if self.workers > 1 else None
-        if self.cluster is not None and other is not None:
-            raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
-
-    @contextmanager
-    def distribute(
-        self, objective: TuningObjective, paths: ObjectivePaths
-    ) -> Iterator[TuningObjective]:
-        """The objective, evaluated by the workers or the cluster."""
-        if self.workers == 1 and self.cluster is None:
-            yield objective
-            return
-        processes = start_processes(self.workers)
-        with processes if self.cluster is None else connect_cluster(self.cluster) as pool:
-            yield distribute_objective(objective, paths, pool)
+    other = "--storage" if options.storage else "--workers" if options.workers > 1 else None
+    if options.cluster is not None and other is not None:
+        raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
 
 
 def check_storage_file(option: str, url: str | None) -> None:
@@ -184,14 +158,22 @@ def _describe_tuning(report: TuningReport) -> str:
 
 
 def run_tuning(
-    experiment: Experiment, source: Source, options: TuneOptions
+    experiment: Experiment,
+    source: Source,
+    options: TuneOptions,
+    out: Path,
+    folders: Sequence[Path],
+    progress_bar: ProgressBar,
 ) -> Iterator[tuple[TuningReport, list[Path]]]:
     """Tune an experiment's system on each of its datasets, and write the reports.
 
     Args:
         experiment: The experiment.
         source: The file that it was read from, with the values that replace the file's.
-        options: All else.
+        options: What is tuned, and by whom.
+        out: Folder for the reports and the logs.
+        folders: Folders with datasets.
+        progress_bar: Makes a progress bar for each dataset.
 
     Yields:
         The report of each dataset and the files written; an interrupted one is the last.
@@ -199,24 +181,17 @@ def run_tuning(
     Raises:
         FusionBenchError: A file or an option breaks a rule.
     """
-    tuning = _merge_settings(experiment, source, options.overrides)
+    _check_workers(options)
+    tuning = _merge_settings(experiment, source, options.settings)
     check_storage_file("--storage", options.storage)
     check_storage_file("--export", options.export)
-    for name, file, folder in _list_datasets(experiment, source, options):
-        with options.progress() as progress:
+    for name, file, folder in _list_datasets(experiment, source, folders, out):
+        with progress_bar() as progress:
             progress(f"reading {name}", 0, 1)
             report = _tune_dataset(experiment, source, tuning, options, file, folder, progress)
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(experiment, report, relocate_dataset(name, file, folder))
-            files = write_tuning(
-                report,
-                folder,
-                tuned=tuned,
-                plots=options.plots,
-                html=options.html,
-                plot_format=options.plot_format,
-                tables=options.tables,
-            )
+            files = write_tuning(report, folder, options, tuned=tuned)
         yield report, files
         if report.interrupted:
             return
@@ -251,7 +226,7 @@ def _tune_dataset(
         v2_enabled=experiment.v2_enabled,
         overrides=source.override_texts,
     )
-    with options.distribute(objective, paths) as distributed:
+    with _distribute(objective, paths, options) as distributed:
         run = TuningRun(
             distributed,
             dataset,
@@ -277,7 +252,7 @@ def _tune_dataset(
 
 
 def _list_datasets(
-    experiment: Experiment, source: Source, options: TuneOptions
+    experiment: Experiment, source: Source, folders: Sequence[Path], out: Path
 ) -> list[tuple[str, Path, Path]]:
     """How the experiment names each dataset, its ``dataset.yaml``, and the folder of its outputs.
 
@@ -285,11 +260,11 @@ def _list_datasets(
         ConfigError: Two datasets have the same name.
         UnknownNameError: There is none of that name.
     """
-    datasets = list(find_datasets(experiment, source, options.folders))
+    datasets = list(find_datasets(experiment, source, folders))
     names = [spec.name for spec in read_distinct_specs(file for _, file in datasets)]
     is_single = experiment.dataset is not None
     return [
-        (given, file, options.out if is_single else options.out / name)
+        (given, file, out if is_single else out / name)
         for (given, file), name in zip(datasets, names, strict=True)
     ]
 
@@ -303,7 +278,7 @@ def _merge_settings(
         ConfigError: No system is named, or a value breaks a rule.
     """
     data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
-    data |= {key: value for key, value in overrides.items() if value is not None}
+    data |= overrides
     if "system" not in data:
         raise ConfigError(
             f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"

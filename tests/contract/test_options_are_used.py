@@ -22,11 +22,14 @@ FILES = sorted(FOLDER.glob("*.py"))
 SHARED = sorted((FOLDER / "application").glob("*.py"))
 #: Read as attributes of the record by the functions that take it whole.
 TAKEN_WHOLE = {
+    "eval": ["report.write"],
     "export": ["engines.export"],
     "judge": ["judging.judge_work"],
     "pull": ["engines.pull", "engines.pull_answers"],
     "rerank": ["models.rerank_run"],
     "retrieve": ["models.retrieval"],
+    "try": ["report.write"],
+    "tune": ["report.write", "tune.options", "tune.run"],
 }
 
 

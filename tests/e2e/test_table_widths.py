@@ -47,7 +47,8 @@ from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_pol
 from fusion_bench.report.table import MAX_NAME, make_record_table, name_columns
 from fusion_bench.report.terminal import DROPPED_COLUMNS, print_table
 from fusion_bench.report.tuning_page import build_page as build_tuning_page
-from fusion_bench.tune.run import TuneOptions, run_tuning
+from fusion_bench.tune.options import TuneOptions
+from fusion_bench.tune.run import run_tuning
 from fusion_bench.util.formatting import Progress, ignore_progress
 from tests.gate import cases
 from tests.gate.self_test.test_error_rates import make_checks as self_test_checks
@@ -173,8 +174,8 @@ def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
     def no_progress() -> nullcontext[Progress]:
         return nullcontext(ignore_progress)
 
-    options = TuneOptions(out=root / "tuning", folders=folders, progress=no_progress, plots=False)
-    for tuned, _ in run_tuning(*read_experiment(file), options):
+    options, out = TuneOptions(plots=False), root / "tuning"
+    for tuned, _ in run_tuning(*read_experiment(file), options, out, folders, no_progress):
         yield "tune", build_tuning_page(tuned)
 
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from fusion_bench.config.json_records import read_stored
+from fusion_bench.config.options import PictureOptions
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_file import Report, read_report
 from fusion_bench.evaluation.report_records import Collection
@@ -84,7 +85,7 @@ def test_writing_again_replaces(tmp_path: Path) -> None:
 
 
 def test_one_system_has_no_differences(tmp_path: Path) -> None:
-    files = write_report(cases.report(one_picture()), tmp_path, html=False)
+    files = write_report(cases.report(one_picture()), tmp_path, PictureOptions(html=False))
     assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{PRIMARY}.png"]
 
 
@@ -92,9 +93,11 @@ def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
         "from fusion_bench.evaluation.report_file import Report; "
+        "from fusion_bench.config.options import PictureOptions; "
         "from fusion_bench.report.write import write_report; "
         "report = Report.model_validate_json(sys.stdin.read()); "
-        "write_report(report, Path(sys.argv[1]), plots=sys.argv[2] == 'True'); "
+        "options = PictureOptions(plots=sys.argv[2] == 'True'); "
+        "write_report(report, Path(sys.argv[1]), options); "
         "print('matplotlib' in sys.modules)"
     )
     text = cases.report(cases.full()).model_dump_json()
@@ -112,8 +115,8 @@ def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
 
 def test_nothing_is_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = cases.report(one_picture(system="new"))
-    write_report(cases.report(one_picture(system="old")), tmp_path, html=False)
-    write_report(new, tmp_path / "other", html=False)
+    write_report(cases.report(one_picture(system="old")), tmp_path, PictureOptions(html=False))
+    write_report(new, tmp_path / "other", PictureOptions(html=False))
     before = contents(tmp_path)
     assert before != contents(tmp_path / "other")
     replace, calls = os.replace, []
@@ -128,7 +131,7 @@ def test_nothing_is_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("os.replace", failing)
     with pytest.raises(FusionBenchError, match="No space left"):
-        write_report(new, tmp_path, html=False)
+        write_report(new, tmp_path, PictureOptions(html=False))
     monkeypatch.undo()
     assert len(calls) > 2
     assert contents(tmp_path) == before
@@ -142,7 +145,7 @@ def test_nothing_is_written_when_rendering_fails(
 
     monkeypatch.setattr("fusion_bench.report.write.render_page", failing)
     with pytest.raises(RuntimeError, match="rendering"):
-        write_report(cases.report(cases.full()), tmp_path / "out", plots=False)
+        write_report(cases.report(cases.full()), tmp_path / "out", PictureOptions(plots=False))
     assert listed(tmp_path) == []
 
 
@@ -150,7 +153,7 @@ def test_nothing_is_written_when_rendering_fails(
 def test_a_folder_that_is_a_file(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     with pytest.raises(FusionBenchError, match="file") as error:
-        write_report(cases.report(cases.full()), tmp_path / place, plots=False)
+        write_report(cases.report(cases.full()), tmp_path / place, PictureOptions(plots=False))
     assert str(error.value).startswith(f"{tmp_path / 'file'}")
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
@@ -187,7 +190,7 @@ def test_pictures_stay_in_the_folder(tmp_path: Path, name: str, stem: str) -> No
 
 def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
     same = [one_picture(name) for name in ("x/y", "x y", "X?Y", "x-y-1")]
-    files = write_report(cases.report(*same), tmp_path, html=False)
+    files = write_report(cases.report(*same), tmp_path, PictureOptions(html=False))
     names = [path.name for path in files[2:]]
     assert names == [
         f"x-y-{PRIMARY}.png",
@@ -203,7 +206,7 @@ def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
 
 def test_the_file_is_strict_json(tmp_path: Path) -> None:
     report = cases.report(cases.full(), settings={"x": float("nan"), "y": [float("inf")]})
-    path = write_report(report, tmp_path, plots=False)[0]
+    path = write_report(report, tmp_path, PictureOptions(plots=False))[0]
 
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
@@ -214,7 +217,7 @@ def test_the_file_is_strict_json(tmp_path: Path) -> None:
 
 
 def test_without_pictures(tmp_path: Path) -> None:
-    files = write_report(cases.report(cases.full()), tmp_path, plots=False)
+    files = write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
     names = ["report.json", "report.md", "report.html"]
     assert [path.name for path in files] == names
     assert listed(tmp_path) == sorted(names)
@@ -227,14 +230,14 @@ def test_an_interruption_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("os.fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        write_report(cases.report(cases.full()), tmp_path, plots=False)
+        write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
     assert listed(tmp_path) == []
 
 
 def test_a_file_that_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "report.json").mkdir()
     with pytest.raises(FusionBenchError, match=r"report\.json"):
-        write_report(cases.report(cases.full()), tmp_path, plots=False)
+        write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
     assert listed(tmp_path) == ["report.json"]
 
 
@@ -242,7 +245,9 @@ def test_a_file_that_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_a_tuning_run_is_whole(tmp_path: Path) -> None:
-    written = write_tuning(record(), tmp_path / "new", tuned="dataset: x\n", plots=False)
+    written = write_tuning(
+        record(), tmp_path / "new", PictureOptions(plots=False), tuned="dataset: x\n"
+    )
     expected = ["tuning.json", "tuning.md", "tuning.html", "tuned.yaml"]
     assert [path.name for path in written] == expected
     assert read_stored(written[0], TuningReport, what="tuning run", remedy="again") == record()
@@ -262,13 +267,17 @@ def test_the_page_of_a_tuning_run_holds_the_verdict_and_the_figures(tmp_path: Pa
     assert pictures
     assert f"{format_number(report.held_out.difference, signed=True)} held out" in page.text
     before = {path.name for path in written} - {"tuning.html"}
-    again = write_tuning(report, tmp_path / "other", tuned="", html=False, plots=False)
+    again = write_tuning(
+        report, tmp_path / "other", PictureOptions(html=False, plots=False), tuned=""
+    )
     assert {path.name for path in again} < before
 
 
 def test_the_efficient_systems_are_an_experiment_too(tmp_path: Path) -> None:
     tuned = "dataset: x\nbaseline: today\nsystems: {today: {k: 1}, today tuned: {k: 2}}\n"
-    written = write_tuning(record(front=front()), tmp_path, tuned=tuned, plots=False)
+    written = write_tuning(
+        record(front=front()), tmp_path, PictureOptions(plots=False), tuned=tuned
+    )
     data = yaml.safe_load({path.name: path for path in written}["front.yaml"].read_text())
     assert data["dataset"] == "x"
     names = [f"today, {what}" for what in ("no reranker", "depth 10", "depth 60")]

@@ -52,8 +52,6 @@ ResultT = TypeVar("ResultT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 Folders: TypeAlias = Sequence[Folder]
-Tables: TypeAlias = Annotated[Sequence[Literal["latex", "csv"]], Option(metavar="FORMAT")]
-PlotFormat: TypeAlias = Literal["png", "svg"]
 Overrides: TypeAlias = Annotated[Sequence[str], Option("--set", metavar="PATH=VALUE")]
 Systems: TypeAlias = Annotated[Names, Option("--system")]
 
@@ -238,7 +236,6 @@ class NamedExperimentOptions(DatasetOptions):
     """
 
     experiment: Annotated[Path, Argument("EXPERIMENT")]
-    datasets: Folders = ()
     overrides: Overrides = ()
 
     @property
@@ -322,22 +319,6 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
     if (beside / "tuning.json").exists():
         place = beside.parent if beside.name == "tuning" else beside
     return require_folder(given or place / name_experiment(experiment))
-
-
-class PictureOptions(PageOptions):
-    """Options of a command that writes a page with its tables and plots.
-
-    Attributes:
-        plots: Write plots.
-        plot_format: Format of plots.
-        tables: Also write each table of the page as a file: latex (booktabs) or csv; repeatable.
-        html: Write the page for a browser.
-    """
-
-    plots: bool = True
-    plot_format: PlotFormat = "png"
-    tables: Tables = ()
-    html: bool = True
 
 
 def echo_notes(notes: Iterable[str]) -> None:

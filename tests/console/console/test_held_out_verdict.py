@@ -11,7 +11,8 @@ from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.tune.looks import read_looks
-from fusion_bench.tune.run import TuneOptions, run_tuning
+from fusion_bench.tune.options import TuneOptions
+from fusion_bench.tune.run import run_tuning
 from tests.console.project import make_project, open_project
 
 
@@ -33,8 +34,8 @@ def test_the_verdict_is_that_of_tune_and_enters_its_ledger(tmp_path: Path) -> No
         "front: {method: none}, parameters: {fusion.weights.b: {choices: [1.0, 2.0]}}}",
     ]
     parsed, source = read_experiment(tmp_path / "experiments/e.yaml", overrides=overrides)
-    options = TuneOptions(tmp_path / "out", [tmp_path / "datasets"], progress_bar, plots=False)
-    ((report, _),) = run_tuning(parsed, source, options)
+    options, folders = TuneOptions(plots=False), [tmp_path / "datasets"]
+    ((report, _),) = run_tuning(parsed, source, options, tmp_path / "out", folders, progress_bar)
     assert report.choice.params == {"fusion.weights.b": 2.0}
     assert report.verdict == mine["verdict"]
     assert report.held_out.model_dump(mode="json") == mine["gain"]
