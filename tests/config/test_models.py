@@ -1,14 +1,20 @@
-"""Strict models, and messages that lead to the line."""
+"""Strict models: their errors, numbers, limits, JSON schema."""
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
-from pydantic import Field
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config import models
+from fusion_bench.config.json_records import build_schema
+from fusion_bench.config.models import ByRank, StrictModel, StrictNumbers, parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
 
@@ -156,3 +162,149 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     latin.write_bytes("name: é".encode("latin-1"))
     with pytest.raises(ConfigError, match="UTF-8 text"):
         read_yaml(latin)
+
+
+class StrictInner(StrictModel):
+    number: float = 0.5
+
+
+class Weights(StrictNumbers, RootModel[dict[str, float]]):
+    pass
+
+
+class Values(StrictModel):
+    real: float | None = None
+    bounded: Annotated[float, Field(ge=0, le=1)] = 0.5
+    whole: Annotated[int, Field(ge=1)] = 1
+    switch: bool = False
+    reals: tuple[float, ...] = ()
+    pairs: dict[str, tuple[int, float]] = Field(default_factory=dict)
+    depth: int | dict[str, int] = 1
+    share: float | Literal["auto"] = "auto"
+    choice: float | int | str | bool | None = None
+    by_rank: ByRank[float] = Field(default_factory=dict)
+    inner: StrictInner = StrictInner()
+    weights: Weights | None = None
+    default: float = 1.0
+    metadata: float = 1.0
+
+
+REFUSED: list[tuple[str, Any]] = [
+    *[
+        (key, value)
+        for key in ("real", "bounded", "share", "default", "metadata")
+        for value in (True, "1", "0_1", "１", "nan", "0x1", " 1e0", "1e0 ", b"1", 10**400, [1])
+    ],
+    *[
+        (key, value)
+        for key in ("whole", "depth")
+        for value in (True, "60", "1e1", b"1", 1.5, 2**63, 10**400, float("nan"))
+    ],
+    *[("switch", value) for value in (1, 0, "true", "yes", "on", 1.0)],
+    *[("reals", [value]) for value in (True, "1", 10**400)],
+    *[("pairs", {"a": pair}) for pair in ([True, 1.0], [1, "1"], [1, False])],
+    ("depth", {"a": True}),
+    *[("by_rank", {key: 0.5}) for key in (True, 1.0, "1.0", "+1", "01", "1_0", "１", 0, 2**64)],
+    ("by_rank", {1: True}),
+    ("inner", {"number": "1"}),
+    *[("weights", {"a": value}) for value in (True, "1")],
+]
+
+
+@pytest.mark.parametrize(("key", "value"), REFUSED)
+def test_what_is_no_number_is_refused(key: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"^{key}"):
+        parse_model(Values, {key: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("real", 3, 3.0),
+        ("real", np.float32(0.5), 0.5),
+        ("real", "1e-3", 0.001),
+        ("share", "2.5E-1", 0.25),
+        ("whole", 2.0, 2),
+        ("whole", np.int64(7), 7),
+        ("depth", {"a": 2}, {"a": 2}),
+        ("choice", "1e-3", "1e-3"),
+        ("choice", True, True),
+        ("choice", 3, 3),
+        ("choice", 3.0, 3.0),
+        ("by_rank", {3: 0.5, 1: 1}, {1: 1.0, 3: 0.5}),
+        ("by_rank", {"3": 0.5}, {3: 0.5}),
+        ("switch", True, True),
+    ],
+)
+def test_what_is_one_is_read(key: str, value: object, read: object) -> None:
+    parsed = getattr(parse_model(Values, {key: value}), key)
+    assert (parsed, type(parsed)) == (read, type(read))
+
+
+def test_the_schema_is_that_of_plain_fields() -> None:
+    properties = Values.model_json_schema()["properties"]
+    assert properties["whole"] == {"default": 1, "minimum": 1, "title": "Whole", "type": "integer"}
+    assert properties["switch"]["type"] == "boolean"
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "performance.md"
+
+
+def test_the_page_has_every_limit() -> None:
+    _, _, table = PAGE.read_text(encoding="utf-8").partition("## Limits of settings")
+    stated = {
+        int(text.replace(",", "")) for text in re.findall(r"\| ([\d,]+) \|$", table, re.MULTILINE)
+    }
+    assert stated == {value for name, value in vars(models).items() if name.startswith("MOST_")}
+    assert len(re.findall(r"\| [\d,]+ \|$", table, re.MULTILINE)) == 6
+
+
+class Part(BaseModel):
+    """A part.
+
+    Attributes:
+        size: How large; ``None`` where
+            nobody measured.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    size: float | None = None
+
+
+class Whole(BaseModel):
+    """A whole.
+
+    Attributes:
+        parts: Its parts.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    format: Literal["whole"] = "whole"
+    format_version: int = 3
+    parts: tuple[Part, ...] = ()
+
+
+def errors(**changed: object) -> list[str]:
+    record: dict[str, Any] = Whole(parts=(Part(),)).model_dump(mode="json") | changed
+    found = Draft202012Validator(build_schema(Whole)).iter_errors(record)
+    return [error.json_path for error in found]
+
+
+def test_the_schema_is_one_and_describes_each_key() -> None:
+    schema = build_schema(Whole)
+    Draft202012Validator.check_schema(schema)
+    assert schema["description"] == "A whole."
+    assert schema["properties"]["parts"]["description"] == "Its parts."
+    part = schema["$defs"]["Part"]
+    assert part["description"] == "A part."
+    assert part["properties"]["size"]["description"] == "How large; `null` where nobody measured."
+
+
+def test_a_record_is_valid_only_with_all_its_keys_and_its_own_format() -> None:
+    assert errors() == []
+    assert errors(parts=[{"size": 2.5}]) == []
+    assert errors(parts=[{}]) == ["$.parts[0]"]
+    assert errors(parts=[{"size": "large"}]) == ["$.parts[0].size"]
+    assert errors(more=1) == ["$"]
+    assert errors(format="other") == ["$.format"]
+    assert errors(format_version=2) == ["$.format_version"]

@@ -1,4 +1,4 @@
-"""Plugins of other distributions: only installed ones, and their version stays on record."""
+"""Plugins: their registry, entry points."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from fusion_bench.gate.run import update_baseline
 from fusion_bench.measures import compute_measures, measure_classes, parse_measure, tie_sensitivity
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.methods.normalize import normalizers
 from tests import tiny
 from tests.config.plugin_package import DISTRIBUTION, install_package, put_on_path, write_package
@@ -202,3 +203,31 @@ def test_reports_and_baselines_state_the_distribution_of_a_measure(tmp_path: Pat
     inputs = GateInputs(experiment, source, folders)
     baseline = update_baseline(inputs, tmp_path / "b.json", "r")
     assert baseline.collections[0].definitions["Hit@3"]["distribution"] == DISTRIBUTION
+
+
+def test_a_method_is_built_from_its_name_or_a_mapping() -> None:
+    assert fusions.build("rrf") == RRF()
+    assert fusions.build({"method": "rrf", "k": 20}) == RRF(k=20)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ("rff", UnknownNameError, "unknown fusion method 'rff'; did you mean 'rrf'?"),
+        ({"method": ["rrf"]}, UnknownNameError, "unknown fusion method \"['rrf']\""),
+        ({"k": 1}, ConfigError, f"'method' is required (known: {', '.join(fusions.load_all())})"),
+        ({}, ConfigError, "'method' is required"),
+        (None, ConfigError, "a fusion method is a name or a mapping with 'method', given None"),
+        ({"method": "rrf", "k": -1}, ConfigError, "k: input should be greater than or equal to 0"),
+        ({"method": "rrf", "kk": 1}, ConfigError, "kk: unknown key 'kk'"),
+    ],
+)
+def test_what_nothing_can_be_built_from(data: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        fusions.build(data)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_field_takes_a_built_model_as_it_is() -> None:
+    model = RRF(k=3)
+    assert fusions.validate_field(model) is model

@@ -1,13 +1,17 @@
-"""Names from anywhere, written and shown."""
+"""How numbers, names and lists are shown."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
+import yaml
 
+from fusion_bench.config.yaml_files import format_compact_yaml
+from fusion_bench.data.qrels import UnmatchedId, find_unmatched_ids, format_unmatched_ids
 from fusion_bench.errors import did_you_mean
 from fusion_bench.util.formatting import (
+    GREATEST,
     escape_control_chars,
     format_apart,
     format_change,
@@ -16,7 +20,11 @@ from fusion_bench.util.formatting import (
     format_number,
     format_p_value,
     format_percent,
+    has_only_digits,
+    is_decimal,
     is_encodable,
+    is_whole,
+    parse_whole,
     pluralize,
 )
 
@@ -190,3 +198,99 @@ def test_two_numbers_are_told_apart(first: float, second: float, expected: tuple
 )
 def test_a_change_for_people(difference: float, baseline: float | None, expected: str) -> None:
     assert format_change(difference, baseline, wins=1, losses=2, queries=60) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-0", "+5", "05", ".5", "5.", "1e3", "1E-3", "-1.5e+10", "18446744073709551616"]
+)
+def test_numbers_of_decimal_numbers(text: str) -> None:
+    assert is_decimal(text)
+    assert has_only_digits(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            ".",
+            "-",
+            "e5",
+            "1e",
+            "1e+",
+            "1_0",
+            "１",
+            "٣",
+            "0x1",
+            "0b1",
+            " 1",
+            "1 ",
+            "1\n",
+            "1,5",
+        ),
+        *("1.2.3", "nan", "inf", "+-1", "1.e.5", "1j", "½", "1\0"),
+    ],
+)
+def test_other_texts(text: str) -> None:
+    assert not is_decimal(text)
+    assert not is_whole(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("7", 7), ("-07", -7), ("+2.0", 2), ("3.", 3), ("4.00", 4), (str(GREATEST), GREATEST)],
+)
+def test_whole_numbers(text: str, number: int) -> None:
+    assert is_whole(text)
+    assert parse_whole(text) == number
+
+
+@pytest.mark.parametrize("text", ["1.5", "1e0", "1.0e1", ".0"])
+def test_other_numbers_are_not_whole(text: str) -> None:
+    assert is_decimal(text)
+    with pytest.raises(ValueError, match="not a whole number"):
+        parse_whole(text)
+
+
+@pytest.mark.parametrize("text", [str(GREATEST + 1), str(-(2**64)), "9" * 5000])
+def test_whole_numbers_fit_into_64_bits(text: str) -> None:
+    assert not is_whole(text)
+    with pytest.raises(OverflowError):
+        parse_whole(text)
+
+
+JUDGED = {f"q{n:02}" for n in range(1, 20)}
+
+
+@pytest.mark.parametrize(
+    ("returned", "found"),
+    [
+        (JUDGED, ()),
+        (JUDGED - {"q05"} | {"Q5"}, (("Q5", "q05"),)),
+        (JUDGED | {"Q5"}, (("Q5", None),)),  # it has q05 as well, so that was not meant
+        (JUDGED - {"q05"} | {"q-05", "a"}, (("q-05", "q05"), ("a", None))),
+        (JUDGED | set("zyxw"), (("w", None), ("x", None), ("y", None))),
+    ],
+)
+def test_strangers(returned: set[str], found: tuple[UnmatchedId, ...]) -> None:
+    assert find_unmatched_ids(returned, JUDGED) == found
+
+
+def test_a_slip_of_a_letter_is_near() -> None:
+    assert find_unmatched_ids({"turn_31_4"}, {"turn_31_04x", "else"}) == (
+        ("turn_31_4", "turn_31_04x"),
+    )
+
+
+def test_they_are_named_with_what_was_meant() -> None:
+    found = (("Q5", "q05"), ("x", None))
+    assert format_unmatched_ids(found, 2) == "'Q5' (did you mean 'q05'?), 'x'"
+    assert format_unmatched_ids(found, 9) == "'Q5' (did you mean 'q05'?), 'x' and 7 more"
+
+
+def test_the_innermost_stands_on_one_line_without_aliases() -> None:
+    shared = ["bm25", "dense"]
+    data = {"a": {"runs": shared}, "b": {"runs": shared}}
+    text = format_compact_yaml(data)
+    assert text == "a:\n  runs: [bm25, dense]\nb:\n  runs: [bm25, dense]\n"
+    assert yaml.safe_load(text) == data

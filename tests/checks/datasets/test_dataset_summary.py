@@ -10,7 +10,7 @@ from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset,
 from fusion_bench.errors import AlignmentError
 from fusion_bench.io.dataset import load_dataset
 from tests import tiny
-from tests.io.test_provenance import beside
+from tests.io.test_outputs import beside
 from tests.tiny import DATASET, edit
 
 

@@ -15,7 +15,7 @@ from fusion_bench.checks.query_warnings import (
 )
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.report.data_warnings import data_warnings
-from tests.io.query_groups.test_dataset_groups import write_dataset
+from tests.io.test_dataset_groups import write_dataset
 from tests.report.cases import collection, report, system
 
 

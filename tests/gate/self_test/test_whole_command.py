@@ -34,7 +34,7 @@ from tests.gate.self_test.slow_rule import (
     right_checks,
     right_exit_code,
 )
-from tests.util.processes.worker_functions import exit_at_once
+from tests.util.worker_functions import exit_at_once
 
 values = st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.0, 0.5]), min_size=4, max_size=12)
 levels = st.sampled_from([0.05, 0.025])

@@ -251,3 +251,127 @@ def test_a_large_file_reads_the_same_in_every_spelling(
     path = written(tmp_path / "run.trec", SPELLINGS[spelling](RUN))
     assert load_run(path).to_dict() == FOUND
     assert load_qrels(written(path, SPELLINGS[spelling](QRELS))).to_dict() == GRADES
+
+
+ROWS = "q1 Q0 d2 1 0.9 tag\nq1 Q0 d1 2 0.5 tag\nq2 Q0 d3 1 7 tag\n"
+SAME = {"q1": {"d2": 0.9, "d1": 0.5}, "q2": {"d3": 7.0}}
+
+
+@pytest.mark.parametrize("name", ["a.trec", "a", "a.bm25"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# BM25, k1 0.9\n" + ROWS,
+        "#\n#comment\n" + ROWS.replace("\n", "\n# q1 Q0 d9 3 0.1 tag\n"),
+        "  # an indented comment\n\n" + ROWS,
+        ROWS.replace("tag", "my tag"),
+        ROWS.replace("tag", "BM25 (k1 = 0.9)"),
+        ROWS.replace(" ", "\t").replace("tag", "my first tag"),
+    ],
+    ids=["first", "between", "indented", "tag", "long tag", "tabs"],
+)
+def test_the_same_run(text: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert load_run(path).to_dict() == SAME
+
+
+def test_comments_in_qrels(tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("# graded by two people\nq1 0 d1 1\n# q1 0 d2 1\n", encoding="utf-8")
+    assert load_qrels(path).to_dict() == {"q1": {"d1": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q1 Q0 d1 1 0.9 t\n#q1 Q0 d2 2 0.5 t\n", ":2: starts with '#'"),
+        ("#q1 Q0 d1 1 0.9 t\n", ":1: starts with '#'"),
+        ("q1 Q0 d1 1 0.9 t\n#q1 Q0 d2 2 0.5 my tag\n", ":2: starts with '#'"),
+        ("q1 Q0 d1 1 0.9 t\nq1 Q0 d 2 2 0.5 t\n", ":2: 7 columns"),
+        ("q1 Q0 d1 1 0.9 t\nq 1 Q0 d2 2 0.5 t\n", ":2: 7 columns"),
+        ("q1 Q0 d1 1 0.9 t\nq1 Q0 a b 2 0.5 t\n", ":2: 7 columns"),
+        ("# only a comment\n", "the file is empty"),
+    ],
+)
+def test_what_could_be_read_two_ways_is_an_error(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.trec"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        load_run(path)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "extra", ["# a comment\n", "# six words that say what\n", "q2 Q0 d4 2 6 my tag\n"]
+)
+def test_a_large_file_is_read_the_same(extra: str, tmp_path: Path) -> None:
+    rows = "".join(f"q{n} Q0 d{n} 1 7 tag\n" for n in range(60_000))
+    plain, other = tmp_path / "plain.trec", tmp_path / "other.trec"
+    plain.write_text(rows, encoding="utf-8")
+    other.write_text(rows + extra, encoding="utf-8")
+    added = int(not extra.startswith("#"))
+    assert len(load_run(other).documents) == len(load_run(plain).documents) + added
+
+
+RUN_OF_MSMARCO = "1\t700\t1\n1\t900\t2\n2\t700\t1\n2\t5\t4\n"
+FOUND_OF_MSMARCO = {"1": {"700": 2.0, "900": 1.0}, "2": {"700": 2.0, "5": 1.0}}
+
+
+@pytest.mark.parametrize("name", ["run.tsv", "run.trec", "run.txt", "run", "run.dev.small"])
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_a_run_of_three_columns(name: str, separator: str, tmp_path: Path) -> None:
+    if name.endswith(".tsv") and separator == " ":
+        name = "run.msmarco"
+    path = written(tmp_path / name, RUN_OF_MSMARCO.replace("\t", separator))
+    assert load_run(path).to_dict() == FOUND_OF_MSMARCO
+    assert load_run(path, layout=FileLayout(format="msmarco")).to_dict() == FOUND_OF_MSMARCO
+    by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
+    assert by_column.ranks.tolist() == [1, 2, 1, 4]
+
+
+def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_tables, "LARGE_FILE", 1)
+    for name, separator in (("run.txt", "\t"), ("run.txt", " "), ("run.tsv", "\t")):
+        path = written(tmp_path / name, RUN_OF_MSMARCO.replace("\t", separator))
+        assert load_run(path).to_dict() == FOUND_OF_MSMARCO
+    path = written(tmp_path / "run.txt", RUN_OF_MSMARCO.replace("1\t700\t1", "1\t700\t3"))
+    with pytest.raises(DataError, match=r"run\.txt:1:.*'1'.*1"):
+        load_run(path)
+
+
+def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
+    path = written(tmp_path / "qrels.dev.small.tsv", "1\t0\t700\t1\n")
+    assert load_qrels(path).to_dict() == {"1": {"700": 1}}
+    assert load_qrels(path, layout=FileLayout(format="msmarco")).to_dict() == {"1": {"700": 1}}
+
+
+@pytest.mark.parametrize("limit", [1, 1 << 20])
+@pytest.mark.parametrize("name", ["run.txt", "run.csv", "run.tsv", "run"])
+def test_three_columns_with_scores(
+    name: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_tables, "LARGE_FILE", limit)
+    separator = {"run.csv": ",", "run.tsv": "\t"}.get(name, " ")
+    text = "1 700 2\n1 900 2.5\n2 5 1e-3\n".replace(" ", separator)
+    path = written(tmp_path / name, text)
+    assert load_run(path).to_dict() == {"1": {"900": 2.5, "700": 2.0}, "2": {"5": 0.001}}
+    with pytest.raises(DataError, match="rank"):
+        load_run(path, read_options=ReadOptions(rank_from="column"))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("1 700 x\n", r":1: 3 columns of whole numbers are .*'x' is not a rank from"),
+        ("1 700 1\n1 900 -2\n", ":2: 3 columns of whole .*'-2' is not a rank .* if it is a score"),
+        ("1 700 1\n2 900 0\n", ":2: 3 columns of whole .*'0' is not a rank .* if it is a grade"),
+        ("1 700 1\n2 900 7\n", ":2: query '2' has no document of rank 1"),
+        ("1 700 1\n1 900\n", ":2: 2 columns, and the first line has 3"),
+        ("1 700 1\n1 Q0 900 2 0.5 t\n", ":2: 6 columns, and the first line has 3"),
+        ("1 700 1\n1 700 2\n", ":2: document '700' stands twice for query '1'"),
+    ],
+)
+def test_what_is_no_run_of_ranks(content: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"run\.txt{problem}"):
+        load_run(written(tmp_path / "run.txt", content))
