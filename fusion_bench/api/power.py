@@ -10,19 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from fusion_bench.checks.judges import find_judge_warnings
+from fusion_bench.checks.records import DataWarning
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.report_file import Report, read_report
 from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.report.power_page import PlannedComparison, PowerPlan
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import POWER
 from fusion_bench.stats.look_levels import look_level
 from fusion_bench.stats.power import (
     DecisionRule,
-    PlannedComparison,
-    PlanWarning,
-    PowerPlan,
     Spread,
     assume_spread,
     estimate_spread,
@@ -47,7 +46,7 @@ class ReportSpread(NamedTuple):
     spread: Spread
     systems: int
     critical_value: float | None
-    warnings: tuple[PlanWarning, ...]
+    warnings: tuple[DataWarning, ...]
 
 
 def read_report_spread(
@@ -81,9 +80,7 @@ def read_report_spread(
         critical = stored.critical_value
     spread = estimate_spread(difference, number_by_appearance(part.groups)[0])
     comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
-    warnings = tuple(
-        PlanWarning(each.key, each.text) for each in find_judge_warnings(part.judge, part.runs)
-    )
+    warnings = tuple(find_judge_warnings(part.judge, part.runs))
     return ReportSpread(comparison, spread, len(names), critical, warnings)
 
 
@@ -173,7 +170,7 @@ def power(
     if checks < 1:
         raise ConfigError(f"checks: at least 1 is needed, not {checks}")
     comparison, critical, family = None, None, 1
-    warnings: tuple[PlanWarning, ...] = ()
+    warnings: tuple[DataWarning, ...] = ()
     if report is None:
         level = DEFAULT_ALPHA if alpha is None else alpha
         spread = assume_spread(sd or 0.0, queries, groups, design_effect)

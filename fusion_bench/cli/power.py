@@ -14,7 +14,7 @@ from fusion_bench.cli.application.file_options import report_file
 from fusion_bench.config.options import File, Name, Option
 
 if TYPE_CHECKING:
-    from fusion_bench.stats.power import PowerPlan
+    from fusion_bench.report.power_page import PowerPlan
 Number = Annotated[int, Option(metavar="N")]
 
 

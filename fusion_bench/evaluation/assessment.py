@@ -22,7 +22,7 @@ from fusion_bench.data.ordering import FloatArray, cut_positions, positions
 from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.details.relevant_ranks import Observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records import NarrowingResult, TrialsResult
+from fusion_bench.evaluation.report_records import TrialsResult
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
@@ -31,6 +31,7 @@ from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.comparison_family import ComparedValues
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.trial_variance import (
+    NarrowingPlan,
     count_disagreements,
     mean_of_trials,
     measure_trial_spread,
@@ -164,7 +165,7 @@ def describe_trials(
 
 def describe_narrowing(
     table: ComparedValues, candidate: str, *, alpha: float
-) -> NarrowingResult | None:
+) -> NarrowingPlan | None:
     """What one more trial, or more queries, would make of the interval of a difference.
 
     Args:
@@ -183,17 +184,7 @@ def describe_narrowing(
     difference = paired_difference(table.values[candidate], table.values[table.baseline])
     estimate = estimate_mean(difference, groups, alpha=alpha)
     spreads = [measure_trial_spread(side, groups) for side in sides]
-    plan = plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))
-    if plan is None:
-        return None
-    return NarrowingResult(
-        now=plan.now.half_width,
-        one_trial=plan.one_trial.half_width,
-        added_queries=int(plan.same_cost.added_queries),
-        more_queries=plan.same_cost.half_width,
-        all_trials=plan.all_trials.half_width,
-        all_queries=plan.all_queries.half_width,
-    )
+    return plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))
 
 
 def assess_trials(

@@ -25,6 +25,7 @@ from fusion_bench.stats.comparison import (
     name_kind,
 )
 from fusion_bench.stats.comparison_family import FusionAnswer
+from fusion_bench.stats.trial_variance import NarrowingPlan
 from fusion_bench.util.formatting import Columns, TableView, format_difference, pluralize
 
 
@@ -51,31 +52,6 @@ class TrialsResult(ReportRecord):
     residual_share: OptionalFloat
     disagreeing_pair: int
     disagreeing: int
-
-
-class NarrowingResult(ReportRecord):
-    """Expected half widths of one interval, not adjusted for the number of comparisons.
-
-    Attributes:
-        now: With these trials and queries.
-        one_trial: With one more trial of each system that has several.
-        added_queries: So many more queries take as many answers of these systems.
-        more_queries: With so many more queries.
-        all_trials: With any number of trials.
-        all_queries: With any number of queries.
-    """
-
-    now: float
-    one_trial: float
-    added_queries: int
-    more_queries: float
-    all_trials: float
-    all_queries: float
-
-    @property
-    def prefers_trials(self) -> bool:
-        """Whether one more trial narrows the interval more than as many answers to new queries."""
-        return self.one_trial < self.more_queries
 
 
 class TieResult(ReportRecord):
@@ -190,7 +166,7 @@ class ComparisonResult(SystemDifference):
     """
 
     unjudged: UnjudgedResult | None = None
-    narrowing: NarrowingResult | None = None
+    narrowing: NarrowingPlan | None = None
 
     def _summary(self) -> str:
         difference = format_difference(self.difference, self.low, self.high)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusion_bench.checks.records import NeededQueries
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.gate.power import RulePower
 from fusion_bench.gate.verdict import ALPHA, CheckStatus, CheckTrialsResult, decide_status
@@ -28,6 +27,7 @@ from fusion_bench.stats.intervals import (
     t_quantile,
 )
 from fusion_bench.stats.power import (
+    SampleSize,
     compute_power,
     critical_value,
     detectable_difference,
@@ -62,7 +62,7 @@ class CheckEstimates:
     betting_bound: float
     p_at_zero: float
     p_regressed: float
-    needed: NeededQueries | None
+    needed: SampleSize | None
 
 
 def estimate_check(
@@ -89,7 +89,7 @@ def estimate_check(
     needed, spread = None, estimate_spread(difference, groups)
     if not terms and max_drop > 0 and spread.freedom and math.isfinite(spread.freedom):
         critical = critical_value(alpha, spread.freedom)
-        needed = NeededQueries.of_size(spread.needed_queries(max_drop, critical))
+        needed = spread.needed_queries(max_drop, critical)
     return CheckEstimates(
         estimate=estimate,
         betting_bound=add_trial_gap(estimate.mean, bound, terms, alpha=alpha),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from fusion_bench.checks.records import CompletionBounds, NeededQueries
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.power import SampleSize
 from fusion_bench.stats.trial_variance import ENOUGH_TRIALS, FEW_TRIALS
 from fusion_bench.util.formatting import format_number, pluralize
 
@@ -240,7 +241,7 @@ class CheckResult(CheckOutcome):
     small_pass_rate: float | None = None
     alarm_rate: float | None = None
     false_pass_rate: float | None = None
-    needed: NeededQueries | None = None
+    needed: SampleSize | None = None
     unjudged: UnjudgedResult | None = None
     bounds: CompletionBounds | None = None
     trials: CheckTrialsResult | None = None

@@ -31,7 +31,7 @@ from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.stats.comparison import MIN_CHANGED, Answer, MeanDifference, paired_difference
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.stats.prediction_powered import (
-    JudgingPlan,
+    PeoplePlan,
     PoweredMean,
     estimate_powered_mean,
     plan_judging,
@@ -63,29 +63,6 @@ class MeanRecord(MeanDifference):
     """
 
     queries: int
-
-
-class JudgingRecord(ReportRecord):
-    """What more judging by people would do to the interval of one difference.
-
-    Attributes:
-        half_width: Of the interval at hand, before it is cut to where means can be.
-        halving: Queries that people would have to judge in all for half the width; None = judging
-            all queries at hand would not do.
-        added: How many more that are; None likewise.
-        added_range: The same with the spread of people's values at the ends of its 95 % interval.
-        least_half_width: Half width where people judge all queries at hand.
-        expected: Number of queries of people → expected half width.
-        people_alone: Queries that people would need for this interval without the machine.
-    """
-
-    half_width: float
-    halving: int | None
-    added: int | None
-    added_range: tuple[int | None, int | None]
-    least_half_width: float
-    expected: dict[int, float]
-    people_alone: int
 
 
 class EstimatedDifference(MeanDifference):
@@ -126,7 +103,7 @@ class EstimatedDifference(MeanDifference):
     few_changes: bool
     people: MeanRecord
     machine: MeanRecord
-    judging: JudgingRecord
+    judging: PeoplePlan
 
 
 class GradeEstimate(TableView, ReportRecord):
@@ -326,23 +303,7 @@ def _describe(
         few_changes=few,
         people=_record_mean(estimate.people),
         machine=_record_mean(estimate.machine),
-        judging=_record_plan(plan_judging(estimate, sizes, alpha=alpha), at_hand),
-    )
-
-
-def _record_plan(plan: JudgingPlan, at_hand: int) -> JudgingRecord:
-    def count_added(size: int | None) -> int | None:
-        return None if size is None else size - at_hand
-
-    least, most = plan.halving_range
-    return JudgingRecord(
-        half_width=plan.half_width,
-        halving=plan.halving,
-        added=count_added(plan.halving),
-        added_range=(count_added(least), count_added(most)),
-        least_half_width=plan.least_half_width,
-        expected=plan.expected,
-        people_alone=plan.people_alone,
+        judging=plan_judging(estimate, sizes, alpha=alpha),
     )
 
 

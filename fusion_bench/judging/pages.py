@@ -11,7 +11,6 @@ from fusion_bench.judging.estimate import (
     LEAST_DIFFERENCE,
     EstimatedDifference,
     GradeEstimate,
-    JudgingRecord,
     MeanRecord,
 )
 from fusion_bench.judging.sensitivity import (
@@ -40,6 +39,7 @@ from fusion_bench.report.page import (
     make_table,
 )
 from fusion_bench.stats.comparison import MIN_CHANGED
+from fusion_bench.stats.prediction_powered import PeoplePlan
 from fusion_bench.util.formatting import (
     format_coverage,
     format_difference,
@@ -217,7 +217,7 @@ def _format_half_width(each: EstimatedDifference) -> str:
     return f"{format_number(each.judging.half_width)}{FEW_CHANGES * each.few_changes}"
 
 
-def _format_added(judging: JudgingRecord) -> str:
+def _format_added(judging: PeoplePlan) -> str:
     """``57 (12 to 190)``; ``out of reach`` where not even all queries would do."""
     if judging.added is None:
         return "out of reach"

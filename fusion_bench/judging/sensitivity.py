@@ -27,7 +27,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import JudgeKind
 from fusion_bench.io.load_records import load_judge
 from fusion_bench.judging.judge_values import list_related, load_graded_dataset, with_grades
-from fusion_bench.stats.agreement import kendall_tau
+from fusion_bench.stats.agreement import RankCorrelation, kendall_tau
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, paired_difference
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.files import name_experiment
@@ -108,25 +108,17 @@ class SystemSensitivity(ReportRecord):
     stability: Stability | None
 
 
-class OrderAgreement(ReportRecord):
+class OrderAgreement(RankCorrelation):
     """How far two judges agree on the order of the systems.
 
     Attributes:
         first: The one.
         second: The other.
-        tau: Kendall's τ-b; None where one of them gives all systems the same mean.
-        agreeing: Pairs of systems in the same order.
-        opposite: Pairs in the opposite order.
-        tied: Pairs with equal means to one of them.
         swapped: The pairs in the opposite order, the better one to the first judge first.
     """
 
     first: str
     second: str
-    tau: OptionalFloat
-    agreeing: int
-    opposite: int
-    tied: int
     swapped: tuple[tuple[str, str], ...]
 
 
@@ -241,10 +233,7 @@ def compare_orders(collections: Mapping[str, CollectionRecord]) -> Iterator[Orde
         yield OrderAgreement(
             first=first,
             second=second,
-            tau=correlation.tau,
-            agreeing=correlation.agreeing,
-            opposite=correlation.opposite,
-            tied=correlation.tied,
+            **dict(correlation),
             swapped=tuple(_list_swapped(names, means[first], means[second])),
         )
 

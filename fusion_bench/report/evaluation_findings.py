@@ -15,7 +15,6 @@ from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
     FusionResult,
-    NarrowingResult,
     SystemResult,
     TrialsResult,
 )
@@ -36,7 +35,7 @@ from fusion_bench.report.data_warnings import (
 from fusion_bench.report.evaluation_tables import paired_difference
 from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
 from fusion_bench.stats.comparison import NOT_SHOWN, SHOWN
-from fusion_bench.stats.trial_variance import ENOUGH_TRIALS, FEW_TRIALS
+from fusion_bench.stats.trial_variance import ENOUGH_TRIALS, FEW_TRIALS, NarrowingPlan
 from fusion_bench.util.formatting import (
     format_change,
     format_coverage,
@@ -100,7 +99,7 @@ def _describe_fixed(collection: Collection) -> str:
     return f"{list_names(names)} {verb} one trial and {counts} as fixed. "
 
 
-def _advise_narrowing(item: ComparisonResult, plan: NarrowingResult) -> Finding:
+def _advise_narrowing(item: ComparisonResult, plan: NarrowingPlan) -> Finding:
     """What narrows an interval most, for as many answers."""
     queries = f"{pluralize(plan.added_queries, 'more query')}, for as many answers,"
     trial, others = (
@@ -169,7 +168,7 @@ def _format_width(width: float) -> str:
     return format_number(width) if width else ""
 
 
-NARROWING_COLUMNS: tuple[Column[NarrowingResult], ...] = (
+NARROWING_COLUMNS: tuple[Column[NarrowingPlan], ...] = (
     Column("± now", lambda plan: format_number(plan.now)),
     Column("± 1 more trial", lambda plan: format_number(plan.one_trial)),
     Column("queries", lambda plan: f"+{plan.added_queries:,}"),

@@ -1,15 +1,96 @@
-"""The page of ``fusion-bench power``."""
+"""The plan of ``fusion-bench power``, as a record with its page."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.report.data_warnings import judge_section
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
-from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, PowerPlan, RulePlan
-from fusion_bench.util.formatting import format_number, format_percent, pluralize
+from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, RulePlan, Spread
+from fusion_bench.util.formatting import (
+    Columns,
+    TableView,
+    format_number,
+    format_percent,
+    pluralize,
+)
+
+
+@dataclass(frozen=True)
+class PlannedComparison:
+    """Whose differences tell the spread.
+
+    Attributes:
+        collection: The dataset.
+        measure: Of the differences.
+        baseline: The system compared with.
+        candidate: The compared system.
+    """
+
+    collection: str
+    measure: str
+    baseline: str
+    candidate: str
+
+
+@dataclass(frozen=True, repr=False)
+class PowerPlan(TableView):
+    """Queries that each rule needs, and what the queries at hand can show.
+
+    Attributes:
+        comparison: Whose differences tell the spread; None where it is assumed.
+        systems: Compared systems of the family, without the baseline.
+        checks: Checks of the gate.
+        alpha: Family-wise level.
+        power: As asked for.
+        spread: Of the differences.
+        rules: One a decision.
+        is_family: The first rule's critical value is that of a report's family; otherwise Šidák's
+            upper bound.
+        warnings: What speaks against the judge of the report; empty where the spread is assumed.
+    """
+
+    comparison: PlannedComparison | None
+    systems: int
+    checks: int
+    alpha: float
+    power: float
+    spread: Spread
+    rules: tuple[RulePlan, ...]
+    is_family: bool
+    warnings: tuple[DataWarning, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field by name."""
+        fields: dict[str, Any] = to_jsonable_python(self)
+        return fields
+
+    def _summary(self) -> str:
+        names = ""
+        if self.comparison is not None:
+            of = self.comparison
+            names = f"{of.candidate} - {of.baseline}, {of.measure}, "
+        return f"PowerPlan({names}sd {self.spread.sd:.4g})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a rule and difference."""
+        rows = [(rule, each) for rule in self.rules for each in rule.differences][:limit]
+        needed = [each.needed for _, each in rows]
+        return {
+            "rule": [rule.name for rule, _ in rows],
+            "difference": [each.difference for _, each in rows],
+            "queries": [None if size is None else size.queries for size in needed],
+            "low": [None if size is None else size.low for size in needed],
+            "high": [None if size is None else size.high for size in needed],
+            "power": [each.power for _, each in rows],
+        }
+
 
 #: Which command decides it, and what the difference is.
 COMMANDS = {
@@ -35,7 +116,7 @@ def build_power_page(plan: PowerPlan) -> Page:
         findings=tuple(_list_findings(plan)),
         parts=(_build_needs_table(plan), *_build_hand_tables(plan)),
     )
-    first = judge_section(DataWarning(key=each.key, text=each.text) for each in plan.warnings)
+    first = judge_section(plan.warnings)
     return Page(f"Power: {_describe_source(plan)}", (*first, section))
 
 

@@ -31,7 +31,6 @@ from fusion_bench.checks.records import (
     LintFinding,
     ListInfo,
     NearDuplicates,
-    NeededQueries,
 )
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
@@ -40,6 +39,7 @@ from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.stats.comparison import BETTER, Answer, Difference, MeanDifference
+from fusion_bench.stats.power import SampleSize
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: What a parameter may be set to.
@@ -235,33 +235,37 @@ class DataFacts(ReportRecord):
     bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
 
 
-class TypeGain(ReportRecord):
-    """The held-out gain of one query type.
+class ClassGain(ReportRecord):
+    """The held-out gain of one class of queries.
 
     Attributes:
-        type: The type; None = queries without one.
         gain: Tuned − default.
         bounds: What unjudged documents could make of the means, by system; nothing with complete
             judgments.
     """
 
-    type: str | None
     gain: Gain
     bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
 
 
-class IntentGain(ReportRecord):
+class TypeGain(ClassGain):
+    """The held-out gain of one query type.
+
+    Attributes:
+        type: The type; None = queries without one.
+    """
+
+    type: str | None
+
+
+class IntentGain(ClassGain):
     """The held-out gain of one intent.
 
     Attributes:
         intent: The intent; None = queries without one.
-        gain: Tuned − default.
-        bounds: As those of :class:`TypeGain`.
     """
 
     intent: str | None
-    gain: Gain
-    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
 
 
 class PerTypeResult(ReportRecord):
@@ -677,7 +681,7 @@ class TuningReport(TableView, ReportRecord):
     level: float = 0.025
     verdict: TuningVerdict
     shrunken: float | None = None
-    needed: NeededQueries | None
+    needed: SampleSize | None
     look: Look | None = None
     unjudged: UnjudgedResult | None = None
     floor: tuple[FloorRow, ...] = ()

@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
@@ -146,21 +147,20 @@ def kappa_of_counts(counts: IntArray, weights: FloatArray) -> FloatArray:
     return np.asarray(np.where(expected > 0, 1 - observed / safe, math.nan))
 
 
-@dataclass(frozen=True)
-class RankCorrelation:
+class RankCorrelation(ReportRecord):
     """Kendall's τ-b of two orders (Kendall 1945, "The treatment of ties in ranking problems").
 
     (C − D) / √((P − T₁)·(P − T₂)) with C pairs in the same order, D in the opposite one, P pairs in
     all, T₁ tied in the first order and T₂ in the second.
 
     Attributes:
-        tau: −1 to 1; NaN where all items of an order are tied.
+        tau: −1 to 1; None where all items of an order are tied.
         agreeing: C.
         opposite: D.
         tied: Pairs that are tied in one order or both.
     """
 
-    tau: float
+    tau: OptionalFloat
     agreeing: int
     opposite: int
     tied: int

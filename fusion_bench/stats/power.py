@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import POWER, estimate_mean, group_codes, t_quantile
-from fusion_bench.util.formatting import Columns, TableView
 
 #: Below it, the queries that changed say too little about the spread for more than a lower bound.
 MIN_CHANGED_FOR_SPREAD = 30
@@ -38,8 +37,7 @@ STEPS = 200
 MOST_QUERIES = 10**12
 
 
-@dataclass(frozen=True)
-class SampleSize:
+class SampleSize(ReportRecord):
     """Queries that a rule needs to find a difference with the asked power.
 
     Attributes:
@@ -121,16 +119,20 @@ def needed_queries(
     if not middle <= MOST_QUERIES:
         return None
     if queries is None:
-        return SampleSize(round_queries(middle, up=True), None, None, at_least=False)
+        needed = round_queries(middle, up=True)
+        return SampleSize(queries=needed, low=None, high=None, at_least=False)
     low, high = (
         _solve_queries(variance * factor, tail, power, rate)
         for factor in _variance_factors(groups or queries / design_effect, kurtosis)
     )
     least = round_queries(low, up=False)
     if changed < MIN_CHANGED_FOR_SPREAD or high > MOST_QUERIES:
-        return SampleSize(least, None, None, at_least=True)
+        return SampleSize(queries=least, low=None, high=None, at_least=True)
     return SampleSize(
-        round_queries(middle, up=True), least, round_queries(high, up=True), at_least=False
+        queries=round_queries(middle, up=True),
+        low=least,
+        high=round_queries(high, up=True),
+        at_least=False,
     )
 
 
@@ -502,85 +504,3 @@ def power_by_queries(rule: RulePlan, spread: Spread, difference: float, queries:
     critical = critical_value(upper_tail(rule.critical_value, at_hand), freedom)
     error = spread.sd * math.sqrt(spread.design_effect / queries)
     return compute_power(difference, error, critical, freedom=freedom)
-
-
-@dataclass(frozen=True)
-class PlannedComparison:
-    """Whose differences tell the spread.
-
-    Attributes:
-        collection: The dataset.
-        measure: Of the differences.
-        baseline: The system compared with.
-        candidate: The compared system.
-    """
-
-    collection: str
-    measure: str
-    baseline: str
-    candidate: str
-
-
-@dataclass(frozen=True)
-class PlanWarning:
-    """What speaks against the values that a plan rests on.
-
-    Attributes:
-        key: For programs.
-        text: A sentence or more.
-    """
-
-    key: str
-    text: str
-
-
-@dataclass(frozen=True, repr=False)
-class PowerPlan(TableView):
-    """Queries that each rule needs, and what the queries at hand can show.
-
-    Attributes:
-        comparison: Whose differences tell the spread; None where it is assumed.
-        systems: Compared systems of the family, without the baseline.
-        checks: Checks of the gate.
-        alpha: Family-wise level.
-        power: As asked for.
-        spread: Of the differences.
-        rules: One a decision.
-        is_family: The first rule's critical value is that of a report's family; otherwise Šidák's
-            upper bound.
-        warnings: What speaks against the judge of the report; empty where the spread is assumed.
-    """
-
-    comparison: PlannedComparison | None
-    systems: int
-    checks: int
-    alpha: float
-    power: float
-    spread: Spread
-    rules: tuple[RulePlan, ...]
-    is_family: bool
-    warnings: tuple[PlanWarning, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field by name."""
-        return asdict(self)
-
-    def _summary(self) -> str:
-        names = ""
-        if self.comparison is not None:
-            of = self.comparison
-            names = f"{of.candidate} - {of.baseline}, {of.measure}, "
-        return f"PowerPlan({names}sd {self.spread.sd:.4g})"
-
-    def _table_columns(self, limit: int | None = None) -> Columns:
-        """One row a rule and difference."""
-        rows = [(rule, each) for rule in self.rules for each in rule.differences][:limit]
-        needed = [each.needed for _, each in rows]
-        return {
-            "rule": [rule.name for rule, _ in rows],
-            "difference": [each.difference for _, each in rows],
-            "queries": [None if size is None else size.queries for size in needed],
-            "low": [None if size is None else size.low for size in needed],
-            "high": [None if size is None else size.high for size in needed],
-            "power": [each.power for _, each in rows],
-        }

@@ -40,6 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, group_codes, t_quantile
@@ -265,23 +266,26 @@ def _check_sample(people: FloatArray, machine: FloatArray, sampled: IntArray) ->
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
-class JudgingPlan:
-    """What more judging would do to the interval, if people's queries stay a random sample.
+class PeoplePlan(ReportRecord):
+    """What more judging by people would do to the interval of one difference.
+
+    Their queries stay a random sample.
 
     Attributes:
-        half_width: Of the interval at hand.
-        halving: Queries that people would judge in all for half of it; None = not even all.
-        halving_range: The same with the residual variance at the ends of its 95 % interval; None
-            likewise.
-        least_half_width: Where people judge all queries at hand.
+        half_width: Of the interval at hand, before it is cut to where means can be.
+        halving: Queries that people would have to judge in all for half the width; None = judging
+            all queries at hand would not do.
+        added: How many more that are; None likewise.
+        added_range: The same with the spread of people's values at the ends of its 95 % interval.
+        least_half_width: Half width where people judge all queries at hand.
         expected: Number of queries of people → expected half width.
-        people_alone: Queries that people would need for the interval at hand without the machine.
+        people_alone: Queries that people would need for this interval without the machine.
     """
 
     half_width: float
     halving: int | None
-    halving_range: tuple[int | None, int | None]
+    added: int | None
+    added_range: tuple[int | None, int | None]
     least_half_width: float
     expected: dict[int, float]
     people_alone: int
@@ -289,7 +293,7 @@ class JudgingPlan:
 
 def plan_judging(
     estimate: PoweredMean, sizes: Sequence[int] = (), *, alpha: float = 0.05
-) -> JudgingPlan:
+) -> PeoplePlan:
     """Expected half widths with more queries of people.
 
     λ, the residuals and the machine's error stay as they are. The part of the variance that people
@@ -305,11 +309,14 @@ def plan_judging(
     at_hand, total = estimate.people.queries, estimate.machine.queries
     present = _half_width(estimate, at_hand, alpha)
     scale = estimate.half_width / present if present > 0 else 1.0
-    low, high = (_find_halving(estimate, alpha, factor) for factor in _variance_factors(estimate))
-    return JudgingPlan(
+    factors = (1.0, *_variance_factors(estimate))
+    halving, least, most = (_find_halving(estimate, alpha, factor) for factor in factors)
+    added, *ends = (None if size is None else size - at_hand for size in (halving, least, most))
+    return PeoplePlan(
         half_width=estimate.half_width,
-        halving=_find_halving(estimate, alpha),
-        halving_range=(low, high),
+        halving=halving,
+        added=added,
+        added_range=(ends[0], ends[1]),
         least_half_width=scale * _half_width(estimate, total, alpha),
         expected={
             size: scale * _half_width(estimate, size, alpha)

@@ -35,6 +35,7 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import (
@@ -46,7 +47,6 @@ from fusion_bench.stats.intervals import (
     group_codes,
     t_quantile,
 )
-from fusion_bench.stats.power import detectable_difference
 
 
 def mean_of_trials(trials: FloatArray | Sequence[FloatArray]) -> FloatArray:
@@ -362,47 +362,29 @@ def count_disagreements(values: FloatArray, *, noise: float) -> tuple[int, int]:
     )
 
 
-@dataclass(frozen=True)
-class PlannedDesign:
-    """A number of trials and queries, and what the interval would be.
+class NarrowingPlan(ReportRecord):
+    """Expected half widths of one interval, not adjusted for the number of comparisons.
 
     Attributes:
-        added_trials: Of each system that has trials; inf = as many as one likes.
-        added_queries: inf likewise.
-        half_width: Expected half width of the interval; at most that of today. More queries
-            alone leave fewer degrees of freedom, so that the formula can say more.
-        detectable: The smallest true difference that is found with 80 % power; None where no
-            spread is left.
+        now: With these trials and queries.
+        one_trial: With one more trial of each system that has several.
+        added_queries: So many more queries take as many answers of these systems.
+        more_queries: With so many more queries.
+        all_trials: With any number of trials.
+        all_queries: With any number of queries.
     """
 
-    added_trials: float
-    added_queries: float
-    half_width: float
-    detectable: float | None
-
-
-@dataclass(frozen=True)
-class NarrowingPlan:
-    """Ways to narrow one interval.
-
-    Attributes:
-        now: As measured.
-        one_trial: One more trial of each system that has trials.
-        same_cost: More queries instead, for as many answers of these systems.
-        all_trials: What no number of trials falls below.
-        all_queries: What no number of queries falls below.
-    """
-
-    now: PlannedDesign
-    one_trial: PlannedDesign
-    same_cost: PlannedDesign
-    all_trials: PlannedDesign
-    all_queries: PlannedDesign
+    now: float
+    one_trial: float
+    added_queries: int
+    more_queries: float
+    all_trials: float
+    all_queries: float
 
     @property
     def prefers_trials(self) -> bool:
         """Whether one more trial narrows the interval more than as many answers to new queries."""
-        return self.one_trial.half_width < self.same_cost.half_width
+        return self.one_trial < self.more_queries
 
 
 def plan_narrowing(
@@ -429,34 +411,32 @@ def plan_narrowing(
         return None
     answers = sum(spread.trials for spread in spreads)
     queries = math.ceil(estimate.queries * len(spreads) / answers)
-    now = _plan_design(estimate, spreads, 0, 0, alpha, is_fixed)
+    now = _plan_half_width(estimate, spreads, 0, 0, alpha, is_fixed)
 
-    def plan(trials: float, queries: float, less: PlannedDesign = now) -> PlannedDesign:
-        """A design that is no worse than one with less."""
-        design = _plan_design(estimate, spreads, trials, queries, alpha, is_fixed)
-        if design.half_width <= less.half_width:
-            return design
-        return replace(design, half_width=less.half_width, detectable=less.detectable)
+    def plan(trials: float, queries: float, most: float = now) -> float:
+        """With more of either an interval is no wider, though fewer degrees of freedom say so."""
+        return min(_plan_half_width(estimate, spreads, trials, queries, alpha, is_fixed), most)
 
     one_trial = plan(1, 0)
     return NarrowingPlan(
         now=now,
         one_trial=one_trial,
-        same_cost=plan(0, queries),
+        added_queries=queries,
+        more_queries=plan(0, queries),
         all_trials=plan(math.inf, 0, one_trial),
         all_queries=plan(0, math.inf),
     )
 
 
-def _plan_design(
+def _plan_half_width(
     estimate: MeanEstimate,
     spreads: Sequence[TrialSpread],
     trials: float,
     queries: float,
     alpha: float,
     is_fixed: bool,
-) -> PlannedDesign:
-    """The expected interval with so many trials and queries more."""
+) -> float:
+    """The expected half width with so many trials and queries more."""
     rate = estimate.queries / (estimate.queries + queries)
     residual = math.fsum(spread.within / spread.trials for spread in spreads)
     rest = max(estimate.standard_error**2 - residual, 0.0)
@@ -481,9 +461,6 @@ def _plan_design(
                 squares += (within / count) ** 2 / (spread.within_freedom / rate)
     variance = query_variance + added
     if not variance > 0:
-        return PlannedDesign(trials, queries, 0.0, None)
+        return 0.0
     freedom = variance**2 / squares if squares else math.inf
-    error, critical = math.sqrt(variance), t_quantile(freedom, 1 - alpha / 2)
-    return PlannedDesign(
-        trials, queries, critical * error, detectable_difference(error, critical, freedom=freedom)
-    )
+    return t_quantile(freedom, 1 - alpha / 2) * math.sqrt(variance)

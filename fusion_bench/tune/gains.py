@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.checks.completion_bounds import QueryBounds
-from fusion_bench.checks.records import NeededQueries
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
@@ -31,7 +30,7 @@ from fusion_bench.stats.comparison import check_skew, decide_answer, paired_diff
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.power import estimate_spread
+from fusion_bench.stats.power import SampleSize, estimate_spread
 from fusion_bench.stats.trial_variance import (
     TrialTerm,
     add_trial_variance,
@@ -200,7 +199,7 @@ def _make_gain(
 
 def estimate_needed(
     row: PairedValues, gain: Gain, min_gain: float, *, factor: float = 1.0
-) -> NeededQueries | None:
+) -> SampleSize | None:
     """Held-out queries that would show the least gain with power .8.
 
     Args:
@@ -222,8 +221,7 @@ def estimate_needed(
         # The greater side: the other may be cut at ±1.
         width = max(gain.high - gain.difference, gain.difference - gain.low)
         critical = factor * width / error
-    needed = spread.needed_queries(min_gain, critical)
-    return NeededQueries.of_size(needed)
+    return spread.needed_queries(min_gain, critical)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.checks.records import NeededQueries
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.report.tuning_records import (
     CalibrationBin,
@@ -25,6 +24,7 @@ from fusion_bench.report.tuning_records import (
     TuningReport,
     TypeGain,
 )
+from fusion_bench.stats.power import SampleSize
 
 PARAMETERS = (
     ParameterInfo(path="fusion.k", kind="int", low=1, high=1000, log=True, default=60),
@@ -54,8 +54,8 @@ def gain(difference: float, low: float | None, high: float | None, **changed: An
     return Gain.model_validate(data | changed)
 
 
-def needed(queries: int) -> NeededQueries:
-    return NeededQueries(queries=queries, low=queries // 2, high=queries * 2, at_least=False)
+def needed(queries: int) -> SampleSize:
+    return SampleSize(queries=queries, low=queries // 2, high=queries * 2, at_least=False)
 
 
 def floor_row(answer: str = "worse", **changed: Any) -> FloorRow:  # noqa: ANN401

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -28,7 +26,7 @@ def test_pairs_are_counted() -> None:
 
 
 def test_order_of_ties_alone_agrees_with_nothing() -> None:
-    assert math.isnan(kendall_tau(np.zeros(3), np.arange(3.0)).tau)
+    assert kendall_tau(np.zeros(3), np.arange(3.0)).tau is None
 
 
 def test_columns_of_different_lengths_are_refused() -> None:

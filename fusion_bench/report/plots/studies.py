@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
-from fusion_bench.stats.power import PowerPlan, power_by_queries
+from fusion_bench.report.power_page import PowerPlan
+from fusion_bench.stats.power import power_by_queries
 
 
 def draw_power(study: Mapping[str, Any]) -> Drawing:

@@ -62,7 +62,7 @@ def test_published_topic_set_size() -> None:
 
 def test_interval_has_the_ends_of_the_variance() -> None:
     size = needed_queries(0.02, 0.2, queries=500, changed=400, kurtosis=3.0)
-    assert size == SampleSize(790, 690, 900, at_least=False)
+    assert size == SampleSize(queries=790, low=690, high=900, at_least=False)
     assert str(size) == "790 [690, 900]"
     wider = needed_queries(0.02, 0.2, queries=500, changed=400, kurtosis=30.0)
     assert wider is not None

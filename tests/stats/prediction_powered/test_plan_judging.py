@@ -42,19 +42,20 @@ def test_halving_needs_about_four_times_the_queries() -> None:
 def test_range_of_the_number_is_wide_where_few_queries_say_it(people: int, ratio: float) -> None:
     plan = plan_judging(_estimate(people, 100_000, noise=2))
 
-    least, most = plan.halving_range
+    least, most = plan.added_range
     assert least is not None
-    assert plan.halving is not None
+    assert plan.added is not None
+    assert plan.halving == people + plan.added
     assert most is not None
-    assert least < plan.halving < most
-    assert most / least == pytest.approx(ratio, abs=0.1)
+    assert least < plan.added < most
+    assert (people + most) / (people + least) == pytest.approx(ratio, abs=0.1)
 
 
 def test_end_of_the_range_may_be_out_of_reach() -> None:
     plan = plan_judging(_estimate(20, 130, noise=3))
 
     assert plan.halving is not None
-    assert plan.halving_range[1] is None
+    assert plan.added_range[1] is None
 
 
 def test_planned_width_comes_about() -> None:
