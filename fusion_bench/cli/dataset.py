@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,7 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
 from fusion_bench.cli.application.dataset_new import new_command
 from fusion_bench.config.options import Argument, Depth, File, Folder, Name, Names, Option
+from fusion_bench.importers.options import LogOptions
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import pluralize
 
@@ -245,30 +246,18 @@ def unjudged_command(options: UnjudgedOptions) -> None:
         typer.echo("\t".join(map(escape_control_chars, row.cells)))
 
 
-class LogOptions(base.JsonOptions):
+class LogCommand(LogOptions, base.JsonOptions):
     """Options of ``dataset from-logs``.
 
     Attributes:
         log: SearchResult records as JSON, one a line.
-        out: The folder to write.
-        qrels: Judgments, which are copied; a log has none.
-        queries: JSON Lines with the id and text of each query. Default: q1, q2, …
-        name: The dataset's name. Default: the folder's.
-        k: Constant of production's RRF.
-        on_duplicate: Two searches for one query that differ: an error, or the last counts.
     """
 
     log: Annotated[Path, Argument("LOG")]
-    out: Folder
-    qrels: File | None = None
-    queries: File | None = None
-    name: Name | None = None
-    k: Annotated[int, Option(metavar="K", min=1, max=1000)] = 60
-    on_duplicate: Literal["error", "last"] = "error"
 
 
 @base.add_command(command, name="from-logs")
-def from_logs_command(options: LogOptions) -> None:
+def from_logs_command(options: LogCommand) -> None:
     """Make a dataset of logged searches, and an experiment that replays production.
 
     Examples:
@@ -276,9 +265,9 @@ def from_logs_command(options: LogOptions) -> None:
         fusion-bench dataset from-logs results.jsonl --out datasets/mine --qrels qrels.txt
             --queries queries.jsonl
     """
-    from fusion_bench.importers import log_dataset
+    from fusion_bench.importers.log_dataset import write_log_dataset
 
-    made = log_dataset.write_log_dataset(options.log, options.call(log_dataset.LogOptions))
+    made = write_log_dataset(options.log, options)
     if options.json:
         print_json(made)
         return

@@ -14,13 +14,13 @@ from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 from fusion_bench.experiment.system import System
+from fusion_bench.importers.options import LogOptions
 from fusion_bench.importers.search_log import (
     PRODUCTION,
     RERANK,
     STRATEGIES,
     LoggedQueries,
     LoggedQuery,
-    OnDuplicate,
     ProductionSystem,
     SearchLog,
     describe_production,
@@ -254,27 +254,6 @@ def _describe_document(item: SearchResultItem) -> dict[str, Any]:
     content = item.content.model_dump(mode="json", by_alias=True, exclude_none=True)
     sources = item.sources.model_dump(mode="json", by_alias=True, exclude_none=True)
     return {"id": item.id, **content, "type": str(item.type), **sources}
-
-
-@dataclass(frozen=True)
-class LogOptions:
-    """What a user asks of a log.
-
-    Attributes:
-        out: The folder to write.
-        qrels: Judgments, copied; None = there are none.
-        queries: Queries whose texts name the logged ones; None = ``q1``, ``q2``, …
-        name: The dataset's name; None = the folder's.
-        k: The constant of production's reciprocal rank fusion.
-        on_duplicate: See :func:`~fusion_bench.importers.search_log.group_searches`.
-    """
-
-    out: Path
-    qrels: Path | None = None
-    queries: Path | None = None
-    name: str | None = None
-    k: int = RRFConfig().k
-    on_duplicate: OnDuplicate = "error"
 
 
 @dataclass(frozen=True)

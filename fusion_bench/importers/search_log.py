@@ -7,11 +7,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fusion_bench.config.query_types import CONV_03_05, UNSURE, type_of
 from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
+from fusion_bench.importers.options import OnDuplicate
 from fusion_bench.io.json_objects import parse_object
 from fusion_bench.io.raw_files import read_text
 from fusion_bench.io.write_run import RunRows
@@ -115,10 +116,6 @@ def _check_results(result: SearchResult, where: str) -> None:
         raise DataError(
             f"{where}: {len(result.results)} results, and query.options.limit is {limit}"
         )
-
-
-#: What to do about two searches for one page of a query that differ.
-OnDuplicate: TypeAlias = Literal["error", "last"]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import yaml
 from fusion_bench.cli import main
 from fusion_bench.config.query_types import CONV_03_05
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.importers.log_dataset import LogDataset, LogOptions, write_log_dataset
-from fusion_bench.importers.search_log import OnDuplicate
+from fusion_bench.importers.log_dataset import LogDataset, write_log_dataset
+from fusion_bench.importers.options import LogOptions, OnDuplicate
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import documents_of
 from fusion_bench.schema import (
@@ -94,7 +94,9 @@ def convert(
     k: int = 60,
     on_duplicate: OnDuplicate = "error",
 ) -> LogDataset:
-    options = LogOptions(folder / "out", qrels, queries, None, k, on_duplicate)
+    options = LogOptions(
+        out=folder / "out", qrels=qrels, queries=queries, k=k, on_duplicate=on_duplicate
+    )
     return write_log_dataset(write_log(folder, *records), options)
 
 
@@ -407,7 +409,7 @@ def test_a_named_query_needs_its_text(tmp_path: Path) -> None:
     queries.write_text('{"id": "x", "query": "one"}\n', encoding="utf-8")
     log = write_log(tmp_path, make_search("one", make_item("a", 0.5, keyword=1.0)))
     with pytest.raises(DataError, match=r"jsonl:1: .*'text'.*id, query"):
-        write_log_dataset(log, LogOptions(tmp_path / "out", queries=queries))
+        write_log_dataset(log, LogOptions(out=tmp_path / "out", queries=queries))
 
 
 def test_a_dataset_that_cannot_be_written_whole_is_not_there(

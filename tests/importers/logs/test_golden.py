@@ -9,7 +9,8 @@ import pytest
 
 from fusion_bench import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.importers.log_dataset import LogOptions, write_log_dataset
+from fusion_bench.importers.log_dataset import write_log_dataset
+from fusion_bench.importers.options import LogOptions
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.ranking.final_lists import make_final_lists
 from tests.importers.logs import cases
@@ -36,7 +37,7 @@ def test_a_log_gives_the_numbers_of_the_bench(tmp_path: Path, reranker: str | No
     qrels.write_text("".join(f"{q} 0 {d} {g}\n" for q, d, g in rows), encoding="utf-8")
 
     folder = tmp_path / "mine"
-    made = write_log_dataset(log, LogOptions(folder, qrels=qrels, queries=names))
+    made = write_log_dataset(log, LogOptions(out=folder, qrels=qrels, queries=names))
 
     assert (made.queries, made.check.same_order, made.check.differing) == (QUERIES, QUERIES, ())
     assert made.check.same_scores == (QUERIES if reranker is None else made.check.same_scores)
