@@ -11,19 +11,19 @@ import json
 import re
 import runpy
 import shlex
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_readme import parse_console, run_command
+from tests.docs.printed import ROOT, copy_clone, parse_console, run_command
 from tests.judging.judge.llm.project import JudgingServer
 from tests.models.rerank.server import serving
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/live.md").read_text(encoding="utf-8")
+#: Language and text of each block.
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 ADDRESS = "http://127.0.0.1:8000/v1"
 #: Rows that the page lets a person judge.
 JUDGED = 120
@@ -36,8 +36,7 @@ def read_lines(path: str) -> list[dict[str, str]]:
 @pytest.fixture
 def grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], int]:
     """The grade of a question and a passage's text, in a folder with the collection."""
-    ignored = shutil.ignore_patterns(".cache*", ".fusion_bench_cache", "rebuild", "games")
-    shutil.copytree(ROOT / "datasets/referee", tmp_path / "datasets/referee", ignore=ignored)
+    copy_clone(tmp_path, "datasets/referee")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     queries = {row["text"]: row["id"] for row in read_lines("datasets/referee/queries.jsonl")}
@@ -57,11 +56,6 @@ def judge_by_hand(grade: Callable[[str, str], int]) -> None:
         writer = csv.DictWriter(file, [*rows[0]])
         writer.writeheader()
         writer.writerows(rows)
-
-
-def page_blocks() -> Iterator[tuple[str, str]]:
-    """Language and text of each block."""
-    yield from re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def run_block(language: str, text: str, url: str) -> None:
@@ -92,19 +86,14 @@ def test_from_the_first_line_to_the_last(grade: Callable[[str, str], int]) -> No
 
     subprocess.run(["git", "init", "--quiet"], check=True)
     with serving(JudgingServer("chat", reply=answer, model="qwen3-8b")) as server:
-        for language, text in page_blocks():
+        for language, text in BLOCKS:
             if "--import judged.csv" in text:
                 judge_by_hand(grade)
             run_block(language, text, server.url)
     exported = Path("search/search.py").read_text(encoding="utf-8")
     assert "RRFReranker(K=60)" in exported
     compile(exported, "search.py", "exec")
-    tracked = subprocess.run(
-        ["git", "ls-files"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    tracked = subprocess.run(["git", "ls-files"], check=True, capture_output=True, text=True).stdout
     assert "reports/baselines/rules.json" in tracked
     gate = json.loads(Path("reports/rules/gate.json").read_text(encoding="utf-8"))
     assert [check["status"] for check in gate["checks"]] == ["unchanged"]

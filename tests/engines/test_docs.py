@@ -6,7 +6,6 @@ methods the section has a YAML block that spells out every default.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -61,13 +60,3 @@ def test_its_yaml_spells_out_the_defaults(dialect: type[Dialect]) -> None:
         spelled = by_method[defaults["method"]]
         assert set(spelled) == {key for key, value in defaults.items() if value is not None}
         assert method.model_validate(spelled).model_dump(mode="json") == defaults
-
-
-@pytest.mark.parametrize("block", blocks(PAGE, "json"))
-def test_json_parses(block: str) -> None:
-    assert json.loads(block)
-
-
-@pytest.mark.parametrize("block", blocks(PAGE, "python"))
-def test_python_parses(block: str) -> None:
-    assert compile(block, "docs/reference/engines.md", "exec")

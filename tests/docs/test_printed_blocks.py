@@ -1,0 +1,69 @@
+"""The blocks of the README and of two pages are run, and print what is shown."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.printed import ROOT, copy_clone, matches, parse_console, run_command
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SETUP = re.compile(r"<!-- set-up -->\n```\w+\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def run_blocks(page: str) -> list[int]:
+    """The exit codes of a page's commands, its Python run beside them in one namespace."""
+    names: dict[str, object] = {}
+    codes: list[int] = []
+    printed = ""
+    for language, text in BLOCK.findall(SETUP.sub("", page)):
+        if language == "console":
+            codes += [run_command(*pair) for pair in parse_console(text)]
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(text, names)  # noqa: S102 - the page's own code
+            printed = stream.getvalue()
+        elif language == "text":
+            assert matches(text, printed), printed
+    return codes
+
+
+@pytest.mark.parametrize(
+    ("page", "folders", "codes"),
+    [
+        # try, the first baseline, a regression
+        ("README.md", ("datasets", "experiments", "reports/baselines"), [0, 0, 1]),
+        # the same, and an export
+        ("docs/start.md", ("datasets/referee",), [0, 0, 1, 0]),
+        ("docs/reference/diagnose.md", ("datasets/attack", "experiments"), [0]),
+    ],
+)
+def test_the_blocks_run_in_their_order_and_print_what_is_shown(
+    page: str,
+    folders: tuple[str, ...],
+    codes: list[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copy_clone(tmp_path, *folders)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
+    assert run_blocks((ROOT / page).read_text(encoding="utf-8")) == codes
+
+
+def test_only_the_two_commands_and_the_activation_are_set_up() -> None:
+    lines = "\n".join(SETUP.findall(README)).splitlines()
+    commands = [words for line in lines if (words := line.split("#")[0].split())]
+    assert commands == [["make", "eval"], ["make", "test"], [".", ".venv/bin/activate"]]
+    languages = {language for language, _ in BLOCK.findall(SETUP.sub("", README))}
+    assert languages == {"console", "python", "text"}
+
+
+def test_there_is_no_placeholder() -> None:
+    assert not re.search(r"example\.(com|org)|<[A-Za-z-]+>|YOUR|TODO|@TAG", README)
